@@ -1,0 +1,30 @@
+"""The compiled parts: the same files that run uncompiled, built by Cython when a compiler is there.
+
+`PARTITA_PURE=1` forces the pure build. A failing compiler never fails the install: extensions are optional.
+"""
+
+import os
+import sysconfig
+from shutil import which
+
+from setuptools import Extension, setup
+
+COMPILED: tuple[str, ...] = ()
+"""Modules worth compiling, each a plain Python file."""
+
+
+def extensions() -> list[Extension]:
+    if os.environ.get("PARTITA_PURE", "") not in ("", "0"):
+        return []
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    if which(compiler) is None and which("cc") is None:
+        print("partita: no C compiler found; installing the pure Python build, same behaviour, slower")
+        return []
+    from Cython.Build import cythonize
+
+    modules = [Extension(name, [f"src/{name.replace('.', '/')}.py"], optional=True) for name in COMPILED]
+    directives = {"language_level": 3, "annotation_typing": False}
+    return [] if not modules else cythonize(modules, compiler_directives=directives, build_dir="build/cython")
+
+
+setup(ext_modules=extensions())

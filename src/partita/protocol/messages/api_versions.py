@@ -1,0 +1,297 @@
+"""ApiVersions (API 18). Generated from schema/api_versions.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class ApiVersionsRequest(Message):
+    __slots__ = (
+        "client_software_name",
+        "client_software_version",
+    )
+    API_KEY: ClassVar[int] = 18
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 4
+    FLEXIBLE_FROM: ClassVar[int | None] = 3
+
+    def __init__(
+        self,
+        *,
+        client_software_name: str = "",
+        client_software_version: str = "",
+    ) -> None:
+        self.client_software_name: str = client_software_name
+        self.client_software_version: str = client_software_version
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_ApiVersionsRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_ApiVersionsRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> ApiVersionsRequest:
+        return _read_ApiVersionsRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> ApiVersionsRequest:
+        return _read_ApiVersionsRequest(Reader(buf), version)
+
+
+def _read_ApiVersionsRequest(r: Reader, v: int) -> ApiVersionsRequest:
+    m = ApiVersionsRequest()
+    if v >= 3:
+        m.client_software_name = r.compact_string()
+        m.client_software_version = r.compact_string()
+        r.skip_tags()
+    else:
+        pass
+    return m
+
+
+def _write_ApiVersionsRequest(w: Writer, m: ApiVersionsRequest, v: int) -> None:
+    if v >= 3:
+        w.compact_string(m.client_software_name)
+        w.compact_string(m.client_software_version)
+        w.uvarint(0)
+    else:
+        pass
+
+
+class ApiVersion(Message):
+    __slots__ = (
+        "api_key",
+        "min_version",
+        "max_version",
+    )
+
+    def __init__(
+        self,
+        *,
+        api_key: int = 0,
+        min_version: int = 0,
+        max_version: int = 0,
+    ) -> None:
+        self.api_key: int = api_key
+        self.min_version: int = min_version
+        self.max_version: int = max_version
+
+
+def _read_ApiVersion(r: Reader, v: int) -> ApiVersion:
+    m = ApiVersion()
+    if v >= 3:
+        m.api_key = r.int16()
+        m.min_version = r.int16()
+        m.max_version = r.int16()
+        r.skip_tags()
+    else:
+        m.api_key = r.int16()
+        m.min_version = r.int16()
+        m.max_version = r.int16()
+    return m
+
+
+def _write_ApiVersion(w: Writer, m: ApiVersion, v: int) -> None:
+    if v >= 3:
+        w.int16(m.api_key)
+        w.int16(m.min_version)
+        w.int16(m.max_version)
+        w.uvarint(0)
+    else:
+        w.int16(m.api_key)
+        w.int16(m.min_version)
+        w.int16(m.max_version)
+
+
+class SupportedFeatureKey(Message):
+    __slots__ = (
+        "name",
+        "min_version",
+        "max_version",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        min_version: int = 0,
+        max_version: int = 0,
+    ) -> None:
+        self.name: str = name
+        self.min_version: int = min_version
+        self.max_version: int = max_version
+
+
+def _read_SupportedFeatureKey(r: Reader, v: int) -> SupportedFeatureKey:
+    m = SupportedFeatureKey()
+    m.name = r.compact_string()
+    m.min_version = r.int16()
+    m.max_version = r.int16()
+    r.skip_tags()
+    return m
+
+
+def _write_SupportedFeatureKey(w: Writer, m: SupportedFeatureKey, v: int) -> None:
+    w.compact_string(m.name)
+    w.int16(m.min_version)
+    w.int16(m.max_version)
+    w.uvarint(0)
+
+
+class FinalizedFeatureKey(Message):
+    __slots__ = (
+        "name",
+        "max_version_level",
+        "min_version_level",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        max_version_level: int = 0,
+        min_version_level: int = 0,
+    ) -> None:
+        self.name: str = name
+        self.max_version_level: int = max_version_level
+        self.min_version_level: int = min_version_level
+
+
+def _read_FinalizedFeatureKey(r: Reader, v: int) -> FinalizedFeatureKey:
+    m = FinalizedFeatureKey()
+    m.name = r.compact_string()
+    m.max_version_level = r.int16()
+    m.min_version_level = r.int16()
+    r.skip_tags()
+    return m
+
+
+def _write_FinalizedFeatureKey(w: Writer, m: FinalizedFeatureKey, v: int) -> None:
+    w.compact_string(m.name)
+    w.int16(m.max_version_level)
+    w.int16(m.min_version_level)
+    w.uvarint(0)
+
+
+class ApiVersionsResponse(Message):
+    __slots__ = (
+        "error_code",
+        "api_keys",
+        "throttle_time_ms",
+        "supported_features",
+        "finalized_features_epoch",
+        "finalized_features",
+        "zk_migration_ready",
+    )
+    API_KEY: ClassVar[int] = 18
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 4
+    FLEXIBLE_FROM: ClassVar[int | None] = 3
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        api_keys: list[ApiVersion] = EMPTY,
+        throttle_time_ms: int = 0,
+        supported_features: list[SupportedFeatureKey] = EMPTY,
+        finalized_features_epoch: int = -1,
+        finalized_features: list[FinalizedFeatureKey] = EMPTY,
+        zk_migration_ready: bool = False,
+    ) -> None:
+        self.error_code: int = error_code
+        self.api_keys: list[ApiVersion] = [] if api_keys is EMPTY else api_keys
+        self.throttle_time_ms: int = throttle_time_ms
+        self.supported_features: list[SupportedFeatureKey] = [] if supported_features is EMPTY else supported_features
+        self.finalized_features_epoch: int = finalized_features_epoch
+        self.finalized_features: list[FinalizedFeatureKey] = [] if finalized_features is EMPTY else finalized_features
+        self.zk_migration_ready: bool = zk_migration_ready
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_ApiVersionsResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_ApiVersionsResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> ApiVersionsResponse:
+        return _read_ApiVersionsResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> ApiVersionsResponse:
+        return _read_ApiVersionsResponse(Reader(buf), version)
+
+
+def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:
+    m = ApiVersionsResponse()
+    if v >= 3:
+        m.error_code = r.int16()
+        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.compact_count())]
+        m.throttle_time_ms = r.int32()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0:
+                m.supported_features = [_read_SupportedFeatureKey(r, v) for _ in range(r.compact_count())]
+            elif tag == 1:
+                m.finalized_features_epoch = r.int64()
+            elif tag == 2:
+                m.finalized_features = [_read_FinalizedFeatureKey(r, v) for _ in range(r.compact_count())]
+            elif tag == 3:
+                m.zk_migration_ready = r.boolean()
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.error_code = r.int16()
+        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.count())]
+        if v >= 1:
+            m.throttle_time_ms = r.int32()
+    return m
+
+
+def _write_ApiVersionsResponse(w: Writer, m: ApiVersionsResponse, v: int) -> None:
+    if v >= 3:
+        w.int16(m.error_code)
+        w.compact_count(len(m.api_keys))
+        for item in m.api_keys:
+            _write_ApiVersion(w, item, v)
+        w.int32(m.throttle_time_ms)
+        tags: list[tuple[int, Writer]] = []
+        if len(m.supported_features) > 0:
+            t = Writer()
+            t.compact_count(len(m.supported_features))
+            for item in m.supported_features:
+                _write_SupportedFeatureKey(t, item, v)
+            tags.append((0, t))
+        if m.finalized_features_epoch != -1:
+            t = Writer()
+            t.int64(m.finalized_features_epoch)
+            tags.append((1, t))
+        if len(m.finalized_features) > 0:
+            t = Writer()
+            t.compact_count(len(m.finalized_features))
+            for item in m.finalized_features:
+                _write_FinalizedFeatureKey(t, item, v)
+            tags.append((2, t))
+        if m.zk_migration_ready != False:
+            t = Writer()
+            t.boolean(m.zk_migration_ready)
+            tags.append((3, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int16(m.error_code)
+        w.count(len(m.api_keys))
+        for item in m.api_keys:
+            _write_ApiVersion(w, item, v)
+        if v >= 1:
+            w.int32(m.throttle_time_ms)

@@ -1,0 +1,421 @@
+"""CreateTopics (API 19). Generated from schema/create_topics.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+
+
+class CreatableReplicaAssignment(Message):
+    __slots__ = (
+        "partition_index",
+        "broker_ids",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        broker_ids: list[int] = EMPTY,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.broker_ids: list[int] = [] if broker_ids is EMPTY else broker_ids
+
+
+def _read_CreatableReplicaAssignment(r: Reader, v: int) -> CreatableReplicaAssignment:
+    m = CreatableReplicaAssignment()
+    if v >= 5:
+        m.partition_index = r.int32()
+        m.broker_ids = [r.int32() for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.partition_index = r.int32()
+        m.broker_ids = [r.int32() for _ in range(r.count())]
+    return m
+
+
+def _write_CreatableReplicaAssignment(w: Writer, m: CreatableReplicaAssignment, v: int) -> None:
+    if v >= 5:
+        w.int32(m.partition_index)
+        w.compact_count(len(m.broker_ids))
+        for item in m.broker_ids:
+            w.int32(item)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition_index)
+        w.count(len(m.broker_ids))
+        for item in m.broker_ids:
+            w.int32(item)
+
+
+class CreatableTopicConfig(Message):
+    __slots__ = (
+        "name",
+        "value",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        value: str | None = "",
+    ) -> None:
+        self.name: str = name
+        self.value: str | None = value
+
+
+def _read_CreatableTopicConfig(r: Reader, v: int) -> CreatableTopicConfig:
+    m = CreatableTopicConfig()
+    if v >= 5:
+        m.name = r.compact_string()
+        m.value = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.value = r.nullable_string()
+    return m
+
+
+def _write_CreatableTopicConfig(w: Writer, m: CreatableTopicConfig, v: int) -> None:
+    if v >= 5:
+        w.compact_string(m.name)
+        w.compact_nullable_string(m.value)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.nullable_string(m.value)
+
+
+class CreatableTopic(Message):
+    __slots__ = (
+        "name",
+        "num_partitions",
+        "replication_factor",
+        "assignments",
+        "configs",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        num_partitions: int = 0,
+        replication_factor: int = 0,
+        assignments: list[CreatableReplicaAssignment] = EMPTY,
+        configs: list[CreatableTopicConfig] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.num_partitions: int = num_partitions
+        self.replication_factor: int = replication_factor
+        self.assignments: list[CreatableReplicaAssignment] = [] if assignments is EMPTY else assignments
+        self.configs: list[CreatableTopicConfig] = [] if configs is EMPTY else configs
+
+
+def _read_CreatableTopic(r: Reader, v: int) -> CreatableTopic:
+    m = CreatableTopic()
+    if v >= 5:
+        m.name = r.compact_string()
+        m.num_partitions = r.int32()
+        m.replication_factor = r.int16()
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.compact_count())]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.num_partitions = r.int32()
+        m.replication_factor = r.int16()
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.count())]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
+    if v >= 5:
+        w.compact_string(m.name)
+        w.int32(m.num_partitions)
+        w.int16(m.replication_factor)
+        w.compact_count(len(m.assignments))
+        for item in m.assignments:
+            _write_CreatableReplicaAssignment(w, item, v)
+        w.compact_count(len(m.configs))
+        for item in m.configs:
+            _write_CreatableTopicConfig(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.int32(m.num_partitions)
+        w.int16(m.replication_factor)
+        w.count(len(m.assignments))
+        for item in m.assignments:
+            _write_CreatableReplicaAssignment(w, item, v)
+        w.count(len(m.configs))
+        for item in m.configs:
+            _write_CreatableTopicConfig(w, item, v)
+
+
+class CreateTopicsRequest(Message):
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+        "validate_only",
+    )
+    API_KEY: ClassVar[int] = 19
+    MIN_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 7
+    FLEXIBLE_FROM: ClassVar[int | None] = 5
+
+    def __init__(
+        self,
+        *,
+        topics: list[CreatableTopic] = EMPTY,
+        timeout_ms: int = 60000,
+        validate_only: bool = False,
+    ) -> None:
+        self.topics: list[CreatableTopic] = [] if topics is EMPTY else topics
+        self.timeout_ms: int = timeout_ms
+        self.validate_only: bool = validate_only
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_CreateTopicsRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_CreateTopicsRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> CreateTopicsRequest:
+        return _read_CreateTopicsRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> CreateTopicsRequest:
+        return _read_CreateTopicsRequest(Reader(buf), version)
+
+
+def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
+    m = CreateTopicsRequest()
+    if v >= 5:
+        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.compact_count())]
+        m.timeout_ms = r.int32()
+        m.validate_only = r.boolean()
+        r.skip_tags()
+    else:
+        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.count())]
+        m.timeout_ms = r.int32()
+        m.validate_only = r.boolean()
+    return m
+
+
+def _write_CreateTopicsRequest(w: Writer, m: CreateTopicsRequest, v: int) -> None:
+    if v >= 5:
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_CreatableTopic(w, item, v)
+        w.int32(m.timeout_ms)
+        w.boolean(m.validate_only)
+        w.uvarint(0)
+    else:
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_CreatableTopic(w, item, v)
+        w.int32(m.timeout_ms)
+        w.boolean(m.validate_only)
+
+
+class CreatableTopicConfigs(Message):
+    __slots__ = (
+        "name",
+        "value",
+        "read_only",
+        "config_source",
+        "is_sensitive",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        value: str | None = "",
+        read_only: bool = False,
+        config_source: int = -1,
+        is_sensitive: bool = False,
+    ) -> None:
+        self.name: str = name
+        self.value: str | None = value
+        self.read_only: bool = read_only
+        self.config_source: int = config_source
+        self.is_sensitive: bool = is_sensitive
+
+
+def _read_CreatableTopicConfigs(r: Reader, v: int) -> CreatableTopicConfigs:
+    m = CreatableTopicConfigs()
+    m.name = r.compact_string()
+    m.value = r.compact_nullable_string()
+    m.read_only = r.boolean()
+    m.config_source = r.int8()
+    m.is_sensitive = r.boolean()
+    r.skip_tags()
+    return m
+
+
+def _write_CreatableTopicConfigs(w: Writer, m: CreatableTopicConfigs, v: int) -> None:
+    w.compact_string(m.name)
+    w.compact_nullable_string(m.value)
+    w.boolean(m.read_only)
+    w.int8(m.config_source)
+    w.boolean(m.is_sensitive)
+    w.uvarint(0)
+
+
+class CreatableTopicResult(Message):
+    __slots__ = (
+        "name",
+        "topic_id",
+        "error_code",
+        "error_message",
+        "num_partitions",
+        "replication_factor",
+        "configs",
+        "topic_config_error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = "",
+        num_partitions: int = -1,
+        replication_factor: int = -1,
+        configs: list[CreatableTopicConfigs] | None = EMPTY,
+        topic_config_error_code: int = 0,
+    ) -> None:
+        self.name: str = name
+        self.topic_id: bytes = topic_id
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.num_partitions: int = num_partitions
+        self.replication_factor: int = replication_factor
+        self.configs: list[CreatableTopicConfigs] | None = [] if configs is EMPTY else configs
+        self.topic_config_error_code: int = topic_config_error_code
+
+
+def _read_CreatableTopicResult(r: Reader, v: int) -> CreatableTopicResult:
+    m = CreatableTopicResult()
+    if v >= 5:
+        m.name = r.compact_string()
+        if v == 7:
+            m.topic_id = r.uuid()
+        m.error_code = r.int16()
+        m.error_message = r.compact_nullable_string()
+        m.num_partitions = r.int32()
+        m.replication_factor = r.int16()
+        m.configs = (
+            None if (n := r.compact_nullable_count()) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in range(n)]
+        )
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0:
+                m.topic_config_error_code = r.int16()
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.name = r.string()
+        m.error_code = r.int16()
+        m.error_message = r.nullable_string()
+    return m
+
+
+def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> None:
+    if v >= 5:
+        w.compact_string(m.name)
+        if v == 7:
+            w.uuid(m.topic_id)
+        w.int16(m.error_code)
+        w.compact_nullable_string(m.error_message)
+        w.int32(m.num_partitions)
+        w.int16(m.replication_factor)
+        if m.configs is None:
+            w.compact_count(-1)
+        else:
+            w.compact_count(len(m.configs))
+            for item in m.configs:
+                _write_CreatableTopicConfigs(w, item, v)
+        tags: list[tuple[int, Writer]] = []
+        if m.topic_config_error_code != 0:
+            t = Writer()
+            t.int16(m.topic_config_error_code)
+            tags.append((0, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.string(m.name)
+        w.int16(m.error_code)
+        w.nullable_string(m.error_message)
+
+
+class CreateTopicsResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 19
+    MIN_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 7
+    FLEXIBLE_FROM: ClassVar[int | None] = 5
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: list[CreatableTopicResult] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.topics: list[CreatableTopicResult] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_CreateTopicsResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_CreateTopicsResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> CreateTopicsResponse:
+        return _read_CreateTopicsResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> CreateTopicsResponse:
+        return _read_CreateTopicsResponse(Reader(buf), version)
+
+
+def _read_CreateTopicsResponse(r: Reader, v: int) -> CreateTopicsResponse:
+    m = CreateTopicsResponse()
+    if v >= 5:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_CreateTopicsResponse(w: Writer, m: CreateTopicsResponse, v: int) -> None:
+    if v >= 5:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_CreatableTopicResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_CreatableTopicResult(w, item, v)

@@ -1,0 +1,160 @@
+"""DeleteGroups (API 42). Generated from schema/delete_groups.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class DeleteGroupsRequest(Message):
+    __slots__ = ("groups_names",)
+    API_KEY: ClassVar[int] = 42
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        groups_names: list[str] = EMPTY,
+    ) -> None:
+        self.groups_names: list[str] = [] if groups_names is EMPTY else groups_names
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteGroupsRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteGroupsRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteGroupsRequest:
+        return _read_DeleteGroupsRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteGroupsRequest:
+        return _read_DeleteGroupsRequest(Reader(buf), version)
+
+
+def _read_DeleteGroupsRequest(r: Reader, v: int) -> DeleteGroupsRequest:
+    m = DeleteGroupsRequest()
+    if v >= 2:
+        m.groups_names = [r.compact_string() for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.groups_names = [r.string() for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> None:
+    if v >= 2:
+        w.compact_count(len(m.groups_names))
+        for item in m.groups_names:
+            w.compact_string(item)
+        w.uvarint(0)
+    else:
+        w.count(len(m.groups_names))
+        for item in m.groups_names:
+            w.string(item)
+
+
+class DeletableGroupResult(Message):
+    __slots__ = (
+        "group_id",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        error_code: int = 0,
+    ) -> None:
+        self.group_id: str = group_id
+        self.error_code: int = error_code
+
+
+def _read_DeletableGroupResult(r: Reader, v: int) -> DeletableGroupResult:
+    m = DeletableGroupResult()
+    if v >= 2:
+        m.group_id = r.compact_string()
+        m.error_code = r.int16()
+        r.skip_tags()
+    else:
+        m.group_id = r.string()
+        m.error_code = r.int16()
+    return m
+
+
+def _write_DeletableGroupResult(w: Writer, m: DeletableGroupResult, v: int) -> None:
+    if v >= 2:
+        w.compact_string(m.group_id)
+        w.int16(m.error_code)
+        w.uvarint(0)
+    else:
+        w.string(m.group_id)
+        w.int16(m.error_code)
+
+
+class DeleteGroupsResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "results",
+    )
+    API_KEY: ClassVar[int] = 42
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        results: list[DeletableGroupResult] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.results: list[DeletableGroupResult] = [] if results is EMPTY else results
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteGroupsResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteGroupsResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteGroupsResponse:
+        return _read_DeleteGroupsResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteGroupsResponse:
+        return _read_DeleteGroupsResponse(Reader(buf), version)
+
+
+def _read_DeleteGroupsResponse(r: Reader, v: int) -> DeleteGroupsResponse:
+    m = DeleteGroupsResponse()
+    if v >= 2:
+        m.throttle_time_ms = r.int32()
+        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteGroupsResponse(w: Writer, m: DeleteGroupsResponse, v: int) -> None:
+    if v >= 2:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.results))
+        for item in m.results:
+            _write_DeletableGroupResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.results))
+        for item in m.results:
+            _write_DeletableGroupResult(w, item, v)

@@ -1,0 +1,298 @@
+"""DeleteRecords (API 21). Generated from schema/delete_records.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class DeleteRecordsPartition(Message):
+    __slots__ = (
+        "partition_index",
+        "offset",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        offset: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.offset: int = offset
+
+
+def _read_DeleteRecordsPartition(r: Reader, v: int) -> DeleteRecordsPartition:
+    m = DeleteRecordsPartition()
+    if v >= 2:
+        m.partition_index = r.int32()
+        m.offset = r.int64()
+        r.skip_tags()
+    else:
+        m.partition_index = r.int32()
+        m.offset = r.int64()
+    return m
+
+
+def _write_DeleteRecordsPartition(w: Writer, m: DeleteRecordsPartition, v: int) -> None:
+    if v >= 2:
+        w.int32(m.partition_index)
+        w.int64(m.offset)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition_index)
+        w.int64(m.offset)
+
+
+class DeleteRecordsTopic(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[DeleteRecordsPartition] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[DeleteRecordsPartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_DeleteRecordsTopic(r: Reader, v: int) -> DeleteRecordsTopic:
+    m = DeleteRecordsTopic()
+    if v >= 2:
+        m.name = r.compact_string()
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteRecordsTopic(w: Writer, m: DeleteRecordsTopic, v: int) -> None:
+    if v >= 2:
+        w.compact_string(m.name)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_DeleteRecordsPartition(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_DeleteRecordsPartition(w, item, v)
+
+
+class DeleteRecordsRequest(Message):
+    __slots__ = (
+        "topics",
+        "timeout_ms",
+    )
+    API_KEY: ClassVar[int] = 21
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        topics: list[DeleteRecordsTopic] = EMPTY,
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics: list[DeleteRecordsTopic] = [] if topics is EMPTY else topics
+        self.timeout_ms: int = timeout_ms
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteRecordsRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteRecordsRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteRecordsRequest:
+        return _read_DeleteRecordsRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteRecordsRequest:
+        return _read_DeleteRecordsRequest(Reader(buf), version)
+
+
+def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
+    m = DeleteRecordsRequest()
+    if v >= 2:
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.compact_count())]
+        m.timeout_ms = r.int32()
+        r.skip_tags()
+    else:
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.count())]
+        m.timeout_ms = r.int32()
+    return m
+
+
+def _write_DeleteRecordsRequest(w: Writer, m: DeleteRecordsRequest, v: int) -> None:
+    if v >= 2:
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_DeleteRecordsTopic(w, item, v)
+        w.int32(m.timeout_ms)
+        w.uvarint(0)
+    else:
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_DeleteRecordsTopic(w, item, v)
+        w.int32(m.timeout_ms)
+
+
+class DeleteRecordsPartitionResult(Message):
+    __slots__ = (
+        "partition_index",
+        "low_watermark",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        low_watermark: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.low_watermark: int = low_watermark
+        self.error_code: int = error_code
+
+
+def _read_DeleteRecordsPartitionResult(r: Reader, v: int) -> DeleteRecordsPartitionResult:
+    m = DeleteRecordsPartitionResult()
+    if v >= 2:
+        m.partition_index = r.int32()
+        m.low_watermark = r.int64()
+        m.error_code = r.int16()
+        r.skip_tags()
+    else:
+        m.partition_index = r.int32()
+        m.low_watermark = r.int64()
+        m.error_code = r.int16()
+    return m
+
+
+def _write_DeleteRecordsPartitionResult(w: Writer, m: DeleteRecordsPartitionResult, v: int) -> None:
+    if v >= 2:
+        w.int32(m.partition_index)
+        w.int64(m.low_watermark)
+        w.int16(m.error_code)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition_index)
+        w.int64(m.low_watermark)
+        w.int16(m.error_code)
+
+
+class DeleteRecordsTopicResult(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[DeleteRecordsPartitionResult] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[DeleteRecordsPartitionResult] = [] if partitions is EMPTY else partitions
+
+
+def _read_DeleteRecordsTopicResult(r: Reader, v: int) -> DeleteRecordsTopicResult:
+    m = DeleteRecordsTopicResult()
+    if v >= 2:
+        m.name = r.compact_string()
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteRecordsTopicResult(w: Writer, m: DeleteRecordsTopicResult, v: int) -> None:
+    if v >= 2:
+        w.compact_string(m.name)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_DeleteRecordsPartitionResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_DeleteRecordsPartitionResult(w, item, v)
+
+
+class DeleteRecordsResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 21
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: list[DeleteRecordsTopicResult] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.topics: list[DeleteRecordsTopicResult] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteRecordsResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteRecordsResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteRecordsResponse:
+        return _read_DeleteRecordsResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteRecordsResponse:
+        return _read_DeleteRecordsResponse(Reader(buf), version)
+
+
+def _read_DeleteRecordsResponse(r: Reader, v: int) -> DeleteRecordsResponse:
+    m = DeleteRecordsResponse()
+    if v >= 2:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteRecordsResponse(w: Writer, m: DeleteRecordsResponse, v: int) -> None:
+    if v >= 2:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_DeleteRecordsTopicResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_DeleteRecordsTopicResult(w, item, v)

@@ -1,0 +1,227 @@
+"""DeleteTopics (API 20). Generated from schema/delete_topics.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+
+
+class DeleteTopicState(Message):
+    __slots__ = (
+        "name",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str | None = None,
+        topic_id: bytes = ZERO_UUID,
+    ) -> None:
+        self.name: str | None = name
+        self.topic_id: bytes = topic_id
+
+
+def _read_DeleteTopicState(r: Reader, v: int) -> DeleteTopicState:
+    m = DeleteTopicState()
+    m.name = r.compact_nullable_string()
+    m.topic_id = r.uuid()
+    r.skip_tags()
+    return m
+
+
+def _write_DeleteTopicState(w: Writer, m: DeleteTopicState, v: int) -> None:
+    w.compact_nullable_string(m.name)
+    w.uuid(m.topic_id)
+    w.uvarint(0)
+
+
+class DeleteTopicsRequest(Message):
+    __slots__ = (
+        "topics",
+        "topic_names",
+        "timeout_ms",
+    )
+    API_KEY: ClassVar[int] = 20
+    MIN_VERSION: ClassVar[int] = 1
+    MAX_VERSION: ClassVar[int] = 6
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        topics: list[DeleteTopicState] = EMPTY,
+        topic_names: list[str] = EMPTY,
+        timeout_ms: int = 0,
+    ) -> None:
+        self.topics: list[DeleteTopicState] = [] if topics is EMPTY else topics
+        self.topic_names: list[str] = [] if topic_names is EMPTY else topic_names
+        self.timeout_ms: int = timeout_ms
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteTopicsRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteTopicsRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteTopicsRequest:
+        return _read_DeleteTopicsRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteTopicsRequest:
+        return _read_DeleteTopicsRequest(Reader(buf), version)
+
+
+def _read_DeleteTopicsRequest(r: Reader, v: int) -> DeleteTopicsRequest:
+    m = DeleteTopicsRequest()
+    if v >= 4:
+        if v == 6:
+            m.topics = [_read_DeleteTopicState(r, v) for _ in range(r.compact_count())]
+        if v <= 5:
+            m.topic_names = [r.compact_string() for _ in range(r.compact_count())]
+        m.timeout_ms = r.int32()
+        r.skip_tags()
+    else:
+        m.topic_names = [r.string() for _ in range(r.count())]
+        m.timeout_ms = r.int32()
+    return m
+
+
+def _write_DeleteTopicsRequest(w: Writer, m: DeleteTopicsRequest, v: int) -> None:
+    if v >= 4:
+        if v == 6:
+            w.compact_count(len(m.topics))
+            for item in m.topics:
+                _write_DeleteTopicState(w, item, v)
+        if v <= 5:
+            w.compact_count(len(m.topic_names))
+            for item in m.topic_names:
+                w.compact_string(item)
+        w.int32(m.timeout_ms)
+        w.uvarint(0)
+    else:
+        w.count(len(m.topic_names))
+        for item in m.topic_names:
+            w.string(item)
+        w.int32(m.timeout_ms)
+
+
+class DeletableTopicResult(Message):
+    __slots__ = (
+        "name",
+        "topic_id",
+        "error_code",
+        "error_message",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str | None = "",
+        topic_id: bytes = ZERO_UUID,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.name: str | None = name
+        self.topic_id: bytes = topic_id
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+
+
+def _read_DeletableTopicResult(r: Reader, v: int) -> DeletableTopicResult:
+    m = DeletableTopicResult()
+    if v >= 4:
+        m.name = r.compact_nullable_string() if v == 6 else r.compact_string()
+        if v == 6:
+            m.topic_id = r.uuid()
+        m.error_code = r.int16()
+        if v >= 5:
+            m.error_message = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.error_code = r.int16()
+    return m
+
+
+def _write_DeletableTopicResult(w: Writer, m: DeletableTopicResult, v: int) -> None:
+    if v >= 4:
+        if v == 6:
+            w.compact_nullable_string(m.name)
+        else:
+            w.compact_string(w.required(m.name, "name"))
+        if v == 6:
+            w.uuid(m.topic_id)
+        w.int16(m.error_code)
+        if v >= 5:
+            w.compact_nullable_string(m.error_message)
+        w.uvarint(0)
+    else:
+        w.string(w.required(m.name, "name"))
+        w.int16(m.error_code)
+
+
+class DeleteTopicsResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "responses",
+    )
+    API_KEY: ClassVar[int] = 20
+    MIN_VERSION: ClassVar[int] = 1
+    MAX_VERSION: ClassVar[int] = 6
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        responses: list[DeletableTopicResult] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.responses: list[DeletableTopicResult] = [] if responses is EMPTY else responses
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DeleteTopicsResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DeleteTopicsResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DeleteTopicsResponse:
+        return _read_DeleteTopicsResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DeleteTopicsResponse:
+        return _read_DeleteTopicsResponse(Reader(buf), version)
+
+
+def _read_DeleteTopicsResponse(r: Reader, v: int) -> DeleteTopicsResponse:
+    m = DeleteTopicsResponse()
+    if v >= 4:
+        m.throttle_time_ms = r.int32()
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_DeleteTopicsResponse(w: Writer, m: DeleteTopicsResponse, v: int) -> None:
+    if v >= 4:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.responses))
+        for item in m.responses:
+            _write_DeletableTopicResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.responses))
+        for item in m.responses:
+            _write_DeletableTopicResult(w, item, v)

@@ -1,0 +1,197 @@
+"""DescribeCluster (API 60). Generated from schema/describe_cluster.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class DescribeClusterRequest(Message):
+    __slots__ = (
+        "include_cluster_authorized_operations",
+        "endpoint_type",
+        "include_fenced_brokers",
+    )
+    API_KEY: ClassVar[int] = 60
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 0
+
+    def __init__(
+        self,
+        *,
+        include_cluster_authorized_operations: bool = False,
+        endpoint_type: int = 1,
+        include_fenced_brokers: bool = False,
+    ) -> None:
+        self.include_cluster_authorized_operations: bool = include_cluster_authorized_operations
+        self.endpoint_type: int = endpoint_type
+        self.include_fenced_brokers: bool = include_fenced_brokers
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DescribeClusterRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DescribeClusterRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DescribeClusterRequest:
+        return _read_DescribeClusterRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DescribeClusterRequest:
+        return _read_DescribeClusterRequest(Reader(buf), version)
+
+
+def _read_DescribeClusterRequest(r: Reader, v: int) -> DescribeClusterRequest:
+    m = DescribeClusterRequest()
+    m.include_cluster_authorized_operations = r.boolean()
+    if v >= 1:
+        m.endpoint_type = r.int8()
+    if v == 2:
+        m.include_fenced_brokers = r.boolean()
+    r.skip_tags()
+    return m
+
+
+def _write_DescribeClusterRequest(w: Writer, m: DescribeClusterRequest, v: int) -> None:
+    w.boolean(m.include_cluster_authorized_operations)
+    if v >= 1:
+        w.int8(m.endpoint_type)
+    if v == 2:
+        w.boolean(m.include_fenced_brokers)
+    w.uvarint(0)
+
+
+class DescribeClusterBroker(Message):
+    __slots__ = (
+        "broker_id",
+        "host",
+        "port",
+        "rack",
+        "is_fenced",
+    )
+
+    def __init__(
+        self,
+        *,
+        broker_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+        is_fenced: bool = False,
+    ) -> None:
+        self.broker_id: int = broker_id
+        self.host: str = host
+        self.port: int = port
+        self.rack: str | None = rack
+        self.is_fenced: bool = is_fenced
+
+
+def _read_DescribeClusterBroker(r: Reader, v: int) -> DescribeClusterBroker:
+    m = DescribeClusterBroker()
+    m.broker_id = r.int32()
+    m.host = r.compact_string()
+    m.port = r.int32()
+    m.rack = r.compact_nullable_string()
+    if v == 2:
+        m.is_fenced = r.boolean()
+    r.skip_tags()
+    return m
+
+
+def _write_DescribeClusterBroker(w: Writer, m: DescribeClusterBroker, v: int) -> None:
+    w.int32(m.broker_id)
+    w.compact_string(m.host)
+    w.int32(m.port)
+    w.compact_nullable_string(m.rack)
+    if v == 2:
+        w.boolean(m.is_fenced)
+    w.uvarint(0)
+
+
+class DescribeClusterResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "error_message",
+        "endpoint_type",
+        "cluster_id",
+        "controller_id",
+        "brokers",
+        "cluster_authorized_operations",
+    )
+    API_KEY: ClassVar[int] = 60
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 0
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        endpoint_type: int = 1,
+        cluster_id: str = "",
+        controller_id: int = -1,
+        brokers: list[DescribeClusterBroker] = EMPTY,
+        cluster_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.endpoint_type: int = endpoint_type
+        self.cluster_id: str = cluster_id
+        self.controller_id: int = controller_id
+        self.brokers: list[DescribeClusterBroker] = [] if brokers is EMPTY else brokers
+        self.cluster_authorized_operations: int = cluster_authorized_operations
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_DescribeClusterResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_DescribeClusterResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> DescribeClusterResponse:
+        return _read_DescribeClusterResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> DescribeClusterResponse:
+        return _read_DescribeClusterResponse(Reader(buf), version)
+
+
+def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:
+    m = DescribeClusterResponse()
+    m.throttle_time_ms = r.int32()
+    m.error_code = r.int16()
+    m.error_message = r.compact_nullable_string()
+    if v >= 1:
+        m.endpoint_type = r.int8()
+    m.cluster_id = r.compact_string()
+    m.controller_id = r.int32()
+    m.brokers = [_read_DescribeClusterBroker(r, v) for _ in range(r.compact_count())]
+    m.cluster_authorized_operations = r.int32()
+    r.skip_tags()
+    return m
+
+
+def _write_DescribeClusterResponse(w: Writer, m: DescribeClusterResponse, v: int) -> None:
+    w.int32(m.throttle_time_ms)
+    w.int16(m.error_code)
+    w.compact_nullable_string(m.error_message)
+    if v >= 1:
+        w.int8(m.endpoint_type)
+    w.compact_string(m.cluster_id)
+    w.int32(m.controller_id)
+    w.compact_count(len(m.brokers))
+    for item in m.brokers:
+        _write_DescribeClusterBroker(w, item, v)
+    w.int32(m.cluster_authorized_operations)
+    w.uvarint(0)

@@ -1,0 +1,842 @@
+"""Fetch (API 1). Generated from schema/fetch.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+
+
+class FetchPartition(Message):
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "partition_max_bytes",
+        "replica_directory_id",
+        "high_watermark",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        current_leader_epoch: int = -1,
+        fetch_offset: int = 0,
+        last_fetched_epoch: int = -1,
+        log_start_offset: int = -1,
+        partition_max_bytes: int = 0,
+        replica_directory_id: bytes = ZERO_UUID,
+        high_watermark: int = 9223372036854775807,
+    ) -> None:
+        self.partition: int = partition
+        self.current_leader_epoch: int = current_leader_epoch
+        self.fetch_offset: int = fetch_offset
+        self.last_fetched_epoch: int = last_fetched_epoch
+        self.log_start_offset: int = log_start_offset
+        self.partition_max_bytes: int = partition_max_bytes
+        self.replica_directory_id: bytes = replica_directory_id
+        self.high_watermark: int = high_watermark
+
+
+def _read_FetchPartition(r: Reader, v: int) -> FetchPartition:
+    m = FetchPartition()
+    if v >= 12:
+        m.partition = r.int32()
+        m.current_leader_epoch = r.int32()
+        m.fetch_offset = r.int64()
+        m.last_fetched_epoch = r.int32()
+        m.log_start_offset = r.int64()
+        m.partition_max_bytes = r.int32()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0 and v >= 17:
+                m.replica_directory_id = r.uuid()
+            elif tag == 1 and v == 18:
+                m.high_watermark = r.int64()
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.partition = r.int32()
+        if v >= 9:
+            m.current_leader_epoch = r.int32()
+        m.fetch_offset = r.int64()
+        if v >= 5:
+            m.log_start_offset = r.int64()
+        m.partition_max_bytes = r.int32()
+    return m
+
+
+def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
+    if v >= 12:
+        w.int32(m.partition)
+        w.int32(m.current_leader_epoch)
+        w.int64(m.fetch_offset)
+        w.int32(m.last_fetched_epoch)
+        w.int64(m.log_start_offset)
+        w.int32(m.partition_max_bytes)
+        tags: list[tuple[int, Writer]] = []
+        if m.replica_directory_id != ZERO_UUID and v >= 17:
+            t = Writer()
+            t.uuid(m.replica_directory_id)
+            tags.append((0, t))
+        if m.high_watermark != 9223372036854775807 and v == 18:
+            t = Writer()
+            t.int64(m.high_watermark)
+            tags.append((1, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int32(m.partition)
+        if v >= 9:
+            w.int32(m.current_leader_epoch)
+        w.int64(m.fetch_offset)
+        if v >= 5:
+            w.int64(m.log_start_offset)
+        w.int32(m.partition_max_bytes)
+
+
+class FetchTopic(Message):
+    __slots__ = (
+        "topic_id",
+        "topic",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        topic: str = "",
+        partitions: list[FetchPartition] = EMPTY,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.topic: str = topic
+        self.partitions: list[FetchPartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_FetchTopic(r: Reader, v: int) -> FetchTopic:
+    m = FetchTopic()
+    if v >= 12:
+        if v >= 13:
+            m.topic_id = r.uuid()
+        if v == 12:
+            m.topic = r.compact_string()
+        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.topic = r.string()
+        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_FetchTopic(w: Writer, m: FetchTopic, v: int) -> None:
+    if v >= 12:
+        if v >= 13:
+            w.uuid(m.topic_id)
+        if v == 12:
+            w.compact_string(m.topic)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_FetchPartition(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.topic)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_FetchPartition(w, item, v)
+
+
+class ForgottenTopic(Message):
+    __slots__ = (
+        "topic_id",
+        "topic",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        topic: str = "",
+        partitions: list[int] = EMPTY,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.topic: str = topic
+        self.partitions: list[int] = [] if partitions is EMPTY else partitions
+
+
+def _read_ForgottenTopic(r: Reader, v: int) -> ForgottenTopic:
+    m = ForgottenTopic()
+    if v >= 12:
+        if v >= 13:
+            m.topic_id = r.uuid()
+        if v == 12:
+            m.topic = r.compact_string()
+        m.partitions = [r.int32() for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.topic = r.string()
+        m.partitions = [r.int32() for _ in range(r.count())]
+    return m
+
+
+def _write_ForgottenTopic(w: Writer, m: ForgottenTopic, v: int) -> None:
+    if v >= 12:
+        if v >= 13:
+            w.uuid(m.topic_id)
+        if v == 12:
+            w.compact_string(m.topic)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            w.int32(item)
+        w.uvarint(0)
+    else:
+        w.string(m.topic)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            w.int32(item)
+
+
+class ReplicaState(Message):
+    __slots__ = (
+        "replica_id",
+        "replica_epoch",
+    )
+
+    def __init__(
+        self,
+        *,
+        replica_id: int = -1,
+        replica_epoch: int = -1,
+    ) -> None:
+        self.replica_id: int = replica_id
+        self.replica_epoch: int = replica_epoch
+
+
+def _read_ReplicaState(r: Reader, v: int) -> ReplicaState:
+    m = ReplicaState()
+    m.replica_id = r.int32()
+    m.replica_epoch = r.int64()
+    r.skip_tags()
+    return m
+
+
+def _write_ReplicaState(w: Writer, m: ReplicaState, v: int) -> None:
+    w.int32(m.replica_id)
+    w.int64(m.replica_epoch)
+    w.uvarint(0)
+
+
+class FetchRequest(Message):
+    __slots__ = (
+        "replica_id",
+        "max_wait_ms",
+        "min_bytes",
+        "max_bytes",
+        "isolation_level",
+        "session_id",
+        "session_epoch",
+        "topics",
+        "forgotten_topics_data",
+        "rack_id",
+        "cluster_id",
+        "replica_state",
+    )
+    API_KEY: ClassVar[int] = 1
+    MIN_VERSION: ClassVar[int] = 4
+    MAX_VERSION: ClassVar[int] = 18
+    FLEXIBLE_FROM: ClassVar[int | None] = 12
+
+    def __init__(
+        self,
+        *,
+        replica_id: int = -1,
+        max_wait_ms: int = 0,
+        min_bytes: int = 0,
+        max_bytes: int = 2147483647,
+        isolation_level: int = 0,
+        session_id: int = 0,
+        session_epoch: int = -1,
+        topics: list[FetchTopic] = EMPTY,
+        forgotten_topics_data: list[ForgottenTopic] = EMPTY,
+        rack_id: str = "",
+        cluster_id: str | None = None,
+        replica_state: ReplicaState | None = None,
+    ) -> None:
+        self.replica_id: int = replica_id
+        self.max_wait_ms: int = max_wait_ms
+        self.min_bytes: int = min_bytes
+        self.max_bytes: int = max_bytes
+        self.isolation_level: int = isolation_level
+        self.session_id: int = session_id
+        self.session_epoch: int = session_epoch
+        self.topics: list[FetchTopic] = [] if topics is EMPTY else topics
+        self.forgotten_topics_data: list[ForgottenTopic] = (
+            [] if forgotten_topics_data is EMPTY else forgotten_topics_data
+        )
+        self.rack_id: str = rack_id
+        self.cluster_id: str | None = cluster_id
+        self.replica_state: ReplicaState = ReplicaState() if replica_state is None else replica_state
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_FetchRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_FetchRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> FetchRequest:
+        return _read_FetchRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> FetchRequest:
+        return _read_FetchRequest(Reader(buf), version)
+
+
+def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
+    m = FetchRequest()
+    if v >= 12:
+        if v <= 14:
+            m.replica_id = r.int32()
+        m.max_wait_ms = r.int32()
+        m.min_bytes = r.int32()
+        m.max_bytes = r.int32()
+        m.isolation_level = r.int8()
+        m.session_id = r.int32()
+        m.session_epoch = r.int32()
+        m.topics = [_read_FetchTopic(r, v) for _ in range(r.compact_count())]
+        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.compact_count())]
+        m.rack_id = r.compact_string()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0:
+                m.cluster_id = r.compact_nullable_string()
+            elif tag == 1 and v >= 15:
+                m.replica_state = _read_ReplicaState(r, v)
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.replica_id = r.int32()
+        m.max_wait_ms = r.int32()
+        m.min_bytes = r.int32()
+        m.max_bytes = r.int32()
+        m.isolation_level = r.int8()
+        if v >= 7:
+            m.session_id = r.int32()
+            m.session_epoch = r.int32()
+        m.topics = [_read_FetchTopic(r, v) for _ in range(r.count())]
+        if v >= 7:
+            m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.count())]
+        if v == 11:
+            m.rack_id = r.string()
+    return m
+
+
+def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
+    if v >= 12:
+        if v <= 14:
+            w.int32(m.replica_id)
+        w.int32(m.max_wait_ms)
+        w.int32(m.min_bytes)
+        w.int32(m.max_bytes)
+        w.int8(m.isolation_level)
+        w.int32(m.session_id)
+        w.int32(m.session_epoch)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_FetchTopic(w, item, v)
+        w.compact_count(len(m.forgotten_topics_data))
+        for item in m.forgotten_topics_data:
+            _write_ForgottenTopic(w, item, v)
+        w.compact_string(m.rack_id)
+        tags: list[tuple[int, Writer]] = []
+        if m.cluster_id is not None:
+            t = Writer()
+            t.compact_nullable_string(m.cluster_id)
+            tags.append((0, t))
+        if m.replica_state != ReplicaState() and v >= 15:
+            t = Writer()
+            _write_ReplicaState(t, m.replica_state, v)
+            tags.append((1, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int32(m.replica_id)
+        w.int32(m.max_wait_ms)
+        w.int32(m.min_bytes)
+        w.int32(m.max_bytes)
+        w.int8(m.isolation_level)
+        if v >= 7:
+            w.int32(m.session_id)
+            w.int32(m.session_epoch)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_FetchTopic(w, item, v)
+        if v >= 7:
+            w.count(len(m.forgotten_topics_data))
+            for item in m.forgotten_topics_data:
+                _write_ForgottenTopic(w, item, v)
+        if v == 11:
+            w.string(m.rack_id)
+
+
+class AbortedTransaction(Message):
+    __slots__ = (
+        "producer_id",
+        "first_offset",
+    )
+
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        first_offset: int = 0,
+    ) -> None:
+        self.producer_id: int = producer_id
+        self.first_offset: int = first_offset
+
+
+def _read_AbortedTransaction(r: Reader, v: int) -> AbortedTransaction:
+    m = AbortedTransaction()
+    if v >= 12:
+        m.producer_id = r.int64()
+        m.first_offset = r.int64()
+        r.skip_tags()
+    else:
+        m.producer_id = r.int64()
+        m.first_offset = r.int64()
+    return m
+
+
+def _write_AbortedTransaction(w: Writer, m: AbortedTransaction, v: int) -> None:
+    if v >= 12:
+        w.int64(m.producer_id)
+        w.int64(m.first_offset)
+        w.uvarint(0)
+    else:
+        w.int64(m.producer_id)
+        w.int64(m.first_offset)
+
+
+class EpochEndOffset(Message):
+    __slots__ = (
+        "epoch",
+        "end_offset",
+    )
+
+    def __init__(
+        self,
+        *,
+        epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.epoch: int = epoch
+        self.end_offset: int = end_offset
+
+
+def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
+    m = EpochEndOffset()
+    m.epoch = r.int32()
+    m.end_offset = r.int64()
+    r.skip_tags()
+    return m
+
+
+def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
+    w.int32(m.epoch)
+    w.int64(m.end_offset)
+    w.uvarint(0)
+
+
+class LeaderIdAndEpoch(Message):
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+    )
+
+    def __init__(
+        self,
+        *,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id: int = leader_id
+        self.leader_epoch: int = leader_epoch
+
+
+def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
+    m = LeaderIdAndEpoch()
+    m.leader_id = r.int32()
+    m.leader_epoch = r.int32()
+    r.skip_tags()
+    return m
+
+
+def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
+    w.int32(m.leader_id)
+    w.int32(m.leader_epoch)
+    w.uvarint(0)
+
+
+class SnapshotId(Message):
+    __slots__ = (
+        "end_offset",
+        "epoch",
+    )
+
+    def __init__(
+        self,
+        *,
+        end_offset: int = -1,
+        epoch: int = -1,
+    ) -> None:
+        self.end_offset: int = end_offset
+        self.epoch: int = epoch
+
+
+def _read_SnapshotId(r: Reader, v: int) -> SnapshotId:
+    m = SnapshotId()
+    m.end_offset = r.int64()
+    m.epoch = r.int32()
+    r.skip_tags()
+    return m
+
+
+def _write_SnapshotId(w: Writer, m: SnapshotId, v: int) -> None:
+    w.int64(m.end_offset)
+    w.int32(m.epoch)
+    w.uvarint(0)
+
+
+class PartitionData(Message):
+    __slots__ = (
+        "partition_index",
+        "error_code",
+        "high_watermark",
+        "last_stable_offset",
+        "log_start_offset",
+        "aborted_transactions",
+        "preferred_read_replica",
+        "records",
+        "diverging_epoch",
+        "current_leader",
+        "snapshot_id",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+        high_watermark: int = 0,
+        last_stable_offset: int = -1,
+        log_start_offset: int = -1,
+        aborted_transactions: list[AbortedTransaction] | None = EMPTY,
+        preferred_read_replica: int = -1,
+        records: Buffer | None = None,
+        diverging_epoch: EpochEndOffset | None = None,
+        current_leader: LeaderIdAndEpoch | None = None,
+        snapshot_id: SnapshotId | None = None,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.error_code: int = error_code
+        self.high_watermark: int = high_watermark
+        self.last_stable_offset: int = last_stable_offset
+        self.log_start_offset: int = log_start_offset
+        self.aborted_transactions: list[AbortedTransaction] | None = (
+            [] if aborted_transactions is EMPTY else aborted_transactions
+        )
+        self.preferred_read_replica: int = preferred_read_replica
+        self.records: Buffer | None = records
+        self.diverging_epoch: EpochEndOffset = EpochEndOffset() if diverging_epoch is None else diverging_epoch
+        self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
+        self.snapshot_id: SnapshotId = SnapshotId() if snapshot_id is None else snapshot_id
+
+
+def _read_PartitionData(r: Reader, v: int) -> PartitionData:
+    m = PartitionData()
+    if v >= 12:
+        m.partition_index = r.int32()
+        m.error_code = r.int16()
+        m.high_watermark = r.int64()
+        m.last_stable_offset = r.int64()
+        m.log_start_offset = r.int64()
+        m.aborted_transactions = (
+            None if (n := r.compact_nullable_count()) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+        )
+        m.preferred_read_replica = r.int32()
+        m.records = r.compact_nullable_records()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0:
+                m.diverging_epoch = _read_EpochEndOffset(r, v)
+            elif tag == 1:
+                m.current_leader = _read_LeaderIdAndEpoch(r, v)
+            elif tag == 2:
+                m.snapshot_id = _read_SnapshotId(r, v)
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.partition_index = r.int32()
+        m.error_code = r.int16()
+        m.high_watermark = r.int64()
+        m.last_stable_offset = r.int64()
+        if v >= 5:
+            m.log_start_offset = r.int64()
+        m.aborted_transactions = (
+            None if (n := r.nullable_count()) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+        )
+        if v == 11:
+            m.preferred_read_replica = r.int32()
+        m.records = r.nullable_records()
+    return m
+
+
+def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
+    if v >= 12:
+        w.int32(m.partition_index)
+        w.int16(m.error_code)
+        w.int64(m.high_watermark)
+        w.int64(m.last_stable_offset)
+        w.int64(m.log_start_offset)
+        if m.aborted_transactions is None:
+            w.compact_count(-1)
+        else:
+            w.compact_count(len(m.aborted_transactions))
+            for item in m.aborted_transactions:
+                _write_AbortedTransaction(w, item, v)
+        w.int32(m.preferred_read_replica)
+        w.compact_nullable_records(m.records)
+        tags: list[tuple[int, Writer]] = []
+        if m.diverging_epoch != EpochEndOffset():
+            t = Writer()
+            _write_EpochEndOffset(t, m.diverging_epoch, v)
+            tags.append((0, t))
+        if m.current_leader != LeaderIdAndEpoch():
+            t = Writer()
+            _write_LeaderIdAndEpoch(t, m.current_leader, v)
+            tags.append((1, t))
+        if m.snapshot_id != SnapshotId():
+            t = Writer()
+            _write_SnapshotId(t, m.snapshot_id, v)
+            tags.append((2, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int32(m.partition_index)
+        w.int16(m.error_code)
+        w.int64(m.high_watermark)
+        w.int64(m.last_stable_offset)
+        if v >= 5:
+            w.int64(m.log_start_offset)
+        if m.aborted_transactions is None:
+            w.count(-1)
+        else:
+            w.count(len(m.aborted_transactions))
+            for item in m.aborted_transactions:
+                _write_AbortedTransaction(w, item, v)
+        if v == 11:
+            w.int32(m.preferred_read_replica)
+        w.nullable_records(m.records)
+
+
+class FetchableTopicResponse(Message):
+    __slots__ = (
+        "topic_id",
+        "topic",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        topic: str = "",
+        partitions: list[PartitionData] = EMPTY,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.topic: str = topic
+        self.partitions: list[PartitionData] = [] if partitions is EMPTY else partitions
+
+
+def _read_FetchableTopicResponse(r: Reader, v: int) -> FetchableTopicResponse:
+    m = FetchableTopicResponse()
+    if v >= 12:
+        if v >= 13:
+            m.topic_id = r.uuid()
+        if v == 12:
+            m.topic = r.compact_string()
+        m.partitions = [_read_PartitionData(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.topic = r.string()
+        m.partitions = [_read_PartitionData(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_FetchableTopicResponse(w: Writer, m: FetchableTopicResponse, v: int) -> None:
+    if v >= 12:
+        if v >= 13:
+            w.uuid(m.topic_id)
+        if v == 12:
+            w.compact_string(m.topic)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_PartitionData(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.topic)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_PartitionData(w, item, v)
+
+
+class NodeEndpoint(Message):
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
+
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: int = node_id
+        self.host: str = host
+        self.port: int = port
+        self.rack: str | None = rack
+
+
+def _read_NodeEndpoint(r: Reader, v: int) -> NodeEndpoint:
+    m = NodeEndpoint()
+    m.node_id = r.int32()
+    m.host = r.compact_string()
+    m.port = r.int32()
+    m.rack = r.compact_nullable_string()
+    r.skip_tags()
+    return m
+
+
+def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
+    w.int32(m.node_id)
+    w.compact_string(m.host)
+    w.int32(m.port)
+    w.compact_nullable_string(m.rack)
+    w.uvarint(0)
+
+
+class FetchResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "session_id",
+        "responses",
+        "node_endpoints",
+    )
+    API_KEY: ClassVar[int] = 1
+    MIN_VERSION: ClassVar[int] = 4
+    MAX_VERSION: ClassVar[int] = 18
+    FLEXIBLE_FROM: ClassVar[int | None] = 12
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        session_id: int = 0,
+        responses: list[FetchableTopicResponse] = EMPTY,
+        node_endpoints: list[NodeEndpoint] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.session_id: int = session_id
+        self.responses: list[FetchableTopicResponse] = [] if responses is EMPTY else responses
+        self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is EMPTY else node_endpoints
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_FetchResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_FetchResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> FetchResponse:
+        return _read_FetchResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> FetchResponse:
+        return _read_FetchResponse(Reader(buf), version)
+
+
+def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
+    m = FetchResponse()
+    if v >= 12:
+        m.throttle_time_ms = r.int32()
+        m.error_code = r.int16()
+        m.session_id = r.int32()
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.compact_count())]
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0 and v >= 16:
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count())]
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.throttle_time_ms = r.int32()
+        if v >= 7:
+            m.error_code = r.int16()
+            m.session_id = r.int32()
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_FetchResponse(w: Writer, m: FetchResponse, v: int) -> None:
+    if v >= 12:
+        w.int32(m.throttle_time_ms)
+        w.int16(m.error_code)
+        w.int32(m.session_id)
+        w.compact_count(len(m.responses))
+        for item in m.responses:
+            _write_FetchableTopicResponse(w, item, v)
+        tags: list[tuple[int, Writer]] = []
+        if len(m.node_endpoints) > 0 and v >= 16:
+            t = Writer()
+            t.compact_count(len(m.node_endpoints))
+            for item in m.node_endpoints:
+                _write_NodeEndpoint(t, item, v)
+            tags.append((0, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int32(m.throttle_time_ms)
+        if v >= 7:
+            w.int16(m.error_code)
+            w.int32(m.session_id)
+        w.count(len(m.responses))
+        for item in m.responses:
+            _write_FetchableTopicResponse(w, item, v)

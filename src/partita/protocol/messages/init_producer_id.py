@@ -1,0 +1,173 @@
+"""InitProducerId (API 22). Generated from schema/init_producer_id.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import Buffer, Message, Reader, Writer
+
+
+class InitProducerIdRequest(Message):
+    __slots__ = (
+        "transactional_id",
+        "transaction_timeout_ms",
+        "producer_id",
+        "producer_epoch",
+        "enable2_pc",
+        "keep_prepared_txn",
+    )
+    API_KEY: ClassVar[int] = 22
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 6
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = "",
+        transaction_timeout_ms: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        enable2_pc: bool = False,
+        keep_prepared_txn: bool = False,
+    ) -> None:
+        self.transactional_id: str | None = transactional_id
+        self.transaction_timeout_ms: int = transaction_timeout_ms
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.enable2_pc: bool = enable2_pc
+        self.keep_prepared_txn: bool = keep_prepared_txn
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_InitProducerIdRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_InitProducerIdRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> InitProducerIdRequest:
+        return _read_InitProducerIdRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> InitProducerIdRequest:
+        return _read_InitProducerIdRequest(Reader(buf), version)
+
+
+def _read_InitProducerIdRequest(r: Reader, v: int) -> InitProducerIdRequest:
+    m = InitProducerIdRequest()
+    if v >= 2:
+        m.transactional_id = r.compact_nullable_string()
+        m.transaction_timeout_ms = r.int32()
+        if v >= 3:
+            m.producer_id = r.int64()
+            m.producer_epoch = r.int16()
+        if v == 6:
+            m.enable2_pc = r.boolean()
+            m.keep_prepared_txn = r.boolean()
+        r.skip_tags()
+    else:
+        m.transactional_id = r.nullable_string()
+        m.transaction_timeout_ms = r.int32()
+    return m
+
+
+def _write_InitProducerIdRequest(w: Writer, m: InitProducerIdRequest, v: int) -> None:
+    if v >= 2:
+        w.compact_nullable_string(m.transactional_id)
+        w.int32(m.transaction_timeout_ms)
+        if v >= 3:
+            w.int64(m.producer_id)
+            w.int16(m.producer_epoch)
+        if v == 6:
+            w.boolean(m.enable2_pc)
+            w.boolean(m.keep_prepared_txn)
+        w.uvarint(0)
+    else:
+        w.nullable_string(m.transactional_id)
+        w.int32(m.transaction_timeout_ms)
+
+
+class InitProducerIdResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "producer_id",
+        "producer_epoch",
+        "ongoing_txn_producer_id",
+        "ongoing_txn_producer_epoch",
+    )
+    API_KEY: ClassVar[int] = 22
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 6
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = 0,
+        ongoing_txn_producer_id: int = -1,
+        ongoing_txn_producer_epoch: int = -1,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.ongoing_txn_producer_id: int = ongoing_txn_producer_id
+        self.ongoing_txn_producer_epoch: int = ongoing_txn_producer_epoch
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_InitProducerIdResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_InitProducerIdResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> InitProducerIdResponse:
+        return _read_InitProducerIdResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> InitProducerIdResponse:
+        return _read_InitProducerIdResponse(Reader(buf), version)
+
+
+def _read_InitProducerIdResponse(r: Reader, v: int) -> InitProducerIdResponse:
+    m = InitProducerIdResponse()
+    if v >= 2:
+        m.throttle_time_ms = r.int32()
+        m.error_code = r.int16()
+        m.producer_id = r.int64()
+        m.producer_epoch = r.int16()
+        if v == 6:
+            m.ongoing_txn_producer_id = r.int64()
+            m.ongoing_txn_producer_epoch = r.int16()
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.error_code = r.int16()
+        m.producer_id = r.int64()
+        m.producer_epoch = r.int16()
+    return m
+
+
+def _write_InitProducerIdResponse(w: Writer, m: InitProducerIdResponse, v: int) -> None:
+    if v >= 2:
+        w.int32(m.throttle_time_ms)
+        w.int16(m.error_code)
+        w.int64(m.producer_id)
+        w.int16(m.producer_epoch)
+        if v == 6:
+            w.int64(m.ongoing_txn_producer_id)
+            w.int16(m.ongoing_txn_producer_epoch)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.int16(m.error_code)
+        w.int64(m.producer_id)
+        w.int16(m.producer_epoch)

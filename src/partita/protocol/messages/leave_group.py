@@ -1,0 +1,241 @@
+"""LeaveGroup (API 13). Generated from schema/leave_group.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class MemberIdentity(Message):
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "reason",
+    )
+
+    def __init__(
+        self,
+        *,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        reason: str | None = None,
+    ) -> None:
+        self.member_id: str = member_id
+        self.group_instance_id: str | None = group_instance_id
+        self.reason: str | None = reason
+
+
+def _read_MemberIdentity(r: Reader, v: int) -> MemberIdentity:
+    m = MemberIdentity()
+    if v >= 4:
+        m.member_id = r.compact_string()
+        m.group_instance_id = r.compact_nullable_string()
+        if v == 5:
+            m.reason = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.member_id = r.string()
+        m.group_instance_id = r.nullable_string()
+    return m
+
+
+def _write_MemberIdentity(w: Writer, m: MemberIdentity, v: int) -> None:
+    if v >= 4:
+        w.compact_string(m.member_id)
+        w.compact_nullable_string(m.group_instance_id)
+        if v == 5:
+            w.compact_nullable_string(m.reason)
+        w.uvarint(0)
+    else:
+        w.string(m.member_id)
+        w.nullable_string(m.group_instance_id)
+
+
+class LeaveGroupRequest(Message):
+    __slots__ = (
+        "group_id",
+        "members",
+        "member_id",
+    )
+    API_KEY: ClassVar[int] = 13
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 5
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        members: list[MemberIdentity] = EMPTY,
+        member_id: str = "",
+    ) -> None:
+        self.group_id: str = group_id
+        self.members: list[MemberIdentity] = [] if members is EMPTY else members
+        self.member_id: str = member_id
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_LeaveGroupRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_LeaveGroupRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> LeaveGroupRequest:
+        return _read_LeaveGroupRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> LeaveGroupRequest:
+        return _read_LeaveGroupRequest(Reader(buf), version)
+
+
+def _read_LeaveGroupRequest(r: Reader, v: int) -> LeaveGroupRequest:
+    m = LeaveGroupRequest()
+    if v >= 4:
+        m.group_id = r.compact_string()
+        m.members = [_read_MemberIdentity(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.group_id = r.string()
+        if v == 3:
+            m.members = [_read_MemberIdentity(r, v) for _ in range(r.count())]
+        if v <= 2:
+            m.member_id = r.string()
+    return m
+
+
+def _write_LeaveGroupRequest(w: Writer, m: LeaveGroupRequest, v: int) -> None:
+    if v >= 4:
+        w.compact_string(m.group_id)
+        w.compact_count(len(m.members))
+        for item in m.members:
+            _write_MemberIdentity(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.group_id)
+        if v == 3:
+            w.count(len(m.members))
+            for item in m.members:
+                _write_MemberIdentity(w, item, v)
+        if v <= 2:
+            w.string(m.member_id)
+
+
+class MemberResponse(Message):
+    __slots__ = (
+        "member_id",
+        "group_instance_id",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        member_id: str = "",
+        group_instance_id: str | None = "",
+        error_code: int = 0,
+    ) -> None:
+        self.member_id: str = member_id
+        self.group_instance_id: str | None = group_instance_id
+        self.error_code: int = error_code
+
+
+def _read_MemberResponse(r: Reader, v: int) -> MemberResponse:
+    m = MemberResponse()
+    if v >= 4:
+        m.member_id = r.compact_string()
+        m.group_instance_id = r.compact_nullable_string()
+        m.error_code = r.int16()
+        r.skip_tags()
+    else:
+        m.member_id = r.string()
+        m.group_instance_id = r.nullable_string()
+        m.error_code = r.int16()
+    return m
+
+
+def _write_MemberResponse(w: Writer, m: MemberResponse, v: int) -> None:
+    if v >= 4:
+        w.compact_string(m.member_id)
+        w.compact_nullable_string(m.group_instance_id)
+        w.int16(m.error_code)
+        w.uvarint(0)
+    else:
+        w.string(m.member_id)
+        w.nullable_string(m.group_instance_id)
+        w.int16(m.error_code)
+
+
+class LeaveGroupResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "error_code",
+        "members",
+    )
+    API_KEY: ClassVar[int] = 13
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 5
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        members: list[MemberResponse] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.members: list[MemberResponse] = [] if members is EMPTY else members
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_LeaveGroupResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_LeaveGroupResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> LeaveGroupResponse:
+        return _read_LeaveGroupResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> LeaveGroupResponse:
+        return _read_LeaveGroupResponse(Reader(buf), version)
+
+
+def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:
+    m = LeaveGroupResponse()
+    if v >= 4:
+        m.throttle_time_ms = r.int32()
+        m.error_code = r.int16()
+        m.members = [_read_MemberResponse(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        if v >= 1:
+            m.throttle_time_ms = r.int32()
+        m.error_code = r.int16()
+        if v == 3:
+            m.members = [_read_MemberResponse(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
+    if v >= 4:
+        w.int32(m.throttle_time_ms)
+        w.int16(m.error_code)
+        w.compact_count(len(m.members))
+        for item in m.members:
+            _write_MemberResponse(w, item, v)
+        w.uvarint(0)
+    else:
+        if v >= 1:
+            w.int32(m.throttle_time_ms)
+        w.int16(m.error_code)
+        if v == 3:
+            w.count(len(m.members))
+            for item in m.members:
+                _write_MemberResponse(w, item, v)

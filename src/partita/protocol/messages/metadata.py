@@ -1,0 +1,475 @@
+"""Metadata (API 3). Generated from schema/metadata.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+
+
+class MetadataRequestTopic(Message):
+    __slots__ = (
+        "topic_id",
+        "name",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        name: str | None = "",
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.name: str | None = name
+
+
+def _read_MetadataRequestTopic(r: Reader, v: int) -> MetadataRequestTopic:
+    m = MetadataRequestTopic()
+    if v >= 9:
+        if v >= 10:
+            m.topic_id = r.uuid()
+        m.name = r.compact_nullable_string() if v >= 10 else r.compact_string()
+        r.skip_tags()
+    else:
+        m.name = r.string()
+    return m
+
+
+def _write_MetadataRequestTopic(w: Writer, m: MetadataRequestTopic, v: int) -> None:
+    if v >= 9:
+        if v >= 10:
+            w.uuid(m.topic_id)
+        if v >= 10:
+            w.compact_nullable_string(m.name)
+        else:
+            w.compact_string(w.required(m.name, "name"))
+        w.uvarint(0)
+    else:
+        w.string(w.required(m.name, "name"))
+
+
+class MetadataRequest(Message):
+    __slots__ = (
+        "topics",
+        "allow_auto_topic_creation",
+        "include_cluster_authorized_operations",
+        "include_topic_authorized_operations",
+    )
+    API_KEY: ClassVar[int] = 3
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 13
+    FLEXIBLE_FROM: ClassVar[int | None] = 9
+
+    def __init__(
+        self,
+        *,
+        topics: list[MetadataRequestTopic] | None = EMPTY,
+        allow_auto_topic_creation: bool = True,
+        include_cluster_authorized_operations: bool = False,
+        include_topic_authorized_operations: bool = False,
+    ) -> None:
+        self.topics: list[MetadataRequestTopic] | None = [] if topics is EMPTY else topics
+        self.allow_auto_topic_creation: bool = allow_auto_topic_creation
+        self.include_cluster_authorized_operations: bool = include_cluster_authorized_operations
+        self.include_topic_authorized_operations: bool = include_topic_authorized_operations
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_MetadataRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_MetadataRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> MetadataRequest:
+        return _read_MetadataRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> MetadataRequest:
+        return _read_MetadataRequest(Reader(buf), version)
+
+
+def _read_MetadataRequest(r: Reader, v: int) -> MetadataRequest:
+    m = MetadataRequest()
+    if v >= 9:
+        m.topics = (
+            None if (n := r.compact_nullable_count()) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)]
+        )
+        m.allow_auto_topic_creation = r.boolean()
+        if v <= 10:
+            m.include_cluster_authorized_operations = r.boolean()
+        m.include_topic_authorized_operations = r.boolean()
+        r.skip_tags()
+    else:
+        m.topics = (
+            (None if (n := r.nullable_count()) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)])
+            if v >= 1
+            else [_read_MetadataRequestTopic(r, v) for _ in range(r.count())]
+        )
+        if v >= 4:
+            m.allow_auto_topic_creation = r.boolean()
+        if v == 8:
+            m.include_cluster_authorized_operations = r.boolean()
+            m.include_topic_authorized_operations = r.boolean()
+    return m
+
+
+def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
+    if v >= 9:
+        if m.topics is None:
+            w.compact_count(-1)
+        else:
+            w.compact_count(len(m.topics))
+            for item in m.topics:
+                _write_MetadataRequestTopic(w, item, v)
+        w.boolean(m.allow_auto_topic_creation)
+        if v <= 10:
+            w.boolean(m.include_cluster_authorized_operations)
+        w.boolean(m.include_topic_authorized_operations)
+        w.uvarint(0)
+    else:
+        if m.topics is None and not (v >= 1):
+            w.required(m.topics, "topics")
+        if m.topics is None:
+            w.count(-1)
+        else:
+            w.count(len(m.topics))
+            for item in m.topics:
+                _write_MetadataRequestTopic(w, item, v)
+        if v >= 4:
+            w.boolean(m.allow_auto_topic_creation)
+        if v == 8:
+            w.boolean(m.include_cluster_authorized_operations)
+            w.boolean(m.include_topic_authorized_operations)
+
+
+class MetadataResponseBroker(Message):
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
+
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: int = node_id
+        self.host: str = host
+        self.port: int = port
+        self.rack: str | None = rack
+
+
+def _read_MetadataResponseBroker(r: Reader, v: int) -> MetadataResponseBroker:
+    m = MetadataResponseBroker()
+    if v >= 9:
+        m.node_id = r.int32()
+        m.host = r.compact_string()
+        m.port = r.int32()
+        m.rack = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.node_id = r.int32()
+        m.host = r.string()
+        m.port = r.int32()
+        if v >= 1:
+            m.rack = r.nullable_string()
+    return m
+
+
+def _write_MetadataResponseBroker(w: Writer, m: MetadataResponseBroker, v: int) -> None:
+    if v >= 9:
+        w.int32(m.node_id)
+        w.compact_string(m.host)
+        w.int32(m.port)
+        w.compact_nullable_string(m.rack)
+        w.uvarint(0)
+    else:
+        w.int32(m.node_id)
+        w.string(m.host)
+        w.int32(m.port)
+        if v >= 1:
+            w.nullable_string(m.rack)
+
+
+class MetadataResponsePartition(Message):
+    __slots__ = (
+        "error_code",
+        "partition_index",
+        "leader_id",
+        "leader_epoch",
+        "replica_nodes",
+        "isr_nodes",
+        "offline_replicas",
+    )
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        partition_index: int = 0,
+        leader_id: int = 0,
+        leader_epoch: int = -1,
+        replica_nodes: list[int] = EMPTY,
+        isr_nodes: list[int] = EMPTY,
+        offline_replicas: list[int] = EMPTY,
+    ) -> None:
+        self.error_code: int = error_code
+        self.partition_index: int = partition_index
+        self.leader_id: int = leader_id
+        self.leader_epoch: int = leader_epoch
+        self.replica_nodes: list[int] = [] if replica_nodes is EMPTY else replica_nodes
+        self.isr_nodes: list[int] = [] if isr_nodes is EMPTY else isr_nodes
+        self.offline_replicas: list[int] = [] if offline_replicas is EMPTY else offline_replicas
+
+
+def _read_MetadataResponsePartition(r: Reader, v: int) -> MetadataResponsePartition:
+    m = MetadataResponsePartition()
+    if v >= 9:
+        m.error_code = r.int16()
+        m.partition_index = r.int32()
+        m.leader_id = r.int32()
+        m.leader_epoch = r.int32()
+        m.replica_nodes = [r.int32() for _ in range(r.compact_count())]
+        m.isr_nodes = [r.int32() for _ in range(r.compact_count())]
+        m.offline_replicas = [r.int32() for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.error_code = r.int16()
+        m.partition_index = r.int32()
+        m.leader_id = r.int32()
+        if v >= 7:
+            m.leader_epoch = r.int32()
+        m.replica_nodes = [r.int32() for _ in range(r.count())]
+        m.isr_nodes = [r.int32() for _ in range(r.count())]
+        if v >= 5:
+            m.offline_replicas = [r.int32() for _ in range(r.count())]
+    return m
+
+
+def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v: int) -> None:
+    if v >= 9:
+        w.int16(m.error_code)
+        w.int32(m.partition_index)
+        w.int32(m.leader_id)
+        w.int32(m.leader_epoch)
+        w.compact_count(len(m.replica_nodes))
+        for item in m.replica_nodes:
+            w.int32(item)
+        w.compact_count(len(m.isr_nodes))
+        for item in m.isr_nodes:
+            w.int32(item)
+        w.compact_count(len(m.offline_replicas))
+        for item in m.offline_replicas:
+            w.int32(item)
+        w.uvarint(0)
+    else:
+        w.int16(m.error_code)
+        w.int32(m.partition_index)
+        w.int32(m.leader_id)
+        if v >= 7:
+            w.int32(m.leader_epoch)
+        w.count(len(m.replica_nodes))
+        for item in m.replica_nodes:
+            w.int32(item)
+        w.count(len(m.isr_nodes))
+        for item in m.isr_nodes:
+            w.int32(item)
+        if v >= 5:
+            w.count(len(m.offline_replicas))
+            for item in m.offline_replicas:
+                w.int32(item)
+
+
+class MetadataResponseTopic(Message):
+    __slots__ = (
+        "error_code",
+        "name",
+        "topic_id",
+        "is_internal",
+        "partitions",
+        "topic_authorized_operations",
+    )
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        name: str | None = "",
+        topic_id: bytes = ZERO_UUID,
+        is_internal: bool = False,
+        partitions: list[MetadataResponsePartition] = EMPTY,
+        topic_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.error_code: int = error_code
+        self.name: str | None = name
+        self.topic_id: bytes = topic_id
+        self.is_internal: bool = is_internal
+        self.partitions: list[MetadataResponsePartition] = [] if partitions is EMPTY else partitions
+        self.topic_authorized_operations: int = topic_authorized_operations
+
+
+def _read_MetadataResponseTopic(r: Reader, v: int) -> MetadataResponseTopic:
+    m = MetadataResponseTopic()
+    if v >= 9:
+        m.error_code = r.int16()
+        m.name = r.compact_nullable_string() if v >= 12 else r.compact_string()
+        if v >= 10:
+            m.topic_id = r.uuid()
+        m.is_internal = r.boolean()
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.compact_count())]
+        m.topic_authorized_operations = r.int32()
+        r.skip_tags()
+    else:
+        m.error_code = r.int16()
+        m.name = r.string()
+        if v >= 1:
+            m.is_internal = r.boolean()
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.count())]
+        if v == 8:
+            m.topic_authorized_operations = r.int32()
+    return m
+
+
+def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) -> None:
+    if v >= 9:
+        w.int16(m.error_code)
+        if v >= 12:
+            w.compact_nullable_string(m.name)
+        else:
+            w.compact_string(w.required(m.name, "name"))
+        if v >= 10:
+            w.uuid(m.topic_id)
+        w.boolean(m.is_internal)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_MetadataResponsePartition(w, item, v)
+        w.int32(m.topic_authorized_operations)
+        w.uvarint(0)
+    else:
+        w.int16(m.error_code)
+        w.string(w.required(m.name, "name"))
+        if v >= 1:
+            w.boolean(m.is_internal)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_MetadataResponsePartition(w, item, v)
+        if v == 8:
+            w.int32(m.topic_authorized_operations)
+
+
+class MetadataResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "brokers",
+        "cluster_id",
+        "controller_id",
+        "topics",
+        "error_code",
+        "cluster_authorized_operations",
+    )
+    API_KEY: ClassVar[int] = 3
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 13
+    FLEXIBLE_FROM: ClassVar[int | None] = 9
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        brokers: list[MetadataResponseBroker] = EMPTY,
+        cluster_id: str | None = None,
+        controller_id: int = -1,
+        topics: list[MetadataResponseTopic] = EMPTY,
+        error_code: int = 0,
+        cluster_authorized_operations: int = -2147483648,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.brokers: list[MetadataResponseBroker] = [] if brokers is EMPTY else brokers
+        self.cluster_id: str | None = cluster_id
+        self.controller_id: int = controller_id
+        self.topics: list[MetadataResponseTopic] = [] if topics is EMPTY else topics
+        self.error_code: int = error_code
+        self.cluster_authorized_operations: int = cluster_authorized_operations
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_MetadataResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_MetadataResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> MetadataResponse:
+        return _read_MetadataResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> MetadataResponse:
+        return _read_MetadataResponse(Reader(buf), version)
+
+
+def _read_MetadataResponse(r: Reader, v: int) -> MetadataResponse:
+    m = MetadataResponse()
+    if v >= 9:
+        m.throttle_time_ms = r.int32()
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.compact_count())]
+        m.cluster_id = r.compact_nullable_string()
+        m.controller_id = r.int32()
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.compact_count())]
+        if v == 13:
+            m.error_code = r.int16()
+        if v <= 10:
+            m.cluster_authorized_operations = r.int32()
+        r.skip_tags()
+    else:
+        if v >= 3:
+            m.throttle_time_ms = r.int32()
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.count())]
+        if v >= 2:
+            m.cluster_id = r.nullable_string()
+        if v >= 1:
+            m.controller_id = r.int32()
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.count())]
+        if v == 8:
+            m.cluster_authorized_operations = r.int32()
+    return m
+
+
+def _write_MetadataResponse(w: Writer, m: MetadataResponse, v: int) -> None:
+    if v >= 9:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.brokers))
+        for item in m.brokers:
+            _write_MetadataResponseBroker(w, item, v)
+        w.compact_nullable_string(m.cluster_id)
+        w.int32(m.controller_id)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_MetadataResponseTopic(w, item, v)
+        if v == 13:
+            w.int16(m.error_code)
+        if v <= 10:
+            w.int32(m.cluster_authorized_operations)
+        w.uvarint(0)
+    else:
+        if v >= 3:
+            w.int32(m.throttle_time_ms)
+        w.count(len(m.brokers))
+        for item in m.brokers:
+            _write_MetadataResponseBroker(w, item, v)
+        if v >= 2:
+            w.nullable_string(m.cluster_id)
+        if v >= 1:
+            w.int32(m.controller_id)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_MetadataResponseTopic(w, item, v)
+        if v == 8:
+            w.int32(m.cluster_authorized_operations)

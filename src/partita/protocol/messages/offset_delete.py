@@ -1,0 +1,221 @@
+"""OffsetDelete (API 47). Generated from schema/offset_delete.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class OffsetDeleteRequestPartition(Message):
+    __slots__ = ("partition_index",)
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+
+
+def _read_OffsetDeleteRequestPartition(r: Reader, v: int) -> OffsetDeleteRequestPartition:
+    m = OffsetDeleteRequestPartition()
+    m.partition_index = r.int32()
+    return m
+
+
+def _write_OffsetDeleteRequestPartition(w: Writer, m: OffsetDeleteRequestPartition, v: int) -> None:
+    w.int32(m.partition_index)
+
+
+class OffsetDeleteRequestTopic(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[OffsetDeleteRequestPartition] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[OffsetDeleteRequestPartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_OffsetDeleteRequestTopic(r: Reader, v: int) -> OffsetDeleteRequestTopic:
+    m = OffsetDeleteRequestTopic()
+    m.name = r.string()
+    m.partitions = [_read_OffsetDeleteRequestPartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetDeleteRequestTopic(w: Writer, m: OffsetDeleteRequestTopic, v: int) -> None:
+    w.string(m.name)
+    w.count(len(m.partitions))
+    for item in m.partitions:
+        _write_OffsetDeleteRequestPartition(w, item, v)
+
+
+class OffsetDeleteRequest(Message):
+    __slots__ = (
+        "group_id",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 47
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: list[OffsetDeleteRequestTopic] = EMPTY,
+    ) -> None:
+        self.group_id: str = group_id
+        self.topics: list[OffsetDeleteRequestTopic] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_OffsetDeleteRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_OffsetDeleteRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> OffsetDeleteRequest:
+        return _read_OffsetDeleteRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> OffsetDeleteRequest:
+        return _read_OffsetDeleteRequest(Reader(buf), version)
+
+
+def _read_OffsetDeleteRequest(r: Reader, v: int) -> OffsetDeleteRequest:
+    m = OffsetDeleteRequest()
+    m.group_id = r.string()
+    m.topics = [_read_OffsetDeleteRequestTopic(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetDeleteRequest(w: Writer, m: OffsetDeleteRequest, v: int) -> None:
+    w.string(m.group_id)
+    w.count(len(m.topics))
+    for item in m.topics:
+        _write_OffsetDeleteRequestTopic(w, item, v)
+
+
+class OffsetDeleteResponsePartition(Message):
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.error_code: int = error_code
+
+
+def _read_OffsetDeleteResponsePartition(r: Reader, v: int) -> OffsetDeleteResponsePartition:
+    m = OffsetDeleteResponsePartition()
+    m.partition_index = r.int32()
+    m.error_code = r.int16()
+    return m
+
+
+def _write_OffsetDeleteResponsePartition(w: Writer, m: OffsetDeleteResponsePartition, v: int) -> None:
+    w.int32(m.partition_index)
+    w.int16(m.error_code)
+
+
+class OffsetDeleteResponseTopic(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[OffsetDeleteResponsePartition] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[OffsetDeleteResponsePartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_OffsetDeleteResponseTopic(r: Reader, v: int) -> OffsetDeleteResponseTopic:
+    m = OffsetDeleteResponseTopic()
+    m.name = r.string()
+    m.partitions = [_read_OffsetDeleteResponsePartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetDeleteResponseTopic(w: Writer, m: OffsetDeleteResponseTopic, v: int) -> None:
+    w.string(m.name)
+    w.count(len(m.partitions))
+    for item in m.partitions:
+        _write_OffsetDeleteResponsePartition(w, item, v)
+
+
+class OffsetDeleteResponse(Message):
+    __slots__ = (
+        "error_code",
+        "throttle_time_ms",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 47
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int | None] = None
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetDeleteResponseTopic] = EMPTY,
+    ) -> None:
+        self.error_code: int = error_code
+        self.throttle_time_ms: int = throttle_time_ms
+        self.topics: list[OffsetDeleteResponseTopic] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_OffsetDeleteResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_OffsetDeleteResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> OffsetDeleteResponse:
+        return _read_OffsetDeleteResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> OffsetDeleteResponse:
+        return _read_OffsetDeleteResponse(Reader(buf), version)
+
+
+def _read_OffsetDeleteResponse(r: Reader, v: int) -> OffsetDeleteResponse:
+    m = OffsetDeleteResponse()
+    m.error_code = r.int16()
+    m.throttle_time_ms = r.int32()
+    m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetDeleteResponse(w: Writer, m: OffsetDeleteResponse, v: int) -> None:
+    w.int16(m.error_code)
+    w.int32(m.throttle_time_ms)
+    w.count(len(m.topics))
+    for item in m.topics:
+        _write_OffsetDeleteResponseTopic(w, item, v)

@@ -1,0 +1,314 @@
+"""OffsetForLeaderEpoch (API 23). Generated from schema/offset_for_leader_epoch.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class OffsetForLeaderPartition(Message):
+    __slots__ = (
+        "partition",
+        "current_leader_epoch",
+        "leader_epoch",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        current_leader_epoch: int = -1,
+        leader_epoch: int = 0,
+    ) -> None:
+        self.partition: int = partition
+        self.current_leader_epoch: int = current_leader_epoch
+        self.leader_epoch: int = leader_epoch
+
+
+def _read_OffsetForLeaderPartition(r: Reader, v: int) -> OffsetForLeaderPartition:
+    m = OffsetForLeaderPartition()
+    if v >= 4:
+        m.partition = r.int32()
+        m.current_leader_epoch = r.int32()
+        m.leader_epoch = r.int32()
+        r.skip_tags()
+    else:
+        m.partition = r.int32()
+        m.current_leader_epoch = r.int32()
+        m.leader_epoch = r.int32()
+    return m
+
+
+def _write_OffsetForLeaderPartition(w: Writer, m: OffsetForLeaderPartition, v: int) -> None:
+    if v >= 4:
+        w.int32(m.partition)
+        w.int32(m.current_leader_epoch)
+        w.int32(m.leader_epoch)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition)
+        w.int32(m.current_leader_epoch)
+        w.int32(m.leader_epoch)
+
+
+class OffsetForLeaderTopic(Message):
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: str = "",
+        partitions: list[OffsetForLeaderPartition] = EMPTY,
+    ) -> None:
+        self.topic: str = topic
+        self.partitions: list[OffsetForLeaderPartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_OffsetForLeaderTopic(r: Reader, v: int) -> OffsetForLeaderTopic:
+    m = OffsetForLeaderTopic()
+    if v >= 4:
+        m.topic = r.compact_string()
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.topic = r.string()
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetForLeaderTopic(w: Writer, m: OffsetForLeaderTopic, v: int) -> None:
+    if v >= 4:
+        w.compact_string(m.topic)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_OffsetForLeaderPartition(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.topic)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_OffsetForLeaderPartition(w, item, v)
+
+
+class OffsetForLeaderEpochRequest(Message):
+    __slots__ = (
+        "replica_id",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 23
+    MIN_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 4
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        replica_id: int = -2,
+        topics: list[OffsetForLeaderTopic] = EMPTY,
+    ) -> None:
+        self.replica_id: int = replica_id
+        self.topics: list[OffsetForLeaderTopic] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_OffsetForLeaderEpochRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_OffsetForLeaderEpochRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> OffsetForLeaderEpochRequest:
+        return _read_OffsetForLeaderEpochRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> OffsetForLeaderEpochRequest:
+        return _read_OffsetForLeaderEpochRequest(Reader(buf), version)
+
+
+def _read_OffsetForLeaderEpochRequest(r: Reader, v: int) -> OffsetForLeaderEpochRequest:
+    m = OffsetForLeaderEpochRequest()
+    if v >= 4:
+        m.replica_id = r.int32()
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        if v == 3:
+            m.replica_id = r.int32()
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetForLeaderEpochRequest(w: Writer, m: OffsetForLeaderEpochRequest, v: int) -> None:
+    if v >= 4:
+        w.int32(m.replica_id)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_OffsetForLeaderTopic(w, item, v)
+        w.uvarint(0)
+    else:
+        if v == 3:
+            w.int32(m.replica_id)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_OffsetForLeaderTopic(w, item, v)
+
+
+class EpochEndOffset(Message):
+    __slots__ = (
+        "error_code",
+        "partition",
+        "leader_epoch",
+        "end_offset",
+    )
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        partition: int = 0,
+        leader_epoch: int = -1,
+        end_offset: int = -1,
+    ) -> None:
+        self.error_code: int = error_code
+        self.partition: int = partition
+        self.leader_epoch: int = leader_epoch
+        self.end_offset: int = end_offset
+
+
+def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
+    m = EpochEndOffset()
+    if v >= 4:
+        m.error_code = r.int16()
+        m.partition = r.int32()
+        m.leader_epoch = r.int32()
+        m.end_offset = r.int64()
+        r.skip_tags()
+    else:
+        m.error_code = r.int16()
+        m.partition = r.int32()
+        m.leader_epoch = r.int32()
+        m.end_offset = r.int64()
+    return m
+
+
+def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
+    if v >= 4:
+        w.int16(m.error_code)
+        w.int32(m.partition)
+        w.int32(m.leader_epoch)
+        w.int64(m.end_offset)
+        w.uvarint(0)
+    else:
+        w.int16(m.error_code)
+        w.int32(m.partition)
+        w.int32(m.leader_epoch)
+        w.int64(m.end_offset)
+
+
+class OffsetForLeaderTopicResult(Message):
+    __slots__ = (
+        "topic",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic: str = "",
+        partitions: list[EpochEndOffset] = EMPTY,
+    ) -> None:
+        self.topic: str = topic
+        self.partitions: list[EpochEndOffset] = [] if partitions is EMPTY else partitions
+
+
+def _read_OffsetForLeaderTopicResult(r: Reader, v: int) -> OffsetForLeaderTopicResult:
+    m = OffsetForLeaderTopicResult()
+    if v >= 4:
+        m.topic = r.compact_string()
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.topic = r.string()
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetForLeaderTopicResult(w: Writer, m: OffsetForLeaderTopicResult, v: int) -> None:
+    if v >= 4:
+        w.compact_string(m.topic)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_EpochEndOffset(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.topic)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_EpochEndOffset(w, item, v)
+
+
+class OffsetForLeaderEpochResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 23
+    MIN_VERSION: ClassVar[int] = 2
+    MAX_VERSION: ClassVar[int] = 4
+    FLEXIBLE_FROM: ClassVar[int | None] = 4
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: list[OffsetForLeaderTopicResult] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.topics: list[OffsetForLeaderTopicResult] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_OffsetForLeaderEpochResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_OffsetForLeaderEpochResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> OffsetForLeaderEpochResponse:
+        return _read_OffsetForLeaderEpochResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> OffsetForLeaderEpochResponse:
+        return _read_OffsetForLeaderEpochResponse(Reader(buf), version)
+
+
+def _read_OffsetForLeaderEpochResponse(r: Reader, v: int) -> OffsetForLeaderEpochResponse:
+    m = OffsetForLeaderEpochResponse()
+    if v >= 4:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_OffsetForLeaderEpochResponse(w: Writer, m: OffsetForLeaderEpochResponse, v: int) -> None:
+    if v >= 4:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_OffsetForLeaderTopicResult(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_OffsetForLeaderTopicResult(w, item, v)

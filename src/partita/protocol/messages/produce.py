@@ -1,0 +1,512 @@
+"""Produce (API 0). Generated from schema/produce.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+
+
+class PartitionProduceData(Message):
+    __slots__ = (
+        "index",
+        "records",
+    )
+
+    def __init__(
+        self,
+        *,
+        index: int = 0,
+        records: Buffer | None = None,
+    ) -> None:
+        self.index: int = index
+        self.records: Buffer | None = records
+
+
+def _read_PartitionProduceData(r: Reader, v: int) -> PartitionProduceData:
+    m = PartitionProduceData()
+    if v >= 9:
+        m.index = r.int32()
+        m.records = r.compact_nullable_records()
+        r.skip_tags()
+    else:
+        m.index = r.int32()
+        m.records = r.nullable_records()
+    return m
+
+
+def _write_PartitionProduceData(w: Writer, m: PartitionProduceData, v: int) -> None:
+    if v >= 9:
+        w.int32(m.index)
+        w.compact_nullable_records(m.records)
+        w.uvarint(0)
+    else:
+        w.int32(m.index)
+        w.nullable_records(m.records)
+
+
+class TopicProduceData(Message):
+    __slots__ = (
+        "topic_id",
+        "name",
+        "partition_data",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        name: str = "",
+        partition_data: list[PartitionProduceData] = EMPTY,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.name: str = name
+        self.partition_data: list[PartitionProduceData] = [] if partition_data is EMPTY else partition_data
+
+
+def _read_TopicProduceData(r: Reader, v: int) -> TopicProduceData:
+    m = TopicProduceData()
+    if v >= 9:
+        if v == 13:
+            m.topic_id = r.uuid()
+        if v <= 12:
+            m.name = r.compact_string()
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TopicProduceData(w: Writer, m: TopicProduceData, v: int) -> None:
+    if v >= 9:
+        if v == 13:
+            w.uuid(m.topic_id)
+        if v <= 12:
+            w.compact_string(m.name)
+        w.compact_count(len(m.partition_data))
+        for item in m.partition_data:
+            _write_PartitionProduceData(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partition_data))
+        for item in m.partition_data:
+            _write_PartitionProduceData(w, item, v)
+
+
+class ProduceRequest(Message):
+    __slots__ = (
+        "transactional_id",
+        "acks",
+        "timeout_ms",
+        "topic_data",
+    )
+    API_KEY: ClassVar[int] = 0
+    MIN_VERSION: ClassVar[int] = 3
+    MAX_VERSION: ClassVar[int] = 13
+    FLEXIBLE_FROM: ClassVar[int | None] = 9
+
+    def __init__(
+        self,
+        *,
+        transactional_id: str | None = None,
+        acks: int = 0,
+        timeout_ms: int = 0,
+        topic_data: list[TopicProduceData] = EMPTY,
+    ) -> None:
+        self.transactional_id: str | None = transactional_id
+        self.acks: int = acks
+        self.timeout_ms: int = timeout_ms
+        self.topic_data: list[TopicProduceData] = [] if topic_data is EMPTY else topic_data
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_ProduceRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_ProduceRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> ProduceRequest:
+        return _read_ProduceRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> ProduceRequest:
+        return _read_ProduceRequest(Reader(buf), version)
+
+
+def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
+    m = ProduceRequest()
+    if v >= 9:
+        m.transactional_id = r.compact_nullable_string()
+        m.acks = r.int16()
+        m.timeout_ms = r.int32()
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.transactional_id = r.nullable_string()
+        m.acks = r.int16()
+        m.timeout_ms = r.int32()
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
+    if v >= 9:
+        w.compact_nullable_string(m.transactional_id)
+        w.int16(m.acks)
+        w.int32(m.timeout_ms)
+        w.compact_count(len(m.topic_data))
+        for item in m.topic_data:
+            _write_TopicProduceData(w, item, v)
+        w.uvarint(0)
+    else:
+        w.nullable_string(m.transactional_id)
+        w.int16(m.acks)
+        w.int32(m.timeout_ms)
+        w.count(len(m.topic_data))
+        for item in m.topic_data:
+            _write_TopicProduceData(w, item, v)
+
+
+class BatchIndexAndErrorMessage(Message):
+    __slots__ = (
+        "batch_index",
+        "batch_index_error_message",
+    )
+
+    def __init__(
+        self,
+        *,
+        batch_index: int = 0,
+        batch_index_error_message: str | None = None,
+    ) -> None:
+        self.batch_index: int = batch_index
+        self.batch_index_error_message: str | None = batch_index_error_message
+
+
+def _read_BatchIndexAndErrorMessage(r: Reader, v: int) -> BatchIndexAndErrorMessage:
+    m = BatchIndexAndErrorMessage()
+    if v >= 9:
+        m.batch_index = r.int32()
+        m.batch_index_error_message = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.batch_index = r.int32()
+        m.batch_index_error_message = r.nullable_string()
+    return m
+
+
+def _write_BatchIndexAndErrorMessage(w: Writer, m: BatchIndexAndErrorMessage, v: int) -> None:
+    if v >= 9:
+        w.int32(m.batch_index)
+        w.compact_nullable_string(m.batch_index_error_message)
+        w.uvarint(0)
+    else:
+        w.int32(m.batch_index)
+        w.nullable_string(m.batch_index_error_message)
+
+
+class LeaderIdAndEpoch(Message):
+    __slots__ = (
+        "leader_id",
+        "leader_epoch",
+    )
+
+    def __init__(
+        self,
+        *,
+        leader_id: int = -1,
+        leader_epoch: int = -1,
+    ) -> None:
+        self.leader_id: int = leader_id
+        self.leader_epoch: int = leader_epoch
+
+
+def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
+    m = LeaderIdAndEpoch()
+    m.leader_id = r.int32()
+    m.leader_epoch = r.int32()
+    r.skip_tags()
+    return m
+
+
+def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
+    w.int32(m.leader_id)
+    w.int32(m.leader_epoch)
+    w.uvarint(0)
+
+
+class PartitionProduceResponse(Message):
+    __slots__ = (
+        "index",
+        "error_code",
+        "base_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+        "record_errors",
+        "error_message",
+        "current_leader",
+    )
+
+    def __init__(
+        self,
+        *,
+        index: int = 0,
+        error_code: int = 0,
+        base_offset: int = 0,
+        log_append_time_ms: int = None,
+        log_start_offset: int = -1,
+        record_errors: list[BatchIndexAndErrorMessage] = EMPTY,
+        error_message: str | None = None,
+        current_leader: LeaderIdAndEpoch | None = None,
+    ) -> None:
+        self.index: int = index
+        self.error_code: int = error_code
+        self.base_offset: int = base_offset
+        self.log_append_time_ms: int = log_append_time_ms
+        self.log_start_offset: int = log_start_offset
+        self.record_errors: list[BatchIndexAndErrorMessage] = [] if record_errors is EMPTY else record_errors
+        self.error_message: str | None = error_message
+        self.current_leader: LeaderIdAndEpoch = LeaderIdAndEpoch() if current_leader is None else current_leader
+
+
+def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceResponse:
+    m = PartitionProduceResponse()
+    if v >= 9:
+        m.index = r.int32()
+        m.error_code = r.int16()
+        m.base_offset = r.int64()
+        m.log_append_time_ms = r.int64()
+        m.log_start_offset = r.int64()
+        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.compact_count())]
+        m.error_message = r.compact_nullable_string()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0 and v >= 10:
+                m.current_leader = _read_LeaderIdAndEpoch(r, v)
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.index = r.int32()
+        m.error_code = r.int16()
+        m.base_offset = r.int64()
+        m.log_append_time_ms = r.int64()
+        if v >= 5:
+            m.log_start_offset = r.int64()
+        if v == 8:
+            m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.count())]
+            m.error_message = r.nullable_string()
+    return m
+
+
+def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: int) -> None:
+    if v >= 9:
+        w.int32(m.index)
+        w.int16(m.error_code)
+        w.int64(m.base_offset)
+        w.int64(m.log_append_time_ms)
+        w.int64(m.log_start_offset)
+        w.compact_count(len(m.record_errors))
+        for item in m.record_errors:
+            _write_BatchIndexAndErrorMessage(w, item, v)
+        w.compact_nullable_string(m.error_message)
+        tags: list[tuple[int, Writer]] = []
+        if m.current_leader != LeaderIdAndEpoch() and v >= 10:
+            t = Writer()
+            _write_LeaderIdAndEpoch(t, m.current_leader, v)
+            tags.append((0, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.int32(m.index)
+        w.int16(m.error_code)
+        w.int64(m.base_offset)
+        w.int64(m.log_append_time_ms)
+        if v >= 5:
+            w.int64(m.log_start_offset)
+        if v == 8:
+            w.count(len(m.record_errors))
+            for item in m.record_errors:
+                _write_BatchIndexAndErrorMessage(w, item, v)
+            w.nullable_string(m.error_message)
+
+
+class TopicProduceResponse(Message):
+    __slots__ = (
+        "topic_id",
+        "name",
+        "partition_responses",
+    )
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        name: str = "",
+        partition_responses: list[PartitionProduceResponse] = EMPTY,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        self.name: str = name
+        self.partition_responses: list[PartitionProduceResponse] = (
+            [] if partition_responses is EMPTY else partition_responses
+        )
+
+
+def _read_TopicProduceResponse(r: Reader, v: int) -> TopicProduceResponse:
+    m = TopicProduceResponse()
+    if v >= 9:
+        if v == 13:
+            m.topic_id = r.uuid()
+        if v <= 12:
+            m.name = r.compact_string()
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TopicProduceResponse(w: Writer, m: TopicProduceResponse, v: int) -> None:
+    if v >= 9:
+        if v == 13:
+            w.uuid(m.topic_id)
+        if v <= 12:
+            w.compact_string(m.name)
+        w.compact_count(len(m.partition_responses))
+        for item in m.partition_responses:
+            _write_PartitionProduceResponse(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partition_responses))
+        for item in m.partition_responses:
+            _write_PartitionProduceResponse(w, item, v)
+
+
+class NodeEndpoint(Message):
+    __slots__ = (
+        "node_id",
+        "host",
+        "port",
+        "rack",
+    )
+
+    def __init__(
+        self,
+        *,
+        node_id: int = 0,
+        host: str = "",
+        port: int = 0,
+        rack: str | None = None,
+    ) -> None:
+        self.node_id: int = node_id
+        self.host: str = host
+        self.port: int = port
+        self.rack: str | None = rack
+
+
+def _read_NodeEndpoint(r: Reader, v: int) -> NodeEndpoint:
+    m = NodeEndpoint()
+    m.node_id = r.int32()
+    m.host = r.compact_string()
+    m.port = r.int32()
+    m.rack = r.compact_nullable_string()
+    r.skip_tags()
+    return m
+
+
+def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
+    w.int32(m.node_id)
+    w.compact_string(m.host)
+    w.int32(m.port)
+    w.compact_nullable_string(m.rack)
+    w.uvarint(0)
+
+
+class ProduceResponse(Message):
+    __slots__ = (
+        "responses",
+        "throttle_time_ms",
+        "node_endpoints",
+    )
+    API_KEY: ClassVar[int] = 0
+    MIN_VERSION: ClassVar[int] = 3
+    MAX_VERSION: ClassVar[int] = 13
+    FLEXIBLE_FROM: ClassVar[int | None] = 9
+
+    def __init__(
+        self,
+        *,
+        responses: list[TopicProduceResponse] = EMPTY,
+        throttle_time_ms: int = 0,
+        node_endpoints: list[NodeEndpoint] = EMPTY,
+    ) -> None:
+        self.responses: list[TopicProduceResponse] = [] if responses is EMPTY else responses
+        self.throttle_time_ms: int = throttle_time_ms
+        self.node_endpoints: list[NodeEndpoint] = [] if node_endpoints is EMPTY else node_endpoints
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_ProduceResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_ProduceResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> ProduceResponse:
+        return _read_ProduceResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> ProduceResponse:
+        return _read_ProduceResponse(Reader(buf), version)
+
+
+def _read_ProduceResponse(r: Reader, v: int) -> ProduceResponse:
+    m = ProduceResponse()
+    if v >= 9:
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.compact_count())]
+        m.throttle_time_ms = r.int32()
+        for _ in range(r.uvarint()):
+            tag = r.uvarint()
+            end = r.tag_end()
+            if tag == 0 and v >= 10:
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count())]
+            else:
+                r.pos = end
+            r.check_tag(end)
+    else:
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.count())]
+        m.throttle_time_ms = r.int32()
+    return m
+
+
+def _write_ProduceResponse(w: Writer, m: ProduceResponse, v: int) -> None:
+    if v >= 9:
+        w.compact_count(len(m.responses))
+        for item in m.responses:
+            _write_TopicProduceResponse(w, item, v)
+        w.int32(m.throttle_time_ms)
+        tags: list[tuple[int, Writer]] = []
+        if len(m.node_endpoints) > 0 and v >= 10:
+            t = Writer()
+            t.compact_count(len(m.node_endpoints))
+            for item in m.node_endpoints:
+                _write_NodeEndpoint(t, item, v)
+            tags.append((0, t))
+        w.uvarint(len(tags))
+        for number, content in tags:
+            w.tag(number, content)
+    else:
+        w.count(len(m.responses))
+        for item in m.responses:
+            _write_TopicProduceResponse(w, item, v)
+        w.int32(m.throttle_time_ms)

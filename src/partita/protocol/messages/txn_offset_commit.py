@@ -1,0 +1,343 @@
+"""TxnOffsetCommit (API 28). Generated from schema/txn_offset_commit.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class TxnOffsetCommitRequestPartition(Message):
+    __slots__ = (
+        "partition_index",
+        "committed_offset",
+        "committed_leader_epoch",
+        "committed_metadata",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        committed_offset: int = 0,
+        committed_leader_epoch: int = -1,
+        committed_metadata: str | None = "",
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.committed_offset: int = committed_offset
+        self.committed_leader_epoch: int = committed_leader_epoch
+        self.committed_metadata: str | None = committed_metadata
+
+
+def _read_TxnOffsetCommitRequestPartition(r: Reader, v: int) -> TxnOffsetCommitRequestPartition:
+    m = TxnOffsetCommitRequestPartition()
+    if v >= 3:
+        m.partition_index = r.int32()
+        m.committed_offset = r.int64()
+        m.committed_leader_epoch = r.int32()
+        m.committed_metadata = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.partition_index = r.int32()
+        m.committed_offset = r.int64()
+        if v == 2:
+            m.committed_leader_epoch = r.int32()
+        m.committed_metadata = r.nullable_string()
+    return m
+
+
+def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestPartition, v: int) -> None:
+    if v >= 3:
+        w.int32(m.partition_index)
+        w.int64(m.committed_offset)
+        w.int32(m.committed_leader_epoch)
+        w.compact_nullable_string(m.committed_metadata)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition_index)
+        w.int64(m.committed_offset)
+        if v == 2:
+            w.int32(m.committed_leader_epoch)
+        w.nullable_string(m.committed_metadata)
+
+
+class TxnOffsetCommitRequestTopic(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[TxnOffsetCommitRequestPartition] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[TxnOffsetCommitRequestPartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_TxnOffsetCommitRequestTopic(r: Reader, v: int) -> TxnOffsetCommitRequestTopic:
+    m = TxnOffsetCommitRequestTopic()
+    if v >= 3:
+        m.name = r.compact_string()
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic, v: int) -> None:
+    if v >= 3:
+        w.compact_string(m.name)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_TxnOffsetCommitRequestPartition(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_TxnOffsetCommitRequestPartition(w, item, v)
+
+
+class TxnOffsetCommitRequest(Message):
+    __slots__ = (
+        "transactional_id",
+        "group_id",
+        "producer_id",
+        "producer_epoch",
+        "generation_id",
+        "member_id",
+        "group_instance_id",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 28
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 5
+    FLEXIBLE_FROM: ClassVar[int | None] = 3
+
+    def __init__(
+        self,
+        *,
+        transactional_id: str = "",
+        group_id: str = "",
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        generation_id: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+        topics: list[TxnOffsetCommitRequestTopic] = EMPTY,
+    ) -> None:
+        self.transactional_id: str = transactional_id
+        self.group_id: str = group_id
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.generation_id: int = generation_id
+        self.member_id: str = member_id
+        self.group_instance_id: str | None = group_instance_id
+        self.topics: list[TxnOffsetCommitRequestTopic] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_TxnOffsetCommitRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_TxnOffsetCommitRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> TxnOffsetCommitRequest:
+        return _read_TxnOffsetCommitRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> TxnOffsetCommitRequest:
+        return _read_TxnOffsetCommitRequest(Reader(buf), version)
+
+
+def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
+    m = TxnOffsetCommitRequest()
+    if v >= 3:
+        m.transactional_id = r.compact_string()
+        m.group_id = r.compact_string()
+        m.producer_id = r.int64()
+        m.producer_epoch = r.int16()
+        m.generation_id = r.int32()
+        m.member_id = r.compact_string()
+        m.group_instance_id = r.compact_nullable_string()
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.transactional_id = r.string()
+        m.group_id = r.string()
+        m.producer_id = r.int64()
+        m.producer_epoch = r.int16()
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) -> None:
+    if v >= 3:
+        w.compact_string(m.transactional_id)
+        w.compact_string(m.group_id)
+        w.int64(m.producer_id)
+        w.int16(m.producer_epoch)
+        w.int32(m.generation_id)
+        w.compact_string(m.member_id)
+        w.compact_nullable_string(m.group_instance_id)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_TxnOffsetCommitRequestTopic(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.transactional_id)
+        w.string(m.group_id)
+        w.int64(m.producer_id)
+        w.int16(m.producer_epoch)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_TxnOffsetCommitRequestTopic(w, item, v)
+
+
+class TxnOffsetCommitResponsePartition(Message):
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.error_code: int = error_code
+
+
+def _read_TxnOffsetCommitResponsePartition(r: Reader, v: int) -> TxnOffsetCommitResponsePartition:
+    m = TxnOffsetCommitResponsePartition()
+    if v >= 3:
+        m.partition_index = r.int32()
+        m.error_code = r.int16()
+        r.skip_tags()
+    else:
+        m.partition_index = r.int32()
+        m.error_code = r.int16()
+    return m
+
+
+def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitResponsePartition, v: int) -> None:
+    if v >= 3:
+        w.int32(m.partition_index)
+        w.int16(m.error_code)
+        w.uvarint(0)
+    else:
+        w.int32(m.partition_index)
+        w.int16(m.error_code)
+
+
+class TxnOffsetCommitResponseTopic(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[TxnOffsetCommitResponsePartition] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[TxnOffsetCommitResponsePartition] = [] if partitions is EMPTY else partitions
+
+
+def _read_TxnOffsetCommitResponseTopic(r: Reader, v: int) -> TxnOffsetCommitResponseTopic:
+    m = TxnOffsetCommitResponseTopic()
+    if v >= 3:
+        m.name = r.compact_string()
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTopic, v: int) -> None:
+    if v >= 3:
+        w.compact_string(m.name)
+        w.compact_count(len(m.partitions))
+        for item in m.partitions:
+            _write_TxnOffsetCommitResponsePartition(w, item, v)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.count(len(m.partitions))
+        for item in m.partitions:
+            _write_TxnOffsetCommitResponsePartition(w, item, v)
+
+
+class TxnOffsetCommitResponse(Message):
+    __slots__ = (
+        "throttle_time_ms",
+        "topics",
+    )
+    API_KEY: ClassVar[int] = 28
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 5
+    FLEXIBLE_FROM: ClassVar[int | None] = 3
+
+    def __init__(
+        self,
+        *,
+        throttle_time_ms: int = 0,
+        topics: list[TxnOffsetCommitResponseTopic] = EMPTY,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.topics: list[TxnOffsetCommitResponseTopic] = [] if topics is EMPTY else topics
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_TxnOffsetCommitResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_TxnOffsetCommitResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> TxnOffsetCommitResponse:
+        return _read_TxnOffsetCommitResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> TxnOffsetCommitResponse:
+        return _read_TxnOffsetCommitResponse(Reader(buf), version)
+
+
+def _read_TxnOffsetCommitResponse(r: Reader, v: int) -> TxnOffsetCommitResponse:
+    m = TxnOffsetCommitResponse()
+    if v >= 3:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.compact_count())]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.count())]
+    return m
+
+
+def _write_TxnOffsetCommitResponse(w: Writer, m: TxnOffsetCommitResponse, v: int) -> None:
+    if v >= 3:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.topics))
+        for item in m.topics:
+            _write_TxnOffsetCommitResponseTopic(w, item, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.topics))
+        for item in m.topics:
+            _write_TxnOffsetCommitResponseTopic(w, item, v)

@@ -1,0 +1,277 @@
+"""WriteTxnMarkers (API 27). Generated from schema/write_txn_markers.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+
+
+class WritableTxnMarkerTopic(Message):
+    __slots__ = (
+        "name",
+        "partition_indexes",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partition_indexes: list[int] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partition_indexes: list[int] = [] if partition_indexes is EMPTY else partition_indexes
+
+
+def _read_WritableTxnMarkerTopic(r: Reader, v: int) -> WritableTxnMarkerTopic:
+    m = WritableTxnMarkerTopic()
+    m.name = r.compact_string()
+    m.partition_indexes = [r.int32() for _ in range(r.compact_count())]
+    r.skip_tags()
+    return m
+
+
+def _write_WritableTxnMarkerTopic(w: Writer, m: WritableTxnMarkerTopic, v: int) -> None:
+    w.compact_string(m.name)
+    w.compact_count(len(m.partition_indexes))
+    for item in m.partition_indexes:
+        w.int32(item)
+    w.uvarint(0)
+
+
+class WritableTxnMarker(Message):
+    __slots__ = (
+        "producer_id",
+        "producer_epoch",
+        "transaction_result",
+        "topics",
+        "coordinator_epoch",
+        "transaction_version",
+    )
+
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        producer_epoch: int = 0,
+        transaction_result: bool = False,
+        topics: list[WritableTxnMarkerTopic] = EMPTY,
+        coordinator_epoch: int = 0,
+        transaction_version: int = 0,
+    ) -> None:
+        self.producer_id: int = producer_id
+        self.producer_epoch: int = producer_epoch
+        self.transaction_result: bool = transaction_result
+        self.topics: list[WritableTxnMarkerTopic] = [] if topics is EMPTY else topics
+        self.coordinator_epoch: int = coordinator_epoch
+        self.transaction_version: int = transaction_version
+
+
+def _read_WritableTxnMarker(r: Reader, v: int) -> WritableTxnMarker:
+    m = WritableTxnMarker()
+    m.producer_id = r.int64()
+    m.producer_epoch = r.int16()
+    m.transaction_result = r.boolean()
+    m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in range(r.compact_count())]
+    m.coordinator_epoch = r.int32()
+    if v == 2:
+        m.transaction_version = r.int8()
+    r.skip_tags()
+    return m
+
+
+def _write_WritableTxnMarker(w: Writer, m: WritableTxnMarker, v: int) -> None:
+    w.int64(m.producer_id)
+    w.int16(m.producer_epoch)
+    w.boolean(m.transaction_result)
+    w.compact_count(len(m.topics))
+    for item in m.topics:
+        _write_WritableTxnMarkerTopic(w, item, v)
+    w.int32(m.coordinator_epoch)
+    if v == 2:
+        w.int8(m.transaction_version)
+    w.uvarint(0)
+
+
+class WriteTxnMarkersRequest(Message):
+    __slots__ = ("markers",)
+    API_KEY: ClassVar[int] = 27
+    MIN_VERSION: ClassVar[int] = 1
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 1
+
+    def __init__(
+        self,
+        *,
+        markers: list[WritableTxnMarker] = EMPTY,
+    ) -> None:
+        self.markers: list[WritableTxnMarker] = [] if markers is EMPTY else markers
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_WriteTxnMarkersRequest(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_WriteTxnMarkersRequest(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> WriteTxnMarkersRequest:
+        return _read_WriteTxnMarkersRequest(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> WriteTxnMarkersRequest:
+        return _read_WriteTxnMarkersRequest(Reader(buf), version)
+
+
+def _read_WriteTxnMarkersRequest(r: Reader, v: int) -> WriteTxnMarkersRequest:
+    m = WriteTxnMarkersRequest()
+    m.markers = [_read_WritableTxnMarker(r, v) for _ in range(r.compact_count())]
+    r.skip_tags()
+    return m
+
+
+def _write_WriteTxnMarkersRequest(w: Writer, m: WriteTxnMarkersRequest, v: int) -> None:
+    w.compact_count(len(m.markers))
+    for item in m.markers:
+        _write_WritableTxnMarker(w, item, v)
+    w.uvarint(0)
+
+
+class WritableTxnMarkerPartitionResult(Message):
+    __slots__ = (
+        "partition_index",
+        "error_code",
+    )
+
+    def __init__(
+        self,
+        *,
+        partition_index: int = 0,
+        error_code: int = 0,
+    ) -> None:
+        self.partition_index: int = partition_index
+        self.error_code: int = error_code
+
+
+def _read_WritableTxnMarkerPartitionResult(r: Reader, v: int) -> WritableTxnMarkerPartitionResult:
+    m = WritableTxnMarkerPartitionResult()
+    m.partition_index = r.int32()
+    m.error_code = r.int16()
+    r.skip_tags()
+    return m
+
+
+def _write_WritableTxnMarkerPartitionResult(w: Writer, m: WritableTxnMarkerPartitionResult, v: int) -> None:
+    w.int32(m.partition_index)
+    w.int16(m.error_code)
+    w.uvarint(0)
+
+
+class WritableTxnMarkerTopicResult(Message):
+    __slots__ = (
+        "name",
+        "partitions",
+    )
+
+    def __init__(
+        self,
+        *,
+        name: str = "",
+        partitions: list[WritableTxnMarkerPartitionResult] = EMPTY,
+    ) -> None:
+        self.name: str = name
+        self.partitions: list[WritableTxnMarkerPartitionResult] = [] if partitions is EMPTY else partitions
+
+
+def _read_WritableTxnMarkerTopicResult(r: Reader, v: int) -> WritableTxnMarkerTopicResult:
+    m = WritableTxnMarkerTopicResult()
+    m.name = r.compact_string()
+    m.partitions = [_read_WritableTxnMarkerPartitionResult(r, v) for _ in range(r.compact_count())]
+    r.skip_tags()
+    return m
+
+
+def _write_WritableTxnMarkerTopicResult(w: Writer, m: WritableTxnMarkerTopicResult, v: int) -> None:
+    w.compact_string(m.name)
+    w.compact_count(len(m.partitions))
+    for item in m.partitions:
+        _write_WritableTxnMarkerPartitionResult(w, item, v)
+    w.uvarint(0)
+
+
+class WritableTxnMarkerResult(Message):
+    __slots__ = (
+        "producer_id",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        producer_id: int = 0,
+        topics: list[WritableTxnMarkerTopicResult] = EMPTY,
+    ) -> None:
+        self.producer_id: int = producer_id
+        self.topics: list[WritableTxnMarkerTopicResult] = [] if topics is EMPTY else topics
+
+
+def _read_WritableTxnMarkerResult(r: Reader, v: int) -> WritableTxnMarkerResult:
+    m = WritableTxnMarkerResult()
+    m.producer_id = r.int64()
+    m.topics = [_read_WritableTxnMarkerTopicResult(r, v) for _ in range(r.compact_count())]
+    r.skip_tags()
+    return m
+
+
+def _write_WritableTxnMarkerResult(w: Writer, m: WritableTxnMarkerResult, v: int) -> None:
+    w.int64(m.producer_id)
+    w.compact_count(len(m.topics))
+    for item in m.topics:
+        _write_WritableTxnMarkerTopicResult(w, item, v)
+    w.uvarint(0)
+
+
+class WriteTxnMarkersResponse(Message):
+    __slots__ = ("markers",)
+    API_KEY: ClassVar[int] = 27
+    MIN_VERSION: ClassVar[int] = 1
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 1
+
+    def __init__(
+        self,
+        *,
+        markers: list[WritableTxnMarkerResult] = EMPTY,
+    ) -> None:
+        self.markers: list[WritableTxnMarkerResult] = [] if markers is EMPTY else markers
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_WriteTxnMarkersResponse(w, self, version)
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        _write_WriteTxnMarkersResponse(w, self, version)
+        return w.getvalue()
+
+    @staticmethod
+    def read(r: Reader, version: int) -> WriteTxnMarkersResponse:
+        return _read_WriteTxnMarkersResponse(r, version)
+
+    @staticmethod
+    def decode(buf: Buffer, version: int) -> WriteTxnMarkersResponse:
+        return _read_WriteTxnMarkersResponse(Reader(buf), version)
+
+
+def _read_WriteTxnMarkersResponse(r: Reader, v: int) -> WriteTxnMarkersResponse:
+    m = WriteTxnMarkersResponse()
+    m.markers = [_read_WritableTxnMarkerResult(r, v) for _ in range(r.compact_count())]
+    r.skip_tags()
+    return m
+
+
+def _write_WriteTxnMarkersResponse(w: Writer, m: WriteTxnMarkersResponse, v: int) -> None:
+    w.compact_count(len(m.markers))
+    for item in m.markers:
+        _write_WritableTxnMarkerResult(w, item, v)
+    w.uvarint(0)
