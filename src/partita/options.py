@@ -1,0 +1,156 @@
+"""Checking of configuration options, one way for every client and for the broker.
+
+An `Option` says name, type, default and bounds; `check_options` takes keyword arguments in Kafka's names with
+underscores and, if wanted, a dict in Kafka's dotted spelling, and returns every value converted and checked.
+A wrong name is answered with the nearest right one, a wrong value with its bound. Must not know any option itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal
+
+Kind = Literal["int", "float", "bool", "str", "list", "any"]
+REQUIRED: Any = object()
+"""Default of an option that the user has to give."""
+
+_TRUE_OR_FALSE = {"true": True, "false": False}
+
+
+class ConfigError(ValueError):
+    """An option is unknown, missing, or has a value it must not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. Bounds are inclusive; `choices` are compared without case when `ignore_case`."""
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    ignore_case: bool = False
+    nullable: bool = False
+
+    @property
+    def dotted(self) -> str:
+        """The name as Kafka spells it."""
+        return self.name.replace("_", ".")
+
+
+def check_options(
+    options: Iterable[Option], given: Mapping[str, Any], dotted: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Every option's value: what was given, converted and checked, or the default.
+
+    `given` holds keyword arguments; `dotted` a dict with Kafka's own names. Both spellings are accepted in both.
+    Raises ConfigError for an unknown name, a value out of bounds, a missing required option, a name given twice.
+    """
+    known = {option.name: option for option in options}
+    values: dict[str, Any] = {}
+    for source in (dotted or {}, given):
+        for spelled, value in source.items():
+            name = spelled.replace(".", "_")
+            if name not in known:
+                raise ConfigError(unknown_option(spelled, known))
+            if name in values and source is given and dotted:
+                raise ConfigError(f"{spelled} is given twice: in the config dict and as an argument")
+            values[name] = check_value(known[name], value)
+    for name, option in known.items():
+        if name not in values:
+            if option.default is REQUIRED:
+                raise ConfigError(f"{name} is required: {option.help or 'it has no default'}")
+            values[name] = list(option.default) if isinstance(option.default, list) else option.default
+    return values
+
+
+def unknown_option(spelled: str, known: Iterable[str]) -> str:
+    """The message for a name nobody knows, with the nearest one that exists."""
+    names = list(known)
+    near = get_close_matches(spelled.replace(".", "_"), names, n=1, cutoff=0.5)
+    if not near:
+        return f"unknown option {spelled!r}"
+    suggestion = near[0].replace("_", ".") if "." in spelled else near[0]
+    return f"unknown option {spelled!r}; did you mean {suggestion!r}?"
+
+
+def check_value(option: Option, value: Any) -> Any:
+    """The value in the option's type, within its bounds. Text is converted as Kafka does."""
+    if value is None:
+        if option.nullable or option.default is None:
+            return None
+        raise ConfigError(f"{option.name} must not be None")
+    converted = _convert(option, value)
+    if option.kind in ("int", "float"):
+        _check_bounds(option, converted)
+    if option.choices:
+        return _check_choice(option, converted)
+    return converted
+
+
+def _convert(option: Option, value: Any) -> Any:
+    match option.kind:
+        case "any":
+            return value
+        case "bool":
+            return _to_bool(option, value)
+        case "int" | "float":
+            return _to_number(option, value)
+        case "list":
+            return _to_list(option, value)
+        case "str":
+            if not isinstance(value, str):
+                raise ConfigError(f"{option.name} must be a string, not {value!r}")
+            return value.strip()
+
+
+def _to_bool(option: Option, value: Any) -> bool:
+    if isinstance(value, str):
+        value = _TRUE_OR_FALSE.get(value.strip().lower(), value)
+    if not isinstance(value, bool):
+        raise ConfigError(f"{option.name} must be true or false, not {value!r}")
+    return value
+
+
+def _to_number(option: Option, value: Any) -> int | float:
+    wanted = int if option.kind == "int" else float
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        number = wanted(value)
+        if wanted is int and number != (float(value) if isinstance(value, float) else number):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        word = "a whole number" if wanted is int else "a number"
+        raise ConfigError(f"{option.name} must be {word}, not {value!r}") from None
+    return number
+
+
+def _to_list(option: Option, value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+        return list(value)
+    raise ConfigError(f"{option.name} must be a list or comma-separated text, not {value!r}")
+
+
+def _check_bounds(option: Option, value: float) -> None:
+    if option.minimum is not None and value < option.minimum:
+        raise ConfigError(f"{option.name} must be at least {option.minimum}, not {value}")
+    if option.maximum is not None and value > option.maximum:
+        raise ConfigError(f"{option.name} must be at most {option.maximum}, not {value}")
+
+
+def _check_choice(option: Option, value: Any) -> str:
+    text = str(value)
+    for choice in option.choices:
+        if text == choice or (option.ignore_case and text.lower() == choice.lower()):
+            return choice
+    near = get_close_matches(text, option.choices, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigError(f"{option.name} must be one of {', '.join(option.choices)}, not {text!r}{hint}")
