@@ -61,7 +61,12 @@ class RequestContext:
 
     @property
     def cluster(self) -> Cluster:
-        """The nodes of this process and what they share: `loop`, `storage`, `long_polls`, `producer_ids`."""
+        """The nodes of this process and what they share.
+
+        `loop`, `clock`, `config`, `catalogue` (also `catalogue.allocate_producer_id()`), `long_polls` (a
+        `long_poll.LongPolls(loop, clock)`); per node `node.node_id`, `node.fetch_sessions` (a
+        `fetch_sessions.FetchSessions(slots)`). A partition is served where `partition.leader == ctx.node.node_id`.
+        """
         return self.node.cluster
 
     @property

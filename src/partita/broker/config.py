@@ -1,0 +1,253 @@
+"""The broker's settings and the topics': parsed, checked, looked up by Kafka's names.
+
+Values come from `--set name=value`, keyword arguments (`num_partitions=3`), CreateTopics and IncrementalAlterConfigs. A
+wrong value is refused with its bound in the message, an unknown name with the nearest valid one. (Kafka: ConfigDef.)
+Must not know who uses a value: whoever needs one asks when it needs it, so that a change takes effect at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, SHORT, STRING, TOPIC, Option, Value
+
+BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
+TOPIC_OPTIONS: dict[str, Option] = {option.name: option for option in TOPIC}
+
+PARTITA_DEFAULTS: dict[str, Value] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.replication.factor": 1}
+"""Deviation: these defaults differ from Kafka's 3000 and 3; `--kafka-defaults` brings Kafka's back.
+
+An embedded broker is mostly alone and mostly in tests, where nobody wants to wait for members that never come.
+"""
+
+_BITS = {INT: 31, SHORT: 15, LONG: 63}
+_KIND_NAMES = {INT: "int", SHORT: "short", LONG: "long", DOUBLE: "double", BOOLEAN: "boolean"}
+
+
+class ConfigError(ValueError):
+    """A name or value that is not accepted; the message says which ones are."""
+
+
+def parse(option: Option, given: object) -> Value:
+    """Turn `given` (text, or already a value) into the option's type; raise ConfigError outside its bounds."""
+    value = _convert(option, given)
+    if isinstance(value, str) and option.choices:
+        value = _choice(option, value)
+    elif isinstance(value, tuple) and option.choices:
+        value = tuple(_choice(option, item) for item in value)
+    elif isinstance(value, int | float) and value != option.also:
+        if option.low is not None and value < option.low:
+            raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at least {option.low}")
+        if option.high is not None and value > option.high:
+            raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at most {option.high}")
+    return value
+
+
+def _convert(option: Option, given: object) -> Value:
+    if given is None:
+        return None
+    text = given if isinstance(given, str) else None
+    match option.kind:
+        case kind if kind == BOOLEAN:
+            if isinstance(given, bool):
+                return given
+            lowered = (text or "").strip().lower()
+            if lowered not in ("true", "false"):
+                raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be true or false")
+            return lowered == "true"
+        case kind if kind == LIST:
+            if text is None:
+                return tuple(str(item) for item in given) if isinstance(given, Iterable) else _refuse(option, given)
+            return tuple(item.strip() for item in text.split(",") if item.strip())
+        case kind if kind == STRING:
+            return str(given).strip()
+        case _:
+            return _number(option, given)
+
+
+def _number(option: Option, given: object) -> int | float:
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        return _refuse(option, given)
+    try:
+        if option.kind == DOUBLE:
+            return float(given)
+        value = int(given)
+    except ValueError:
+        return _refuse(option, given)
+    if value != given and not isinstance(given, str):
+        return _refuse(option, given)
+    if not -(1 << _BITS[option.kind]) <= value < 1 << _BITS[option.kind]:
+        return _refuse(option, given)
+    return value
+
+
+def _refuse(option: Option, given: object) -> int:
+    raise ConfigError(
+        f"Invalid value {given} for configuration {option.name}: Not a number of type {_KIND_NAMES.get(option.kind)}"
+        if option.kind != LIST
+        else f"Invalid value {given} for configuration {option.name}: must be a comma-separated list"
+    )
+
+
+def _choice(option: Option, value: str) -> str:
+    for choice in option.choices:
+        if value == choice or (option.name.endswith("migration.policy") and value.lower() == choice):
+            return choice
+    raise ConfigError(
+        f"Invalid value {value} for configuration {option.name}: must be one of {', '.join(option.choices)}"
+    )
+
+
+def as_text(value: Value) -> str | None:
+    """A value as Kafka prints it."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def unknown_name(name: str, options: Mapping[str, Option]) -> ConfigError:
+    """The error for a name nobody has, with the nearest one that exists."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(options), n=1, cutoff=0.5)
+    return ConfigError(f"Unknown configuration {name}" + (f"; did you mean {close[0]}?" if close else ""))
+
+
+def find(name: str, options: Mapping[str, Option]) -> Option:
+    """Look an option up by Kafka's name, dots or underscores."""
+    option = options.get(name) or options.get(name.replace("_", "."))
+    if option is None:
+        raise unknown_name(name.replace("_", "."), options)
+    return option
+
+
+class _Settings:
+    """Typed look-up; subclasses say where a value comes from."""
+
+    def get(self, name: str) -> Value:
+        raise NotImplementedError
+
+    def int(self, name: str) -> int:
+        value = self.get(name)
+        assert isinstance(value, int), f"{name} is no whole number: {value!r}"
+        return value
+
+    def float(self, name: str) -> float:
+        value = self.get(name)
+        assert isinstance(value, float | int), f"{name} is no number: {value!r}"
+        return value
+
+    def bool(self, name: str) -> bool:
+        return bool(self.get(name))
+
+    def text(self, name: str) -> str:
+        value = self.get(name)
+        assert isinstance(value, str), f"{name} is no text: {value!r}"
+        return value
+
+    def list(self, name: str) -> tuple[str, ...]:
+        value = self.get(name)
+        assert isinstance(value, tuple), f"{name} is no list: {value!r}"
+        return value
+
+
+class BrokerConfig(_Settings):
+    """The broker's settings: `config.int("num.partitions")`.
+
+    `given` are settings of the start; `dynamic` those changed while running. `defaults` differ from Kafka's unless
+    `kafka_defaults` is true.
+    """
+
+    def __init__(self, given: Mapping[str, object] | None = None, *, kafka_defaults: bool = False) -> None:
+        self.given: dict[str, Value] = {}
+        self.dynamic: dict[str, Value] = {}
+        self.defaults: dict[str, Value] = {option.name: option.default for option in BROKER}
+        if not kafka_defaults:
+            self.defaults.update(PARTITA_DEFAULTS)
+        self._listeners: list[Callable[[str], None]] = []
+        for name, value in (given or {}).items():
+            option = find(name, BROKER_OPTIONS)
+            self.given[option.name] = parse(option, value)
+        self._values = {**self.defaults, **self.given}
+        self._check_together()
+
+    def get(self, name: str) -> Value:
+        return self._values[name]
+
+    def differs_from_kafka(self) -> dict[str, Value]:
+        """What is not Kafka's default, for the start banner."""
+        return {name: value for name, value in self._values.items() if value != BROKER_OPTIONS[name].default}
+
+    def change(self, name: str, value: Value) -> None:
+        """Set an option while running, or with None give it back its value of the start. Values are parsed already."""
+        if value is None:
+            self.dynamic.pop(name, None)
+        else:
+            self.dynamic[name] = value
+        self._values = {**self.defaults, **self.given, **self.dynamic}
+        for listener in self._listeners:
+            listener(name)
+
+    def on_change(self, listener: Callable[[str], None]) -> None:
+        """Call `listener(name)` after each change while running."""
+        self._listeners.append(listener)
+
+    def _check_together(self) -> None:
+        low, high = self.int("group.min.session.timeout.ms"), self.int("group.max.session.timeout.ms")
+        if low > high:
+            raise ConfigError(f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}")
+        for what in ("session.timeout", "heartbeat.interval", "assignment.interval"):
+            name = f"group.consumer.{what}.ms"
+            low, high = self.int(f"group.consumer.min.{what}.ms"), self.int(f"group.consumer.max.{what}.ms")
+            if not low <= self.int(name) <= high:
+                raise ConfigError(f"{name} {self.int(name)} must be between {low} and {high} (its .min. and .max.)")
+
+
+class TopicConfig(_Settings):
+    """A topic's settings: its own, else the broker's, else Kafka's defaults: `topic.config.int("retention.ms")`."""
+
+    def __init__(self, broker: BrokerConfig, own: Mapping[str, Value] | None = None) -> None:
+        self.broker = broker
+        self.own: dict[str, Value] = dict(own or {})
+
+    def get(self, name: str) -> Value:
+        if name in self.own:
+            return self.own[name]
+        return broker_value(TOPIC_OPTIONS[name], self.broker)
+
+
+_HOUR_MS = 3_600_000
+_IN_OTHER_UNITS = {
+    "log.retention.ms": (("log.retention.minutes", 60_000), ("log.retention.hours", _HOUR_MS)),
+    "log.roll.ms": (("log.roll.hours", _HOUR_MS),),
+}
+
+
+def broker_value(option: Option, broker: BrokerConfig) -> Value:
+    """What a topic option is where the topic does not set it."""
+    synonym = option.synonym
+    if synonym is None or synonym not in BROKER_OPTIONS:
+        return option.default
+    value = broker.get(synonym)
+    if value is None:
+        for name, unit_ms in _IN_OTHER_UNITS.get(synonym, ()):
+            count = broker.get(name)
+            if isinstance(count, int):
+                return count * unit_ms if count >= 0 else -1
+        return option.default
+    return value
+
+
+def parse_topic_settings(given: Mapping[str, str | None]) -> dict[str, Value]:
+    """Check the settings of a CreateTopics request; raise ConfigError with Kafka's kind of message."""
+    settings: dict[str, Value] = {}
+    for name, text in given.items():
+        option = TOPIC_OPTIONS.get(name)
+        if option is None:
+            raise unknown_name(name, TOPIC_OPTIONS)
+        if text is None:
+            raise ConfigError(f"Null value not supported for topic configs: {name}")
+        settings[name] = parse(option, text)
+    return settings
