@@ -26,22 +26,45 @@ HEAD = """from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
 """
 
 
 def main(argv: list[str]) -> int:
     stale = []
-    for source in sorted((HERE / "schema").glob("*.txt")):
-        target = HERE / "messages" / f"{source.stem}.py"
-        code = formatted(module_source(source.stem, parse(source.read_text())))
+    for name, code in sources().items():
+        target = HERE / "messages" / name
+        code = formatted(code)
         if not target.exists() or target.read_text() != code:
-            stale.append(target.name)
+            stale.append(name)
             if "--check" not in argv:
                 target.write_text(code)
     verb = "stale, run python -m partita.protocol.generate" if "--check" in argv else "written"
     print(f"{verb}: {', '.join(stale)}" if stale else "messages are fresh")
     return 1 if stale and "--check" in argv else 0
+
+
+def sources() -> dict[str, str]:
+    """The code of every generated file, by file name; not formatted yet."""
+    files = {source.stem: parse(source.read_text()) for source in sorted((HERE / "schema").glob("*.txt"))}
+    modules = {f"{stem}.py": module_source(stem, file) for stem, file in files.items()}
+    return modules | {"index.py": index_source(files)}
+
+
+def index_source(files: dict[str, SchemaFile]) -> str:
+    """A table of all APIs that can be read without importing a single message."""
+    lines = ['"""Every API we have. Generated from schema/ by partita.protocol.generate; do not edit."""', ""]
+    lines += ["INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = ("]
+    lines += ["    # key, name, module, versions, flexible from"]
+    for stem, file in sorted(files.items(), key=lambda item: item[1].api or (-1, "")):
+        if file.api:
+            request, response = file.schemas
+            versions, flexible = request.versions, request.flexible
+            if (versions, flexible) != (response.versions, response.flexible):
+                raise ValueError(f"{stem}: request and response differ in their versions")
+            since = flexible.first if flexible else None
+            lines.append(f"    ({file.api[0]}, {file.api[1]!r}, {stem!r}, {(versions.first, versions.last)}, {since}),")
+    return "\n".join([*lines, ")"]) + "\n"
 
 
 def formatted(code: str) -> str:
@@ -77,7 +100,7 @@ def _structs(fields: Iterable[Field]) -> Iterator[Field]:
 
 
 def _class(name: str, fields: list[Field], schema: Schema | None = None, api: tuple[int, str] | None = None) -> list[str]:
-    lines = ["", f"class {name}(Message):"]
+    lines = ["", f"class {name}({'Message' if schema else 'Structure'}):"]
     lines.append(f"    __slots__ = ({''.join(f'{f.name!r}, ' for f in fields)})")
     if schema:
         lines += _constants(schema, api)
@@ -107,18 +130,9 @@ def _entry_points(name: str) -> list[str]:
         "    def write(self, w: Writer, version: int) -> None:",
         f"        _write_{name}(w, self, version)",
         "",
-        "    def encode(self, version: int) -> bytes:",
-        "        w = Writer()",
-        f"        _write_{name}(w, self, version)",
-        "        return w.getvalue()",
-        "",
-        "    @staticmethod",
-        f"    def read(r: Reader, version: int) -> {name}:",
+        "    @classmethod",
+        f"    def read(cls, r: Reader, version: int) -> {name}:",
         f"        return _read_{name}(r, version)",
-        "",
-        "    @staticmethod",
-        f"    def decode(buf: Buffer, version: int) -> {name}:",
-        f"        return _read_{name}(Reader(buf), version)",
     ]
 
 

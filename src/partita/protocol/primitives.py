@@ -8,8 +8,9 @@ Must not know about any API, version, socket or clock.
 
 from __future__ import annotations
 
-from struct import Struct, error as StructError
-from typing import Any, TypeAlias
+from struct import Struct
+from struct import error as StructError
+from typing import Any, ClassVar, Self, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -30,8 +31,8 @@ class MalformedRequest(ValueError):
     """Bytes that are not a valid message: cut short, oversized, or nonsense."""
 
 
-class Message:
-    """Common behaviour of generated messages: equality and a readable form."""
+class Structure:
+    """Common behaviour of generated classes: equality and a readable form."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -46,6 +47,36 @@ class Message:
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in self.__slots__)})"
 
 
+class Message(Structure):
+    """A generated message: what is encoded and decoded as a whole."""
+
+    __slots__ = ()
+    API_KEY: ClassVar[int]
+    MIN_VERSION: ClassVar[int]
+    MAX_VERSION: ClassVar[int]
+    FLEXIBLE_FROM: ClassVar[int | None]
+
+    def write(self, w: Writer, version: int) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, r: Reader, version: int) -> Self:
+        raise NotImplementedError
+
+    def encode(self, version: int) -> bytes:
+        w = Writer()
+        self.write(w, version)
+        return w.getvalue()
+
+    @classmethod
+    def decode(cls, buf: Buffer, version: int) -> Self:
+        """Read a whole message. Raises MalformedRequest, also when bytes are left over; `read` lets them be."""
+        r = Reader(buf)
+        message = cls.read(r, version)
+        r.finish()
+        return message
+
+
 class Reader:
     """A cursor over one message. Raises MalformedRequest instead of reading past the end."""
 
@@ -58,6 +89,11 @@ class Reader:
 
     def remaining(self) -> int:
         return self.end - self.pos
+
+    def finish(self) -> None:
+        """Refuse bytes after the end of a message."""
+        if self.pos != self.end:
+            raise MalformedRequest(f"{self.remaining()} bytes left over at {self.pos}")
 
     def _fixed(self, form: Struct) -> Any:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
 class ApiVersionsRequest(Message):
@@ -29,18 +29,9 @@ class ApiVersionsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ApiVersionsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ApiVersionsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ApiVersionsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ApiVersionsRequest:
         return _read_ApiVersionsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ApiVersionsRequest:
-        return _read_ApiVersionsRequest(Reader(buf), version)
 
 
 def _read_ApiVersionsRequest(r: Reader, v: int) -> ApiVersionsRequest:
@@ -63,7 +54,7 @@ def _write_ApiVersionsRequest(w: Writer, m: ApiVersionsRequest, v: int) -> None:
         pass
 
 
-class ApiVersion(Message):
+class ApiVersion(Structure):
     __slots__ = (
         "api_key",
         "min_version",
@@ -108,7 +99,7 @@ def _write_ApiVersion(w: Writer, m: ApiVersion, v: int) -> None:
         w.int16(m.max_version)
 
 
-class SupportedFeatureKey(Message):
+class SupportedFeatureKey(Structure):
     __slots__ = (
         "name",
         "min_version",
@@ -143,7 +134,7 @@ def _write_SupportedFeatureKey(w: Writer, m: SupportedFeatureKey, v: int) -> Non
     w.uvarint(0)
 
 
-class FinalizedFeatureKey(Message):
+class FinalizedFeatureKey(Structure):
     __slots__ = (
         "name",
         "max_version_level",
@@ -215,18 +206,9 @@ class ApiVersionsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ApiVersionsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ApiVersionsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ApiVersionsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ApiVersionsResponse:
         return _read_ApiVersionsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ApiVersionsResponse:
-        return _read_ApiVersionsResponse(Reader(buf), version)
 
 
 def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:

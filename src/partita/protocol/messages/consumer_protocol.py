@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
 
 
-class TopicPartition(Message):
+class TopicPartition(Structure):
     __slots__ = (
         "topic",
         "partitions",
@@ -67,18 +67,9 @@ class ConsumerProtocolSubscription(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ConsumerProtocolSubscription(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ConsumerProtocolSubscription(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ConsumerProtocolSubscription:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ConsumerProtocolSubscription:
         return _read_ConsumerProtocolSubscription(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ConsumerProtocolSubscription:
-        return _read_ConsumerProtocolSubscription(Reader(buf), version)
 
 
 def _read_ConsumerProtocolSubscription(r: Reader, v: int) -> ConsumerProtocolSubscription:
@@ -130,18 +121,9 @@ class ConsumerProtocolAssignment(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ConsumerProtocolAssignment(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ConsumerProtocolAssignment(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ConsumerProtocolAssignment:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ConsumerProtocolAssignment:
         return _read_ConsumerProtocolAssignment(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ConsumerProtocolAssignment:
-        return _read_ConsumerProtocolAssignment(Reader(buf), version)
 
 
 def _read_ConsumerProtocolAssignment(r: Reader, v: int) -> ConsumerProtocolAssignment:

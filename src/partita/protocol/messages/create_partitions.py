@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class CreatePartitionsAssignment(Message):
+class CreatePartitionsAssignment(Structure):
     __slots__ = ("broker_ids",)
 
     def __init__(
@@ -40,7 +40,7 @@ def _write_CreatePartitionsAssignment(w: Writer, m: CreatePartitionsAssignment, 
             w.int32(item)
 
 
-class CreatePartitionsTopic(Message):
+class CreatePartitionsTopic(Structure):
     __slots__ = (
         "name",
         "count",
@@ -126,18 +126,9 @@ class CreatePartitionsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_CreatePartitionsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_CreatePartitionsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> CreatePartitionsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> CreatePartitionsRequest:
         return _read_CreatePartitionsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> CreatePartitionsRequest:
-        return _read_CreatePartitionsRequest(Reader(buf), version)
 
 
 def _read_CreatePartitionsRequest(r: Reader, v: int) -> CreatePartitionsRequest:
@@ -170,7 +161,7 @@ def _write_CreatePartitionsRequest(w: Writer, m: CreatePartitionsRequest, v: int
         w.boolean(m.validate_only)
 
 
-class CreatePartitionsTopicResult(Message):
+class CreatePartitionsTopicResult(Structure):
     __slots__ = (
         "name",
         "error_code",
@@ -237,18 +228,9 @@ class CreatePartitionsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_CreatePartitionsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_CreatePartitionsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> CreatePartitionsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> CreatePartitionsResponse:
         return _read_CreatePartitionsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> CreatePartitionsResponse:
-        return _read_CreatePartitionsResponse(Reader(buf), version)
 
 
 def _read_CreatePartitionsResponse(r: Reader, v: int) -> CreatePartitionsResponse:

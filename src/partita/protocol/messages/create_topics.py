@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
 
 
-class CreatableReplicaAssignment(Message):
+class CreatableReplicaAssignment(Structure):
     __slots__ = (
         "partition_index",
         "broker_ids",
@@ -49,7 +49,7 @@ def _write_CreatableReplicaAssignment(w: Writer, m: CreatableReplicaAssignment, 
             w.int32(item)
 
 
-class CreatableTopicConfig(Message):
+class CreatableTopicConfig(Structure):
     __slots__ = (
         "name",
         "value",
@@ -87,7 +87,7 @@ def _write_CreatableTopicConfig(w: Writer, m: CreatableTopicConfig, v: int) -> N
         w.nullable_string(m.value)
 
 
-class CreatableTopic(Message):
+class CreatableTopic(Structure):
     __slots__ = (
         "name",
         "num_partitions",
@@ -179,18 +179,9 @@ class CreateTopicsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_CreateTopicsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_CreateTopicsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> CreateTopicsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> CreateTopicsRequest:
         return _read_CreateTopicsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> CreateTopicsRequest:
-        return _read_CreateTopicsRequest(Reader(buf), version)
 
 
 def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
@@ -223,7 +214,7 @@ def _write_CreateTopicsRequest(w: Writer, m: CreateTopicsRequest, v: int) -> Non
         w.boolean(m.validate_only)
 
 
-class CreatableTopicConfigs(Message):
+class CreatableTopicConfigs(Structure):
     __slots__ = (
         "name",
         "value",
@@ -268,7 +259,7 @@ def _write_CreatableTopicConfigs(w: Writer, m: CreatableTopicConfigs, v: int) ->
     w.uvarint(0)
 
 
-class CreatableTopicResult(Message):
+class CreatableTopicResult(Structure):
     __slots__ = (
         "name",
         "topic_id",
@@ -381,18 +372,9 @@ class CreateTopicsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_CreateTopicsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_CreateTopicsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> CreateTopicsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> CreateTopicsResponse:
         return _read_CreateTopicsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> CreateTopicsResponse:
-        return _read_CreateTopicsResponse(Reader(buf), version)
 
 
 def _read_CreateTopicsResponse(r: Reader, v: int) -> CreateTopicsResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
 class DeleteGroupsRequest(Message):
@@ -24,18 +24,9 @@ class DeleteGroupsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteGroupsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteGroupsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteGroupsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteGroupsRequest:
         return _read_DeleteGroupsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteGroupsRequest:
-        return _read_DeleteGroupsRequest(Reader(buf), version)
 
 
 def _read_DeleteGroupsRequest(r: Reader, v: int) -> DeleteGroupsRequest:
@@ -60,7 +51,7 @@ def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> Non
             w.string(item)
 
 
-class DeletableGroupResult(Message):
+class DeletableGroupResult(Structure):
     __slots__ = (
         "group_id",
         "error_code",
@@ -120,18 +111,9 @@ class DeleteGroupsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteGroupsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteGroupsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteGroupsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteGroupsResponse:
         return _read_DeleteGroupsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteGroupsResponse:
-        return _read_DeleteGroupsResponse(Reader(buf), version)
 
 
 def _read_DeleteGroupsResponse(r: Reader, v: int) -> DeleteGroupsResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class DeleteRecordsPartition(Message):
+class DeleteRecordsPartition(Structure):
     __slots__ = (
         "partition_index",
         "offset",
@@ -45,7 +45,7 @@ def _write_DeleteRecordsPartition(w: Writer, m: DeleteRecordsPartition, v: int) 
         w.int64(m.offset)
 
 
-class DeleteRecordsTopic(Message):
+class DeleteRecordsTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -109,18 +109,9 @@ class DeleteRecordsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteRecordsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteRecordsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteRecordsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteRecordsRequest:
         return _read_DeleteRecordsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteRecordsRequest:
-        return _read_DeleteRecordsRequest(Reader(buf), version)
 
 
 def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
@@ -149,7 +140,7 @@ def _write_DeleteRecordsRequest(w: Writer, m: DeleteRecordsRequest, v: int) -> N
         w.int32(m.timeout_ms)
 
 
-class DeleteRecordsPartitionResult(Message):
+class DeleteRecordsPartitionResult(Structure):
     __slots__ = (
         "partition_index",
         "low_watermark",
@@ -194,7 +185,7 @@ def _write_DeleteRecordsPartitionResult(w: Writer, m: DeleteRecordsPartitionResu
         w.int16(m.error_code)
 
 
-class DeleteRecordsTopicResult(Message):
+class DeleteRecordsTopicResult(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -258,18 +249,9 @@ class DeleteRecordsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteRecordsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteRecordsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteRecordsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteRecordsResponse:
         return _read_DeleteRecordsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteRecordsResponse:
-        return _read_DeleteRecordsResponse(Reader(buf), version)
 
 
 def _read_DeleteRecordsResponse(r: Reader, v: int) -> DeleteRecordsResponse:

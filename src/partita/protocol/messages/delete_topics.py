@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
 
 
-class DeleteTopicState(Message):
+class DeleteTopicState(Structure):
     __slots__ = (
         "name",
         "topic_id",
@@ -62,18 +62,9 @@ class DeleteTopicsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteTopicsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteTopicsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteTopicsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteTopicsRequest:
         return _read_DeleteTopicsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteTopicsRequest:
-        return _read_DeleteTopicsRequest(Reader(buf), version)
 
 
 def _read_DeleteTopicsRequest(r: Reader, v: int) -> DeleteTopicsRequest:
@@ -110,7 +101,7 @@ def _write_DeleteTopicsRequest(w: Writer, m: DeleteTopicsRequest, v: int) -> Non
         w.int32(m.timeout_ms)
 
 
-class DeletableTopicResult(Message):
+class DeletableTopicResult(Structure):
     __slots__ = (
         "name",
         "topic_id",
@@ -187,18 +178,9 @@ class DeleteTopicsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DeleteTopicsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DeleteTopicsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DeleteTopicsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DeleteTopicsResponse:
         return _read_DeleteTopicsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DeleteTopicsResponse:
-        return _read_DeleteTopicsResponse(Reader(buf), version)
 
 
 def _read_DeleteTopicsResponse(r: Reader, v: int) -> DeleteTopicsResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
 class DescribeClusterRequest(Message):
@@ -32,18 +32,9 @@ class DescribeClusterRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeClusterRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeClusterRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeClusterRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeClusterRequest:
         return _read_DescribeClusterRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeClusterRequest:
-        return _read_DescribeClusterRequest(Reader(buf), version)
 
 
 def _read_DescribeClusterRequest(r: Reader, v: int) -> DescribeClusterRequest:
@@ -66,7 +57,7 @@ def _write_DescribeClusterRequest(w: Writer, m: DescribeClusterRequest, v: int) 
     w.uvarint(0)
 
 
-class DescribeClusterBroker(Message):
+class DescribeClusterBroker(Structure):
     __slots__ = (
         "broker_id",
         "host",
@@ -153,18 +144,9 @@ class DescribeClusterResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeClusterResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeClusterResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeClusterResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeClusterResponse:
         return _read_DescribeClusterResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeClusterResponse:
-        return _read_DescribeClusterResponse(Reader(buf), version)
 
 
 def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class DescribeConfigsResource(Message):
+class DescribeConfigsResource(Structure):
     __slots__ = (
         "resource_type",
         "resource_name",
@@ -87,18 +87,9 @@ class DescribeConfigsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeConfigsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeConfigsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeConfigsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeConfigsRequest:
         return _read_DescribeConfigsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeConfigsRequest:
-        return _read_DescribeConfigsRequest(Reader(buf), version)
 
 
 def _read_DescribeConfigsRequest(r: Reader, v: int) -> DescribeConfigsRequest:
@@ -133,7 +124,7 @@ def _write_DescribeConfigsRequest(w: Writer, m: DescribeConfigsRequest, v: int) 
             w.boolean(m.include_documentation)
 
 
-class DescribeConfigsSynonym(Message):
+class DescribeConfigsSynonym(Structure):
     __slots__ = (
         "name",
         "value",
@@ -178,7 +169,7 @@ def _write_DescribeConfigsSynonym(w: Writer, m: DescribeConfigsSynonym, v: int) 
         w.int8(m.source)
 
 
-class DescribeConfigsResourceResult(Message):
+class DescribeConfigsResourceResult(Structure):
     __slots__ = (
         "name",
         "value",
@@ -264,7 +255,7 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
             w.nullable_string(m.documentation)
 
 
-class DescribeConfigsResult(Message):
+class DescribeConfigsResult(Structure):
     __slots__ = (
         "error_code",
         "error_message",
@@ -349,18 +340,9 @@ class DescribeConfigsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeConfigsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeConfigsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeConfigsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeConfigsResponse:
         return _read_DescribeConfigsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeConfigsResponse:
-        return _read_DescribeConfigsResponse(Reader(buf), version)
 
 
 def _read_DescribeConfigsResponse(r: Reader, v: int) -> DescribeConfigsResponse:

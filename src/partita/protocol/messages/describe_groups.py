@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
 
 
 class DescribeGroupsRequest(Message):
@@ -29,18 +29,9 @@ class DescribeGroupsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeGroupsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeGroupsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeGroupsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeGroupsRequest:
         return _read_DescribeGroupsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeGroupsRequest:
-        return _read_DescribeGroupsRequest(Reader(buf), version)
 
 
 def _read_DescribeGroupsRequest(r: Reader, v: int) -> DescribeGroupsRequest:
@@ -71,7 +62,7 @@ def _write_DescribeGroupsRequest(w: Writer, m: DescribeGroupsRequest, v: int) ->
             w.boolean(m.include_authorized_operations)
 
 
-class DescribedGroupMember(Message):
+class DescribedGroupMember(Structure):
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -139,7 +130,7 @@ def _write_DescribedGroupMember(w: Writer, m: DescribedGroupMember, v: int) -> N
         w.bytes(m.member_assignment)
 
 
-class DescribedGroup(Message):
+class DescribedGroup(Structure):
     __slots__ = (
         "error_code",
         "error_message",
@@ -247,18 +238,9 @@ class DescribeGroupsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_DescribeGroupsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_DescribeGroupsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> DescribeGroupsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> DescribeGroupsResponse:
         return _read_DescribeGroupsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> DescribeGroupsResponse:
-        return _read_DescribeGroupsResponse(Reader(buf), version)
 
 
 def _read_DescribeGroupsResponse(r: Reader, v: int) -> DescribeGroupsResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
 
 
-class FetchPartition(Message):
+class FetchPartition(Structure):
     __slots__ = (
         "partition",
         "current_leader_epoch",
@@ -101,7 +101,7 @@ def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
         w.int32(m.partition_max_bytes)
 
 
-class FetchTopic(Message):
+class FetchTopic(Structure):
     __slots__ = (
         "topic_id",
         "topic",
@@ -152,7 +152,7 @@ def _write_FetchTopic(w: Writer, m: FetchTopic, v: int) -> None:
             _write_FetchPartition(w, item, v)
 
 
-class ForgottenTopic(Message):
+class ForgottenTopic(Structure):
     __slots__ = (
         "topic_id",
         "topic",
@@ -203,7 +203,7 @@ def _write_ForgottenTopic(w: Writer, m: ForgottenTopic, v: int) -> None:
             w.int32(item)
 
 
-class ReplicaState(Message):
+class ReplicaState(Structure):
     __slots__ = (
         "replica_id",
         "replica_epoch",
@@ -287,18 +287,9 @@ class FetchRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_FetchRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_FetchRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> FetchRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> FetchRequest:
         return _read_FetchRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> FetchRequest:
-        return _read_FetchRequest(Reader(buf), version)
 
 
 def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
@@ -391,7 +382,7 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             w.string(m.rack_id)
 
 
-class AbortedTransaction(Message):
+class AbortedTransaction(Structure):
     __slots__ = (
         "producer_id",
         "first_offset",
@@ -429,7 +420,7 @@ def _write_AbortedTransaction(w: Writer, m: AbortedTransaction, v: int) -> None:
         w.int64(m.first_offset)
 
 
-class EpochEndOffset(Message):
+class EpochEndOffset(Structure):
     __slots__ = (
         "epoch",
         "end_offset",
@@ -459,7 +450,7 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
     w.uvarint(0)
 
 
-class LeaderIdAndEpoch(Message):
+class LeaderIdAndEpoch(Structure):
     __slots__ = (
         "leader_id",
         "leader_epoch",
@@ -489,7 +480,7 @@ def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
     w.uvarint(0)
 
 
-class SnapshotId(Message):
+class SnapshotId(Structure):
     __slots__ = (
         "end_offset",
         "epoch",
@@ -519,7 +510,7 @@ def _write_SnapshotId(w: Writer, m: SnapshotId, v: int) -> None:
     w.uvarint(0)
 
 
-class PartitionData(Message):
+class PartitionData(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -654,7 +645,7 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
         w.nullable_records(m.records)
 
 
-class FetchableTopicResponse(Message):
+class FetchableTopicResponse(Structure):
     __slots__ = (
         "topic_id",
         "topic",
@@ -705,7 +696,7 @@ def _write_FetchableTopicResponse(w: Writer, m: FetchableTopicResponse, v: int) 
             _write_PartitionData(w, item, v)
 
 
-class NodeEndpoint(Message):
+class NodeEndpoint(Structure):
     __slots__ = (
         "node_id",
         "host",
@@ -776,18 +767,9 @@ class FetchResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_FetchResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_FetchResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> FetchResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> FetchResponse:
         return _read_FetchResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> FetchResponse:
-        return _read_FetchResponse(Reader(buf), version)
 
 
 def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:

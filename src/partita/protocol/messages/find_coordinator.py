@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
 class FindCoordinatorRequest(Message):
@@ -32,18 +32,9 @@ class FindCoordinatorRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_FindCoordinatorRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_FindCoordinatorRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> FindCoordinatorRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> FindCoordinatorRequest:
         return _read_FindCoordinatorRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> FindCoordinatorRequest:
-        return _read_FindCoordinatorRequest(Reader(buf), version)
 
 
 def _read_FindCoordinatorRequest(r: Reader, v: int) -> FindCoordinatorRequest:
@@ -78,7 +69,7 @@ def _write_FindCoordinatorRequest(w: Writer, m: FindCoordinatorRequest, v: int) 
             w.int8(m.key_type)
 
 
-class Coordinator(Message):
+class Coordinator(Structure):
     __slots__ = (
         "key",
         "node_id",
@@ -165,18 +156,9 @@ class FindCoordinatorResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_FindCoordinatorResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_FindCoordinatorResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> FindCoordinatorResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> FindCoordinatorResponse:
         return _read_FindCoordinatorResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> FindCoordinatorResponse:
-        return _read_FindCoordinatorResponse(Reader(buf), version)
 
 
 def _read_FindCoordinatorResponse(r: Reader, v: int) -> FindCoordinatorResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
 
 
 class LegacyOffsetCommitKey(Message):
@@ -31,18 +31,9 @@ class LegacyOffsetCommitKey(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_LegacyOffsetCommitKey(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_LegacyOffsetCommitKey(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> LegacyOffsetCommitKey:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> LegacyOffsetCommitKey:
         return _read_LegacyOffsetCommitKey(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> LegacyOffsetCommitKey:
-        return _read_LegacyOffsetCommitKey(Reader(buf), version)
 
 
 def _read_LegacyOffsetCommitKey(r: Reader, v: int) -> LegacyOffsetCommitKey:
@@ -83,18 +74,9 @@ class OffsetCommitKey(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetCommitKey(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetCommitKey(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetCommitKey:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetCommitKey:
         return _read_OffsetCommitKey(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetCommitKey:
-        return _read_OffsetCommitKey(Reader(buf), version)
 
 
 def _read_OffsetCommitKey(r: Reader, v: int) -> OffsetCommitKey:
@@ -144,18 +126,9 @@ class OffsetCommitValue(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetCommitValue(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetCommitValue(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetCommitValue:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetCommitValue:
         return _read_OffsetCommitValue(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetCommitValue:
-        return _read_OffsetCommitValue(Reader(buf), version)
 
 
 def _read_OffsetCommitValue(r: Reader, v: int) -> OffsetCommitValue:
@@ -224,18 +197,9 @@ class GroupMetadataKey(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_GroupMetadataKey(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_GroupMetadataKey(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> GroupMetadataKey:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> GroupMetadataKey:
         return _read_GroupMetadataKey(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> GroupMetadataKey:
-        return _read_GroupMetadataKey(Reader(buf), version)
 
 
 def _read_GroupMetadataKey(r: Reader, v: int) -> GroupMetadataKey:
@@ -248,7 +212,7 @@ def _write_GroupMetadataKey(w: Writer, m: GroupMetadataKey, v: int) -> None:
     w.string(m.group)
 
 
-class GroupMetadataValueMember(Message):
+class GroupMetadataValueMember(Structure):
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -365,18 +329,9 @@ class GroupMetadataValue(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_GroupMetadataValue(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_GroupMetadataValue(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> GroupMetadataValue:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> GroupMetadataValue:
         return _read_GroupMetadataValue(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> GroupMetadataValue:
-        return _read_GroupMetadataValue(Reader(buf), version)
 
 
 def _read_GroupMetadataValue(r: Reader, v: int) -> GroupMetadataValue:

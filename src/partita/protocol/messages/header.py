@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import Buffer, Message, Reader, Writer
+from partita.protocol.primitives import Message, Reader, Writer
 
 
 class RequestHeader(Message):
@@ -34,18 +34,9 @@ class RequestHeader(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_RequestHeader(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_RequestHeader(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> RequestHeader:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> RequestHeader:
         return _read_RequestHeader(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> RequestHeader:
-        return _read_RequestHeader(Reader(buf), version)
 
 
 def _read_RequestHeader(r: Reader, v: int) -> RequestHeader:
@@ -94,18 +85,9 @@ class ResponseHeader(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ResponseHeader(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ResponseHeader(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ResponseHeader:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ResponseHeader:
         return _read_ResponseHeader(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ResponseHeader:
-        return _read_ResponseHeader(Reader(buf), version)
 
 
 def _read_ResponseHeader(r: Reader, v: int) -> ResponseHeader:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import Buffer, Message, Reader, Writer
+from partita.protocol.primitives import Message, Reader, Writer
 
 
 class HeartbeatRequest(Message):
@@ -35,18 +35,9 @@ class HeartbeatRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_HeartbeatRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_HeartbeatRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> HeartbeatRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> HeartbeatRequest:
         return _read_HeartbeatRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> HeartbeatRequest:
-        return _read_HeartbeatRequest(Reader(buf), version)
 
 
 def _read_HeartbeatRequest(r: Reader, v: int) -> HeartbeatRequest:
@@ -103,18 +94,9 @@ class HeartbeatResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_HeartbeatResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_HeartbeatResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> HeartbeatResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> HeartbeatResponse:
         return _read_HeartbeatResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> HeartbeatResponse:
-        return _read_HeartbeatResponse(Reader(buf), version)
 
 
 def _read_HeartbeatResponse(r: Reader, v: int) -> HeartbeatResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class AlterableConfig(Message):
+class AlterableConfig(Structure):
     __slots__ = (
         "name",
         "config_operation",
@@ -52,7 +52,7 @@ def _write_AlterableConfig(w: Writer, m: AlterableConfig, v: int) -> None:
         w.nullable_string(m.value)
 
 
-class AlterConfigsResource(Message):
+class AlterConfigsResource(Structure):
     __slots__ = (
         "resource_type",
         "resource_name",
@@ -123,18 +123,9 @@ class IncrementalAlterConfigsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_IncrementalAlterConfigsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_IncrementalAlterConfigsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> IncrementalAlterConfigsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> IncrementalAlterConfigsRequest:
         return _read_IncrementalAlterConfigsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> IncrementalAlterConfigsRequest:
-        return _read_IncrementalAlterConfigsRequest(Reader(buf), version)
 
 
 def _read_IncrementalAlterConfigsRequest(r: Reader, v: int) -> IncrementalAlterConfigsRequest:
@@ -163,7 +154,7 @@ def _write_IncrementalAlterConfigsRequest(w: Writer, m: IncrementalAlterConfigsR
         w.boolean(m.validate_only)
 
 
-class AlterConfigsResourceResponse(Message):
+class AlterConfigsResourceResponse(Structure):
     __slots__ = (
         "error_code",
         "error_message",
@@ -237,18 +228,9 @@ class IncrementalAlterConfigsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_IncrementalAlterConfigsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_IncrementalAlterConfigsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> IncrementalAlterConfigsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> IncrementalAlterConfigsResponse:
         return _read_IncrementalAlterConfigsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> IncrementalAlterConfigsResponse:
-        return _read_IncrementalAlterConfigsResponse(Reader(buf), version)
 
 
 def _read_IncrementalAlterConfigsResponse(r: Reader, v: int) -> IncrementalAlterConfigsResponse:

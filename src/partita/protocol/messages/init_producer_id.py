@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import Buffer, Message, Reader, Writer
+from partita.protocol.primitives import Message, Reader, Writer
 
 
 class InitProducerIdRequest(Message):
@@ -41,18 +41,9 @@ class InitProducerIdRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_InitProducerIdRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_InitProducerIdRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> InitProducerIdRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> InitProducerIdRequest:
         return _read_InitProducerIdRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> InitProducerIdRequest:
-        return _read_InitProducerIdRequest(Reader(buf), version)
 
 
 def _read_InitProducerIdRequest(r: Reader, v: int) -> InitProducerIdRequest:
@@ -123,18 +114,9 @@ class InitProducerIdResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_InitProducerIdResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_InitProducerIdResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> InitProducerIdResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> InitProducerIdResponse:
         return _read_InitProducerIdResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> InitProducerIdResponse:
-        return _read_InitProducerIdResponse(Reader(buf), version)
 
 
 def _read_InitProducerIdResponse(r: Reader, v: int) -> InitProducerIdResponse:

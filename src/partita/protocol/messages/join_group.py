@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
 
 
-class JoinGroupRequestProtocol(Message):
+class JoinGroupRequestProtocol(Structure):
     __slots__ = (
         "name",
         "metadata",
@@ -85,18 +85,9 @@ class JoinGroupRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_JoinGroupRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_JoinGroupRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> JoinGroupRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> JoinGroupRequest:
         return _read_JoinGroupRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> JoinGroupRequest:
-        return _read_JoinGroupRequest(Reader(buf), version)
 
 
 def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
@@ -153,7 +144,7 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
             _write_JoinGroupRequestProtocol(w, item, v)
 
 
-class JoinGroupResponseMember(Message):
+class JoinGroupResponseMember(Structure):
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -243,18 +234,9 @@ class JoinGroupResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_JoinGroupResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_JoinGroupResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> JoinGroupResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> JoinGroupResponse:
         return _read_JoinGroupResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> JoinGroupResponse:
-        return _read_JoinGroupResponse(Reader(buf), version)
 
 
 def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:

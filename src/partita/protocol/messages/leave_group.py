@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class MemberIdentity(Message):
+class MemberIdentity(Structure):
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -77,18 +77,9 @@ class LeaveGroupRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_LeaveGroupRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_LeaveGroupRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> LeaveGroupRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> LeaveGroupRequest:
         return _read_LeaveGroupRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> LeaveGroupRequest:
-        return _read_LeaveGroupRequest(Reader(buf), version)
 
 
 def _read_LeaveGroupRequest(r: Reader, v: int) -> LeaveGroupRequest:
@@ -123,7 +114,7 @@ def _write_LeaveGroupRequest(w: Writer, m: LeaveGroupRequest, v: int) -> None:
             w.string(m.member_id)
 
 
-class MemberResponse(Message):
+class MemberResponse(Structure):
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -193,18 +184,9 @@ class LeaveGroupResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_LeaveGroupResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_LeaveGroupResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> LeaveGroupResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> LeaveGroupResponse:
         return _read_LeaveGroupResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> LeaveGroupResponse:
-        return _read_LeaveGroupResponse(Reader(buf), version)
 
 
 def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:

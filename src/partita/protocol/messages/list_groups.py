@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
 class ListGroupsRequest(Message):
@@ -29,18 +29,9 @@ class ListGroupsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ListGroupsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ListGroupsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ListGroupsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ListGroupsRequest:
         return _read_ListGroupsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ListGroupsRequest:
-        return _read_ListGroupsRequest(Reader(buf), version)
 
 
 def _read_ListGroupsRequest(r: Reader, v: int) -> ListGroupsRequest:
@@ -71,7 +62,7 @@ def _write_ListGroupsRequest(w: Writer, m: ListGroupsRequest, v: int) -> None:
         pass
 
 
-class ListedGroup(Message):
+class ListedGroup(Structure):
     __slots__ = (
         "group_id",
         "protocol_type",
@@ -148,18 +139,9 @@ class ListGroupsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ListGroupsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ListGroupsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ListGroupsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ListGroupsResponse:
         return _read_ListGroupsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ListGroupsResponse:
-        return _read_ListGroupsResponse(Reader(buf), version)
 
 
 def _read_ListGroupsResponse(r: Reader, v: int) -> ListGroupsResponse:

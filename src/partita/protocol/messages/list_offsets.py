@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class ListOffsetsPartition(Message):
+class ListOffsetsPartition(Structure):
     __slots__ = (
         "partition_index",
         "current_leader_epoch",
@@ -54,7 +54,7 @@ def _write_ListOffsetsPartition(w: Writer, m: ListOffsetsPartition, v: int) -> N
         w.int64(m.timestamp)
 
 
-class ListOffsetsTopic(Message):
+class ListOffsetsTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -124,18 +124,9 @@ class ListOffsetsRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ListOffsetsRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ListOffsetsRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ListOffsetsRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ListOffsetsRequest:
         return _read_ListOffsetsRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ListOffsetsRequest:
-        return _read_ListOffsetsRequest(Reader(buf), version)
 
 
 def _read_ListOffsetsRequest(r: Reader, v: int) -> ListOffsetsRequest:
@@ -174,7 +165,7 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
             _write_ListOffsetsTopic(w, item, v)
 
 
-class ListOffsetsPartitionResponse(Message):
+class ListOffsetsPartitionResponse(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -235,7 +226,7 @@ def _write_ListOffsetsPartitionResponse(w: Writer, m: ListOffsetsPartitionRespon
             w.int32(m.leader_epoch)
 
 
-class ListOffsetsTopicResponse(Message):
+class ListOffsetsTopicResponse(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -299,18 +290,9 @@ class ListOffsetsResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ListOffsetsResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ListOffsetsResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ListOffsetsResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ListOffsetsResponse:
         return _read_ListOffsetsResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ListOffsetsResponse:
-        return _read_ListOffsetsResponse(Reader(buf), version)
 
 
 def _read_ListOffsetsResponse(r: Reader, v: int) -> ListOffsetsResponse:

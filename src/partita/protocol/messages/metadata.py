@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
 
 
-class MetadataRequestTopic(Message):
+class MetadataRequestTopic(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -76,18 +76,9 @@ class MetadataRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_MetadataRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_MetadataRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> MetadataRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> MetadataRequest:
         return _read_MetadataRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> MetadataRequest:
-        return _read_MetadataRequest(Reader(buf), version)
 
 
 def _read_MetadataRequest(r: Reader, v: int) -> MetadataRequest:
@@ -144,7 +135,7 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
             w.boolean(m.include_topic_authorized_operations)
 
 
-class MetadataResponseBroker(Message):
+class MetadataResponseBroker(Structure):
     __slots__ = (
         "node_id",
         "host",
@@ -198,7 +189,7 @@ def _write_MetadataResponseBroker(w: Writer, m: MetadataResponseBroker, v: int) 
             w.nullable_string(m.rack)
 
 
-class MetadataResponsePartition(Message):
+class MetadataResponsePartition(Structure):
     __slots__ = (
         "error_code",
         "partition_index",
@@ -287,7 +278,7 @@ def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v:
                 w.int32(item)
 
 
-class MetadataResponseTopic(Message):
+class MetadataResponseTopic(Structure):
     __slots__ = (
         "error_code",
         "name",
@@ -401,18 +392,9 @@ class MetadataResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_MetadataResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_MetadataResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> MetadataResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> MetadataResponse:
         return _read_MetadataResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> MetadataResponse:
-        return _read_MetadataResponse(Reader(buf), version)
 
 
 def _read_MetadataResponse(r: Reader, v: int) -> MetadataResponse:

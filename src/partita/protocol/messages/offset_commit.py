@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
 
 
-class OffsetCommitRequestPartition(Message):
+class OffsetCommitRequestPartition(Structure):
     __slots__ = (
         "partition_index",
         "committed_offset",
@@ -61,7 +61,7 @@ def _write_OffsetCommitRequestPartition(w: Writer, m: OffsetCommitRequestPartiti
         w.nullable_string(m.committed_metadata)
 
 
-class OffsetCommitRequestTopic(Message):
+class OffsetCommitRequestTopic(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -146,18 +146,9 @@ class OffsetCommitRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetCommitRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetCommitRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetCommitRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetCommitRequest:
         return _read_OffsetCommitRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetCommitRequest:
-        return _read_OffsetCommitRequest(Reader(buf), version)
 
 
 def _read_OffsetCommitRequest(r: Reader, v: int) -> OffsetCommitRequest:
@@ -204,7 +195,7 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
             _write_OffsetCommitRequestTopic(w, item, v)
 
 
-class OffsetCommitResponsePartition(Message):
+class OffsetCommitResponsePartition(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -242,7 +233,7 @@ def _write_OffsetCommitResponsePartition(w: Writer, m: OffsetCommitResponseParti
         w.int16(m.error_code)
 
 
-class OffsetCommitResponseTopic(Message):
+class OffsetCommitResponseTopic(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -315,18 +306,9 @@ class OffsetCommitResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetCommitResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetCommitResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetCommitResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetCommitResponse:
         return _read_OffsetCommitResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetCommitResponse:
-        return _read_OffsetCommitResponse(Reader(buf), version)
 
 
 def _read_OffsetCommitResponse(r: Reader, v: int) -> OffsetCommitResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class OffsetDeleteRequestPartition(Message):
+class OffsetDeleteRequestPartition(Structure):
     __slots__ = ("partition_index",)
 
     def __init__(
@@ -28,7 +28,7 @@ def _write_OffsetDeleteRequestPartition(w: Writer, m: OffsetDeleteRequestPartiti
     w.int32(m.partition_index)
 
 
-class OffsetDeleteRequestTopic(Message):
+class OffsetDeleteRequestTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -80,18 +80,9 @@ class OffsetDeleteRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetDeleteRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetDeleteRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetDeleteRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetDeleteRequest:
         return _read_OffsetDeleteRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetDeleteRequest:
-        return _read_OffsetDeleteRequest(Reader(buf), version)
 
 
 def _read_OffsetDeleteRequest(r: Reader, v: int) -> OffsetDeleteRequest:
@@ -108,7 +99,7 @@ def _write_OffsetDeleteRequest(w: Writer, m: OffsetDeleteRequest, v: int) -> Non
         _write_OffsetDeleteRequestTopic(w, item, v)
 
 
-class OffsetDeleteResponsePartition(Message):
+class OffsetDeleteResponsePartition(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -136,7 +127,7 @@ def _write_OffsetDeleteResponsePartition(w: Writer, m: OffsetDeleteResponseParti
     w.int16(m.error_code)
 
 
-class OffsetDeleteResponseTopic(Message):
+class OffsetDeleteResponseTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -191,18 +182,9 @@ class OffsetDeleteResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetDeleteResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetDeleteResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetDeleteResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetDeleteResponse:
         return _read_OffsetDeleteResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetDeleteResponse:
-        return _read_OffsetDeleteResponse(Reader(buf), version)
 
 
 def _read_OffsetDeleteResponse(r: Reader, v: int) -> OffsetDeleteResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
 
 
-class OffsetFetchRequestTopics(Message):
+class OffsetFetchRequestTopics(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -48,7 +48,7 @@ def _write_OffsetFetchRequestTopics(w: Writer, m: OffsetFetchRequestTopics, v: i
     w.uvarint(0)
 
 
-class OffsetFetchRequestGroup(Message):
+class OffsetFetchRequestGroup(Structure):
     __slots__ = (
         "group_id",
         "member_id",
@@ -97,7 +97,7 @@ def _write_OffsetFetchRequestGroup(w: Writer, m: OffsetFetchRequestGroup, v: int
     w.uvarint(0)
 
 
-class OffsetFetchRequestTopic(Message):
+class OffsetFetchRequestTopic(Structure):
     __slots__ = (
         "name",
         "partition_indexes",
@@ -167,18 +167,9 @@ class OffsetFetchRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetFetchRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetFetchRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetFetchRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetFetchRequest:
         return _read_OffsetFetchRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetFetchRequest:
-        return _read_OffsetFetchRequest(Reader(buf), version)
 
 
 def _read_OffsetFetchRequest(r: Reader, v: int) -> OffsetFetchRequest:
@@ -235,7 +226,7 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
                 _write_OffsetFetchRequestTopic(w, item, v)
 
 
-class OffsetFetchResponsePartitions(Message):
+class OffsetFetchResponsePartitions(Structure):
     __slots__ = (
         "partition_index",
         "committed_offset",
@@ -280,7 +271,7 @@ def _write_OffsetFetchResponsePartitions(w: Writer, m: OffsetFetchResponsePartit
     w.uvarint(0)
 
 
-class OffsetFetchResponseTopics(Message):
+class OffsetFetchResponseTopics(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -321,7 +312,7 @@ def _write_OffsetFetchResponseTopics(w: Writer, m: OffsetFetchResponseTopics, v:
     w.uvarint(0)
 
 
-class OffsetFetchResponseGroup(Message):
+class OffsetFetchResponseGroup(Structure):
     __slots__ = (
         "group_id",
         "topics",
@@ -358,7 +349,7 @@ def _write_OffsetFetchResponseGroup(w: Writer, m: OffsetFetchResponseGroup, v: i
     w.uvarint(0)
 
 
-class OffsetFetchResponsePartition(Message):
+class OffsetFetchResponsePartition(Structure):
     __slots__ = (
         "partition_index",
         "committed_offset",
@@ -419,7 +410,7 @@ def _write_OffsetFetchResponsePartition(w: Writer, m: OffsetFetchResponsePartiti
         w.int16(m.error_code)
 
 
-class OffsetFetchResponseTopic(Message):
+class OffsetFetchResponseTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -489,18 +480,9 @@ class OffsetFetchResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetFetchResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetFetchResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetFetchResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetFetchResponse:
         return _read_OffsetFetchResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetFetchResponse:
-        return _read_OffsetFetchResponse(Reader(buf), version)
 
 
 def _read_OffsetFetchResponse(r: Reader, v: int) -> OffsetFetchResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class OffsetForLeaderPartition(Message):
+class OffsetForLeaderPartition(Structure):
     __slots__ = (
         "partition",
         "current_leader_epoch",
@@ -52,7 +52,7 @@ def _write_OffsetForLeaderPartition(w: Writer, m: OffsetForLeaderPartition, v: i
         w.int32(m.leader_epoch)
 
 
-class OffsetForLeaderTopic(Message):
+class OffsetForLeaderTopic(Structure):
     __slots__ = (
         "topic",
         "partitions",
@@ -116,18 +116,9 @@ class OffsetForLeaderEpochRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetForLeaderEpochRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetForLeaderEpochRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetForLeaderEpochRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetForLeaderEpochRequest:
         return _read_OffsetForLeaderEpochRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetForLeaderEpochRequest:
-        return _read_OffsetForLeaderEpochRequest(Reader(buf), version)
 
 
 def _read_OffsetForLeaderEpochRequest(r: Reader, v: int) -> OffsetForLeaderEpochRequest:
@@ -158,7 +149,7 @@ def _write_OffsetForLeaderEpochRequest(w: Writer, m: OffsetForLeaderEpochRequest
             _write_OffsetForLeaderTopic(w, item, v)
 
 
-class EpochEndOffset(Message):
+class EpochEndOffset(Structure):
     __slots__ = (
         "error_code",
         "partition",
@@ -210,7 +201,7 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
         w.int64(m.end_offset)
 
 
-class OffsetForLeaderTopicResult(Message):
+class OffsetForLeaderTopicResult(Structure):
     __slots__ = (
         "topic",
         "partitions",
@@ -274,18 +265,9 @@ class OffsetForLeaderEpochResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_OffsetForLeaderEpochResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_OffsetForLeaderEpochResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> OffsetForLeaderEpochResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> OffsetForLeaderEpochResponse:
         return _read_OffsetForLeaderEpochResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> OffsetForLeaderEpochResponse:
-        return _read_OffsetForLeaderEpochResponse(Reader(buf), version)
 
 
 def _read_OffsetForLeaderEpochResponse(r: Reader, v: int) -> OffsetForLeaderEpochResponse:

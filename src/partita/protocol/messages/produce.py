@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
 
 
-class PartitionProduceData(Message):
+class PartitionProduceData(Structure):
     __slots__ = (
         "index",
         "records",
@@ -45,7 +45,7 @@ def _write_PartitionProduceData(w: Writer, m: PartitionProduceData, v: int) -> N
         w.nullable_records(m.records)
 
 
-class TopicProduceData(Message):
+class TopicProduceData(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -124,18 +124,9 @@ class ProduceRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ProduceRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ProduceRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ProduceRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ProduceRequest:
         return _read_ProduceRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ProduceRequest:
-        return _read_ProduceRequest(Reader(buf), version)
 
 
 def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
@@ -172,7 +163,7 @@ def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
             _write_TopicProduceData(w, item, v)
 
 
-class BatchIndexAndErrorMessage(Message):
+class BatchIndexAndErrorMessage(Structure):
     __slots__ = (
         "batch_index",
         "batch_index_error_message",
@@ -210,7 +201,7 @@ def _write_BatchIndexAndErrorMessage(w: Writer, m: BatchIndexAndErrorMessage, v:
         w.nullable_string(m.batch_index_error_message)
 
 
-class LeaderIdAndEpoch(Message):
+class LeaderIdAndEpoch(Structure):
     __slots__ = (
         "leader_id",
         "leader_epoch",
@@ -240,7 +231,7 @@ def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
     w.uvarint(0)
 
 
-class PartitionProduceResponse(Message):
+class PartitionProduceResponse(Structure):
     __slots__ = (
         "index",
         "error_code",
@@ -338,7 +329,7 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
             w.nullable_string(m.error_message)
 
 
-class TopicProduceResponse(Message):
+class TopicProduceResponse(Structure):
     __slots__ = (
         "topic_id",
         "name",
@@ -391,7 +382,7 @@ def _write_TopicProduceResponse(w: Writer, m: TopicProduceResponse, v: int) -> N
             _write_PartitionProduceResponse(w, item, v)
 
 
-class NodeEndpoint(Message):
+class NodeEndpoint(Structure):
     __slots__ = (
         "node_id",
         "host",
@@ -456,18 +447,9 @@ class ProduceResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_ProduceResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_ProduceResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> ProduceResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> ProduceResponse:
         return _read_ProduceResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> ProduceResponse:
-        return _read_ProduceResponse(Reader(buf), version)
 
 
 def _read_ProduceResponse(r: Reader, v: int) -> ProduceResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
 
 
-class SyncGroupRequestAssignment(Message):
+class SyncGroupRequestAssignment(Structure):
     __slots__ = (
         "member_id",
         "assignment",
@@ -82,18 +82,9 @@ class SyncGroupRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_SyncGroupRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_SyncGroupRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> SyncGroupRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> SyncGroupRequest:
         return _read_SyncGroupRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> SyncGroupRequest:
-        return _read_SyncGroupRequest(Reader(buf), version)
 
 
 def _read_SyncGroupRequest(r: Reader, v: int) -> SyncGroupRequest:
@@ -173,18 +164,9 @@ class SyncGroupResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_SyncGroupResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_SyncGroupResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> SyncGroupResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> SyncGroupResponse:
         return _read_SyncGroupResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> SyncGroupResponse:
-        return _read_SyncGroupResponse(Reader(buf), version)
 
 
 def _read_SyncGroupResponse(r: Reader, v: int) -> SyncGroupResponse:

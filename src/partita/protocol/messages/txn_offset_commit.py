@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class TxnOffsetCommitRequestPartition(Message):
+class TxnOffsetCommitRequestPartition(Structure):
     __slots__ = (
         "partition_index",
         "committed_offset",
@@ -61,7 +61,7 @@ def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestP
         w.nullable_string(m.committed_metadata)
 
 
-class TxnOffsetCommitRequestTopic(Message):
+class TxnOffsetCommitRequestTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -143,18 +143,9 @@ class TxnOffsetCommitRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_TxnOffsetCommitRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_TxnOffsetCommitRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> TxnOffsetCommitRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> TxnOffsetCommitRequest:
         return _read_TxnOffsetCommitRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> TxnOffsetCommitRequest:
-        return _read_TxnOffsetCommitRequest(Reader(buf), version)
 
 
 def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
@@ -201,7 +192,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
             _write_TxnOffsetCommitRequestTopic(w, item, v)
 
 
-class TxnOffsetCommitResponsePartition(Message):
+class TxnOffsetCommitResponsePartition(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -239,7 +230,7 @@ def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitRespons
         w.int16(m.error_code)
 
 
-class TxnOffsetCommitResponseTopic(Message):
+class TxnOffsetCommitResponseTopic(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -303,18 +294,9 @@ class TxnOffsetCommitResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_TxnOffsetCommitResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_TxnOffsetCommitResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> TxnOffsetCommitResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> TxnOffsetCommitResponse:
         return _read_TxnOffsetCommitResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> TxnOffsetCommitResponse:
-        return _read_TxnOffsetCommitResponse(Reader(buf), version)
 
 
 def _read_TxnOffsetCommitResponse(r: Reader, v: int) -> TxnOffsetCommitResponse:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
 
 
-class WritableTxnMarkerTopic(Message):
+class WritableTxnMarkerTopic(Structure):
     __slots__ = (
         "name",
         "partition_indexes",
@@ -39,7 +39,7 @@ def _write_WritableTxnMarkerTopic(w: Writer, m: WritableTxnMarkerTopic, v: int) 
     w.uvarint(0)
 
 
-class WritableTxnMarker(Message):
+class WritableTxnMarker(Structure):
     __slots__ = (
         "producer_id",
         "producer_epoch",
@@ -110,18 +110,9 @@ class WriteTxnMarkersRequest(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_WriteTxnMarkersRequest(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_WriteTxnMarkersRequest(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> WriteTxnMarkersRequest:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> WriteTxnMarkersRequest:
         return _read_WriteTxnMarkersRequest(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> WriteTxnMarkersRequest:
-        return _read_WriteTxnMarkersRequest(Reader(buf), version)
 
 
 def _read_WriteTxnMarkersRequest(r: Reader, v: int) -> WriteTxnMarkersRequest:
@@ -138,7 +129,7 @@ def _write_WriteTxnMarkersRequest(w: Writer, m: WriteTxnMarkersRequest, v: int) 
     w.uvarint(0)
 
 
-class WritableTxnMarkerPartitionResult(Message):
+class WritableTxnMarkerPartitionResult(Structure):
     __slots__ = (
         "partition_index",
         "error_code",
@@ -168,7 +159,7 @@ def _write_WritableTxnMarkerPartitionResult(w: Writer, m: WritableTxnMarkerParti
     w.uvarint(0)
 
 
-class WritableTxnMarkerTopicResult(Message):
+class WritableTxnMarkerTopicResult(Structure):
     __slots__ = (
         "name",
         "partitions",
@@ -200,7 +191,7 @@ def _write_WritableTxnMarkerTopicResult(w: Writer, m: WritableTxnMarkerTopicResu
     w.uvarint(0)
 
 
-class WritableTxnMarkerResult(Message):
+class WritableTxnMarkerResult(Structure):
     __slots__ = (
         "producer_id",
         "topics",
@@ -249,18 +240,9 @@ class WriteTxnMarkersResponse(Message):
     def write(self, w: Writer, version: int) -> None:
         _write_WriteTxnMarkersResponse(w, self, version)
 
-    def encode(self, version: int) -> bytes:
-        w = Writer()
-        _write_WriteTxnMarkersResponse(w, self, version)
-        return w.getvalue()
-
-    @staticmethod
-    def read(r: Reader, version: int) -> WriteTxnMarkersResponse:
+    @classmethod
+    def read(cls, r: Reader, version: int) -> WriteTxnMarkersResponse:
         return _read_WriteTxnMarkersResponse(r, version)
-
-    @staticmethod
-    def decode(buf: Buffer, version: int) -> WriteTxnMarkersResponse:
-        return _read_WriteTxnMarkersResponse(Reader(buf), version)
 
 
 def _read_WriteTxnMarkersResponse(r: Reader, v: int) -> WriteTxnMarkersResponse:

@@ -1,0 +1,32 @@
+"""Every API we have. Generated from schema/ by partita.protocol.generate; do not edit."""
+
+INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = (
+    # key, name, module, versions, flexible from
+    (0, "Produce", "produce", (3, 13), 9),
+    (1, "Fetch", "fetch", (4, 18), 12),
+    (2, "ListOffsets", "list_offsets", (1, 11), 6),
+    (3, "Metadata", "metadata", (0, 13), 9),
+    (8, "OffsetCommit", "offset_commit", (2, 10), 8),
+    (9, "OffsetFetch", "offset_fetch", (1, 10), 6),
+    (10, "FindCoordinator", "find_coordinator", (0, 6), 3),
+    (11, "JoinGroup", "join_group", (0, 9), 6),
+    (12, "Heartbeat", "heartbeat", (0, 4), 4),
+    (13, "LeaveGroup", "leave_group", (0, 5), 4),
+    (14, "SyncGroup", "sync_group", (0, 5), 4),
+    (15, "DescribeGroups", "describe_groups", (0, 6), 5),
+    (16, "ListGroups", "list_groups", (0, 5), 3),
+    (18, "ApiVersions", "api_versions", (0, 4), 3),
+    (19, "CreateTopics", "create_topics", (2, 7), 5),
+    (20, "DeleteTopics", "delete_topics", (1, 6), 4),
+    (21, "DeleteRecords", "delete_records", (0, 2), 2),
+    (22, "InitProducerId", "init_producer_id", (0, 6), 2),
+    (23, "OffsetForLeaderEpoch", "offset_for_leader_epoch", (2, 4), 4),
+    (27, "WriteTxnMarkers", "write_txn_markers", (1, 2), 1),
+    (28, "TxnOffsetCommit", "txn_offset_commit", (0, 5), 3),
+    (32, "DescribeConfigs", "describe_configs", (1, 4), 4),
+    (37, "CreatePartitions", "create_partitions", (0, 3), 2),
+    (42, "DeleteGroups", "delete_groups", (0, 2), 2),
+    (44, "IncrementalAlterConfigs", "incremental_alter_configs", (0, 1), 1),
+    (47, "OffsetDelete", "offset_delete", (0, 0), None),
+    (60, "DescribeCluster", "describe_cluster", (0, 2), 0),
+)
