@@ -1,0 +1,227 @@
+"""A cluster as producers and admin clients use it: metadata, connections, leaders, coordinators, retries.
+
+`request(node_id, message)` sends to one node, or to the least loaded when `node_id` is None; `request_leader` and
+`request_coordinator` find the node, and look again when told that it moved. Every wait ends at `timeout_ms`.
+Must not know what a request is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from partita.errors import KafkaError, error_for
+from partita.net.config import ClientConfig, backoff_ms, parse_servers
+from partita.net.connection import Connection
+from partita.net.errors import Disconnected
+from partita.net.pool import ConnectionPool
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from partita.protocol.metadata_view import MetadataView, Node, TopicView
+
+COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+
+
+class Cluster:
+    """`async with Cluster("localhost:9092") as cluster:`. Belongs to one event loop."""
+
+    def __init__(self, bootstrap: str | Sequence[str], config: ClientConfig | None = None) -> None:
+        self.config = config or ClientConfig()
+        self.bootstrap = parse_servers(bootstrap)
+        self.view = MetadataView()
+        self.pool = ConnectionPool(self.config)
+        self._coordinators: dict[tuple[int, str], Node] = {}
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refreshed_at = 0.0
+        self._wanted: set[str] | None = set()
+
+    async def __aenter__(self) -> Cluster:
+        await self.refresh([])
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+        self.pool.close()
+
+    # Sending
+
+    async def request(
+        self,
+        node_id: int | None,
+        message: Any,
+        version: int | None = None,
+        *,
+        max_version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        """Send once. Raises Disconnected (retriable) when the node cannot be reached or answers nothing."""
+        connection = await (self._any_connection() if node_id is None else self.connection(node_id))
+        return await connection.send(message, version, max_version=max_version, timeout_ms=timeout_ms)
+
+    async def connection(self, node_id: int) -> Connection:
+        """The open connection to a node, made if need be."""
+        node = self.view.nodes.get(node_id)
+        if node is None:
+            raise Disconnected(f"node {node_id} is not in the cluster as known; refresh the metadata")
+        return await self.pool.connect(node_id, node.host, node.port)
+
+    async def request_leader(self, topic: str, partition: int, message: Any, *, timeout_ms: int | None = None) -> Any:
+        """Send to the partition's leader; connection failures are retried until the timeout."""
+
+        async def once() -> Any:
+            leader = await self.leader_for(topic, partition)
+            return await self.request(leader.id, message)
+
+        return await self.retry(once, timeout_ms=timeout_ms)
+
+    async def request_coordinator(self, group_id: str, message: Any, *, timeout_ms: int | None = None) -> Any:
+        """Send to a group's coordinator, looking it up again when an answer's `error_code` says that it moved."""
+
+        async def once() -> Any:
+            node = await self.coordinator_for(group_id)
+            try:
+                connection = await self.pool.connect(node.id, node.host, node.port)
+                answer = await connection.send(message)
+            except Disconnected:
+                self.forget_coordinator(group_id)
+                raise
+            code = first_error(answer)
+            if code in COORDINATOR_MOVED:
+                self.forget_coordinator(group_id)
+            if code in COORDINATOR_MOVED or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                raise error_for(code)
+            return answer
+
+        return await self.retry(once, timeout_ms=timeout_ms)
+
+    async def retry(self, once: Callable[[], Awaitable[Any]], *, timeout_ms: int | None = None) -> Any:
+        """Run `once` until it raises nothing retriable, with back-off; at the timeout its last error is raised."""
+        loop = asyncio.get_running_loop()
+        timeout = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
+        deadline = loop.time() + timeout / 1000
+        attempts = 0
+        last: KafkaError | None = None
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    return await once()
+            except TimeoutError:
+                raise last or Disconnected(f"no answer within {timeout} ms") from None
+            except KafkaError as error:
+                if not error.retriable or loop.time() >= deadline:
+                    raise
+                last = error
+                if ErrorCode(error.code).refresh_metadata:
+                    self._refreshed_at = 0.0
+            config = self.config
+            wait = backoff_ms(config.retry_backoff_ms, config.retry_backoff_max_ms, attempts, random.uniform) / 1000
+            attempts += 1
+            await asyncio.sleep(max(0.0, min(wait, deadline - loop.time())))
+
+    # Metadata
+
+    async def topics(self, names: Iterable[str] | None, *, create: bool = False) -> dict[str, TopicView]:
+        """What the cluster says now about these topics (None: all of them)."""
+        await self.refresh(names, create=create)
+        if names is None:
+            return dict(self.view.topics)
+        return {name: self.view.topics[name] for name in names if name in self.view.topics}
+
+    async def refresh(self, names: Iterable[str] | None = (), *, create: bool = False) -> None:
+        """Ask for metadata of these topics besides those known already (None: of all). Retries until the timeout."""
+        wanted = None if names is None else sorted({*names, *self.view.topics})
+
+        async def once() -> None:
+            connection = await self._any_connection()
+            topics = None if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
+            request = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
+            version = connection.version_for(request)
+            answer: MetadataResponse = await connection.send(request, version)
+            self.view.update(answer, version)
+            self._refreshed_at = asyncio.get_running_loop().time()
+
+        await self.retry(once)
+
+    async def leader_for(self, topic: str, partition: int, *, create: bool = False) -> Node:
+        """The node that leads the partition. Raises a retriable KafkaError while there is none."""
+        age = asyncio.get_running_loop().time() - self._refreshed_at
+        leader = self.view.leader(topic, partition)
+        if leader is None or self._refreshed_at == 0.0 or age * 1000 > self.config.metadata_max_age_ms:
+            await self.refresh([topic], create=create)
+            leader = self.view.leader(topic, partition)
+        if leader is not None:
+            return leader
+        known = self.view.topics.get(topic)
+        if known is None or known.error_code or self.view.partition(topic, partition) is None:
+            code = known.error_code if known is not None and known.error_code else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise error_for(ErrorCode(code), f"{topic}-{partition}")
+        raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}-{partition} has no leader now")
+
+    def expire_metadata(self) -> None:
+        """Make the next `leader_for` ask again (after NOT_LEADER_OR_FOLLOWER and the like)."""
+        self._refreshed_at = 0.0
+
+    # Coordinators
+
+    async def coordinator_for(self, key: str, key_type: int = 0) -> Node:
+        """The coordinator of a group (type 0) or transactional id (1), cached until `forget_coordinator`."""
+        found = self._coordinators.get((key_type, key))
+        if found is not None:
+            return found
+        connection = await self._any_connection()
+        request = FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key])
+        version = connection.version_for(request)
+        answer: FindCoordinatorResponse = await connection.send(request, version)
+        told: Any = answer if version < 4 else next((c for c in answer.coordinators if c.key == key), None)
+        if told is None:
+            raise error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no coordinator named for {key!r}")
+        if told.error_code:
+            raise error_for(ErrorCode(told.error_code), told.error_message or f"looking for the coordinator of {key!r}")
+        node = Node(told.node_id, told.host, told.port)
+        self._coordinators[key_type, key] = node
+        return node
+
+    def forget_coordinator(self, key: str, key_type: int = 0) -> None:
+        self._coordinators.pop((key_type, key), None)
+
+    # Choosing a node
+
+    async def _any_connection(self) -> Connection:
+        """The least loaded open connection, else one to the first node or bootstrap server that answers."""
+        best: Connection | None = None
+        for key in [*self.view.nodes, *self._bootstrap_keys()]:
+            connection = self.pool.open_connection(key)
+            if connection is not None and (best is None or connection.in_flight_count < best.in_flight_count):
+                best = connection
+        if best is not None:
+            return best
+        candidates: list[tuple[Hashable, str, int]] = [(n.id, n.host, n.port) for n in self.view.nodes.values()]
+        random.shuffle(candidates)
+        candidates += [(key, *key[1:]) for key in self._bootstrap_keys()]
+        candidates.sort(key=lambda c: self.pool.wait_ms(c[0]))
+        failure: Disconnected | None = None
+        for key, host, port in candidates:
+            try:
+                return await self.pool.connect(key, host, port)
+            except Disconnected as error:
+                failure = error
+        raise failure or Disconnected("no node to connect to")
+
+    def _bootstrap_keys(self) -> list[tuple[str, str, int]]:
+        return [("bootstrap", host, port) for host, port in self.bootstrap]
+
+
+def first_error(answer: Any) -> int:
+    """The first error code at the top or in the groups of an answer; 0 when there is none."""
+    code = getattr(answer, "error_code", 0)
+    if not code:
+        groups = getattr(answer, "groups", None) or ()
+        code = next((g.error_code for g in groups if getattr(g, "error_code", 0)), 0)
+    return int(code)

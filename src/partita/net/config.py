@@ -1,0 +1,58 @@
+"""Options every client shares: addresses, timeouts, back-off.
+
+Names are Kafka's with underscores, defaults those of consumer.md 3.2. Must not know about consumers or producers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+DEFAULT_PORT = 9092
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Timeouts and back-offs in milliseconds, sizes in bytes (-1: what the system chooses)."""
+
+    bootstrap_servers: tuple[tuple[str, int], ...] = ()
+    client_id: str = "partita"
+    request_timeout_ms: int = 30_000
+    default_api_timeout_ms: int = 60_000
+    retry_backoff_ms: int = 100
+    retry_backoff_max_ms: int = 1_000
+    reconnect_backoff_ms: int = 50
+    reconnect_backoff_max_ms: int = 1_000
+    socket_connection_setup_timeout_ms: int = 10_000
+    socket_connection_setup_timeout_max_ms: int = 30_000
+    connections_max_idle_ms: int = 540_000
+    metadata_max_age_ms: int = 300_000
+    # Deviation: socket buffers are left to the system (-1), which sizes them by need; Kafka sets 128 KiB and 64 KiB.
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+    response_max_bytes: int = 256 << 20
+
+
+def parse_servers(servers: str | Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Turn "a:9092,b" or ["a:9092", "[::1]:9093"] into (host, port) pairs. Raises ValueError for nonsense."""
+    parts = servers.split(",") if isinstance(servers, str) else list(servers)
+    found = tuple(parse_server(part.strip()) for part in parts if part.strip())
+    if not found:
+        raise ValueError("bootstrap_servers is empty; give at least one host:port")
+    return found
+
+
+def parse_server(server: str) -> tuple[str, int]:
+    """One "host:port", "host" or "[ipv6]:port"; a "PLAINTEXT://" prefix is passed over."""
+    address = server.rpartition("://")[2]
+    host, colon, port = address.rpartition(":")
+    if address.endswith("]") or not colon:
+        host, port = address, str(DEFAULT_PORT)
+    if not port.isdigit() or not 0 < int(port) < 65_536 or not host:
+        raise ValueError(f"{server!r} is not an address; expected host:port such as localhost:9092")
+    return host.strip("[]"), int(port)
+
+
+def backoff_ms(base_ms: int, max_ms: int, attempts: int, uniform: Callable[[float, float], float]) -> float:
+    """Kafka's back-off: min(max, base * 2^attempts) spread by 20 % either way. `attempts` counts from 0."""
+    return min(max_ms, base_ms * 2.0 ** min(attempts, 30)) * uniform(0.8, 1.2)

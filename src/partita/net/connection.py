@@ -1,0 +1,283 @@
+"""One connection of a client to one broker: connect, negotiate versions, many requests in flight.
+
+`Connection.open` connects and asks ApiVersions; `send` awaits one answer, `post` returns a future. Whatever goes wrong
+on the wire (reset, timeout, an answer that makes no sense) closes the connection and fails everything waiting with
+`Disconnected`; what to do then is the caller's affair. (Kafka: NetworkClient, Selector.)
+Must not know about clusters, groups, retries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from partita.net.config import ClientConfig
+from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
+from partita.net.frames import FrameReceiver
+from partita.protocol import framing
+from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from partita.protocol.primitives import Buffer, MalformedRequest, Reader
+
+SOFTWARE_NAME = "partita"
+SOFTWARE_VERSION = "0.1.0"
+THROTTLE_MS_MAX = 30_000
+_UNSUPPORTED_VERSION = 35
+_API_VERSIONS = 18
+
+
+@dataclass(slots=True)
+class _InFlight:
+    future: asyncio.Future[Any]
+    response_class: Any
+    api_key: int
+    version: int
+    flexible: bool
+    deadline: float
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Use `await Connection.open(host, port, config)`. Not thread safe: it belongs to the loop that opened it."""
+
+    def __init__(self, host: str, port: int, config: ClientConfig) -> None:
+        self.host = host
+        self.port = port
+        self.versions: dict[int, tuple[int, int]] = {}
+        self.last_used = 0.0
+        self._config = config
+        self._loop = asyncio.get_running_loop()
+        self._frames = FrameReceiver(config.response_max_bytes)
+        self._in_flight: dict[int, _InFlight] = {}
+        self._next_id = 0
+        self._transport: asyncio.Transport | None = None
+        self._failure: Disconnected | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._muted_until = 0.0
+        self._held_back: list[Buffer] = []
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    @classmethod
+    async def open(
+        cls, host: str, port: int, config: ClientConfig, *, setup_timeout_ms: int | None = None
+    ) -> Connection:
+        """Connect and agree on versions. Raises Disconnected or VersionMismatch."""
+        timeout = (setup_timeout_ms or config.socket_connection_setup_timeout_ms) / 1000
+        connection = cls(host, port, config)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                await loop.create_connection(lambda: connection, host, port)
+        except TimeoutError:
+            raise Disconnected(f"no connection to {host}:{port} within {timeout:g} s") from None
+        except (OSError, UnicodeError) as error:
+            raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
+        try:
+            await connection._negotiate()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def is_open(self) -> bool:
+        return self._failure is None and self._transport is not None
+
+    @property
+    def in_flight_count(self) -> int:
+        return len(self._in_flight)
+
+    def version_for(self, message: Any, max_version: int | None = None) -> int:
+        """The highest version of this request both sides speak, at most `max_version`. Raises VersionMismatch."""
+        low, high = self.versions.get(message.API_KEY, (0, -1))
+        best: int = min(high, message.MAX_VERSION if max_version is None else min(max_version, message.MAX_VERSION))
+        if best < max(low, message.MIN_VERSION):
+            raise VersionMismatch(
+                f"{type(message).__name__}: {self.host}:{self.port} serves versions {low} to {high}, "
+                f"we speak {message.MIN_VERSION} to {max_version or message.MAX_VERSION}"
+            )
+        return best
+
+    async def send(
+        self,
+        message: Any,
+        version: int | None = None,
+        *,
+        max_version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> Any:
+        """Send a request and return its answer. Without `version` the highest common one, at most `max_version`."""
+        return await self.post(message, version, max_version=max_version, timeout_ms=timeout_ms)
+
+    def post(
+        self,
+        message: Any,
+        version: int | None = None,
+        *,
+        max_version: int | None = None,
+        timeout_ms: int | None = None,
+    ) -> asyncio.Future[Any]:
+        """As `send`, without waiting: the future holds the answer, or Disconnected."""
+        version = self.version_for(message, max_version) if version is None else version
+        correlation_id = self._write(message, version)
+        timeout = (self._config.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        now = self._loop.time()
+        self.last_used = now
+        future: asyncio.Future[Any] = self._loop.create_future()
+        flexible_from = message.FLEXIBLE_FROM
+        self._in_flight[correlation_id] = _InFlight(
+            future,
+            response_class_of(type(message)),
+            message.API_KEY,
+            version,
+            flexible_from is not None and version >= flexible_from and message.API_KEY != _API_VERSIONS,
+            now + timeout,
+        )
+        if self._timer is None or self._timer.when() > now + timeout:
+            self._arm(now + timeout)
+        return future
+
+    def tell(self, message: Any, version: int | None = None) -> None:
+        """Send a request that gets no answer (Produce with acks=0)."""
+        self._write(message, self.version_for(message) if version is None else version)
+
+    def close(self) -> None:
+        """Close now; whoever still waits gets Disconnected."""
+        if self._transport is not None:
+            self._transport.close()
+        self._fail(Disconnected(f"connection to {self.host}:{self.port} was closed"))
+
+    def _write(self, message: Any, version: int) -> int:
+        if self._failure is not None or self._transport is None:
+            raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
+        self._next_id = (self._next_id + 1) & 0x7FFFFFFF
+        chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
+        if self._muted_until and self._held(chunks):
+            return self._next_id
+        self._transport.writelines(chunks)
+        return self._next_id
+
+    def _held(self, chunks: list[Buffer]) -> bool:
+        """A throttled connection keeps requests back until its time is over."""
+        wait = self._muted_until - self._loop.time()
+        if wait <= 0 and not self._held_back:
+            self._muted_until = 0.0
+            return False
+        if not self._held_back:
+            self._loop.call_later(max(wait, 0), self._release)
+        self._held_back += chunks
+        return True
+
+    def _release(self) -> None:
+        held, self._held_back = self._held_back, []
+        self._muted_until = 0.0
+        if self.is_open and self._transport is not None:
+            self._transport.writelines(held)
+
+    async def _negotiate(self) -> None:
+        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
+        answer: ApiVersionsResponse = await self.send(request, ApiVersionsRequest.MAX_VERSION)
+        if answer.error_code == _UNSUPPORTED_VERSION:
+            offered = next((a.max_version for a in answer.api_keys if a.api_key == _API_VERSIONS), 0)
+            answer = await self.send(request, max(0, min(offered, ApiVersionsRequest.MAX_VERSION)))
+        if answer.error_code:
+            raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
+        self.versions = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+
+    # asyncio.BufferedProtocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._config.send_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._config.send_buffer_bytes)
+            if self._config.receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._config.receive_buffer_bytes)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._frames.buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for frame in self._frames.received(nbytes):
+                self._answer(frame)
+        except (MalformedRequest, KeyError, ValueError) as error:
+            self._fail(Disconnected(f"{self.host}:{self.port} sent what is no answer of ours: {error}"))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f": {exc}" if exc else ""
+        self._fail(Disconnected(f"{self.host}:{self.port} closed the connection{reason}"))
+
+    def _answer(self, frame: Buffer) -> None:
+        reader = Reader(frame)
+        correlation_id = reader.int32()
+        waiting = self._in_flight.pop(correlation_id, None)
+        if waiting is None:
+            raise MalformedRequest(f"answer to correlation id {correlation_id}, which nobody asked")
+        try:
+            if waiting.flexible:
+                reader.skip_tags()
+            version = 0 if waiting.api_key == _API_VERSIONS and _refused(reader) else waiting.version
+            response = waiting.response_class.read(reader, version)
+        except Exception as error:
+            if not waiting.future.done():
+                waiting.future.set_exception(Disconnected(f"unreadable {waiting.response_class.__name__}: {error}"))
+            raise
+        throttle_ms = getattr(response, "throttle_time_ms", 0)
+        if throttle_ms > 0:
+            self._muted_until = self._loop.time() + min(throttle_ms, THROTTLE_MS_MAX) / 1000
+        if not waiting.future.done():
+            waiting.future.set_result(response)
+
+    def _arm(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(when, self._check_deadlines)
+
+    def _check_deadlines(self) -> None:
+        self._timer = None
+        if not self._in_flight:
+            return
+        first = min(self._in_flight.values(), key=lambda w: w.deadline)
+        if first.deadline <= self._loop.time():
+            name = first.response_class.__name__
+            self._fail(RequestTimedOut(f"no {name} from {self.host}:{self.port} in time; connection closed"))
+        else:
+            self._arm(first.deadline)
+
+    def _fail(self, failure: Disconnected) -> None:
+        if self._failure is not None:
+            return
+        self._failure = failure
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.abort() if not self._transport.is_closing() else None
+        waiting, self._in_flight = self._in_flight, {}
+        for request in waiting.values():
+            if not request.future.done():
+                request.future.set_exception(type(failure)(str(failure)))
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
+def response_class_of(request_class: type) -> Any:
+    """The class of the answer: FetchResponse for FetchRequest, from the same module."""
+    module = sys.modules[request_class.__module__]
+    return getattr(module, request_class.__name__.removesuffix("Request") + "Response")
+
+
+def _refused(reader: Reader) -> bool:
+    """An ApiVersions answer to a version the broker lacks has the layout of version 0."""
+    start = reader.pos
+    code = reader.int16()
+    reader.pos = start
+    return code == _UNSUPPORTED_VERSION

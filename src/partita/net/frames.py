@@ -1,0 +1,79 @@
+"""Cut a byte stream into length-prefixed frames, copying large ones not at all.
+
+The receiver hands out the buffer the next bytes go to: small frames share one, a large frame gets its own, which grows
+with what really arrived and never by the announced length alone (faults.md C1). Must not know what frames mean.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from partita.protocol.primitives import Buffer, MalformedRequest
+
+_LENGTH = Struct(">i")
+_SHARED_BYTES = 64 * 1024
+_OWN_FROM_BYTES = 16 * 1024
+_FIRST_STEP_BYTES = 4 << 20
+_FRAME_BYTES_MIN = 4
+
+
+class FrameReceiver:
+    """`buffer()` says where to put bytes, `received(n)` which frames they completed."""
+
+    __slots__ = ("_filled", "_large", "_large_filled", "_large_size", "_max_bytes", "_shared")
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._shared = bytearray(_SHARED_BYTES)
+        self._filled = 0
+        self._large: bytearray | None = None
+        self._large_filled = 0
+        self._large_size = 0
+
+    def buffer(self) -> memoryview:
+        large = self._large
+        if large is None:
+            return memoryview(self._shared)[self._filled :]
+        if self._large_filled == len(large):
+            large += bytes(min(len(large), self._large_size - len(large)))
+        return memoryview(large)[self._large_filled :]
+
+    def received(self, count: int) -> list[Buffer]:
+        """`count` bytes were put into `buffer()`. Raises MalformedRequest for a length that cannot be."""
+        if self._large is None:
+            self._filled += count
+            return self._cut()
+        self._large_filled += count
+        if self._large_filled < self._large_size:
+            return []
+        frame, self._large = self._large, None
+        return [memoryview(frame)]
+
+    def _cut(self) -> list[Buffer]:
+        frames: list[Buffer] = []
+        shared, at, filled = self._shared, 0, self._filled
+        while filled - at >= 4:
+            (size,) = _LENGTH.unpack_from(shared, at)
+            if not _FRAME_BYTES_MIN <= size <= self._max_bytes:
+                raise MalformedRequest(f"answer of {size} bytes announced; 4 to {self._max_bytes} are accepted")
+            end = at + 4 + size
+            if end <= filled:
+                frames.append(bytes(shared[at + 4 : end]))
+                at = end
+                continue
+            if size >= _OWN_FROM_BYTES:
+                self._start_large(size, at + 4)
+                at = filled
+            break
+        rest = filled - at
+        if at and rest:
+            shared[:rest] = shared[at:filled]
+        self._filled = rest
+        return frames
+
+    def _start_large(self, size: int, start: int) -> None:
+        have = self._filled - start
+        self._large = bytearray(min(size, max(_FIRST_STEP_BYTES, have)))
+        self._large[:have] = self._shared[start : self._filled]
+        self._large_filled = have
+        self._large_size = size

@@ -1,0 +1,126 @@
+"""One connection per node (or per purpose), opened when needed, with back-off after failures.
+
+Keys are the caller's: a node id, or anything else that deserves a connection of its own (the coordinator's, so that
+heartbeats never queue behind fetches). Back-off doubles per failure with jitter and resets on success; the setup
+timeout doubles likewise. (Kafka: NetworkClient, ClusterConnectionStates.)
+Must not know about topics, groups, or what is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from partita.net.config import ClientConfig, backoff_ms
+from partita.net.connection import Connection
+from partita.net.errors import Disconnected
+
+
+@dataclass(slots=True)
+class _Slot:
+    address: tuple[str, int] = ("", 0)
+    connection: Connection | None = None
+    failures: int = 0
+    not_before: float = 0.0
+    opening: asyncio.Task[Connection] | None = field(default=None)
+
+
+class ConnectionPool:
+    """Hands out open connections; belongs to one event loop."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self.config = config
+        self._slots: dict[Hashable, _Slot] = {}
+        self._is_closed = False
+
+    def open_connection(self, key: Hashable) -> Connection | None:
+        """The connection of `key` if it is open right now."""
+        slot = self._slots.get(key)
+        if slot is None or slot.connection is None or not slot.connection.is_open:
+            return None
+        return slot.connection
+
+    def wait_ms(self, key: Hashable) -> float:
+        """How long `key` is still in back-off; 0 when a connection may be tried."""
+        slot = self._slots.get(key)
+        if slot is None:
+            return 0.0
+        return max(0.0, (slot.not_before - asyncio.get_running_loop().time()) * 1000)
+
+    async def connect(self, key: Hashable, host: str, port: int) -> Connection:
+        """The open connection of `key`, made if need be; waits out a back-off first. Raises Disconnected."""
+        slot = self._slots.setdefault(key, _Slot())
+        if slot.address != (host, port):
+            self.drop(key)
+            slot.address = (host, port)
+            slot.failures, slot.not_before = 0, 0.0
+        if slot.connection is not None and slot.connection.is_open:
+            return slot.connection
+        if slot.opening is None or slot.opening.done():
+            slot.opening = asyncio.get_running_loop().create_task(self._open(slot))
+        return await asyncio.shield(slot.opening)
+
+    def drop(self, key: Hashable) -> None:
+        """Close the connection of `key`; what it waits for fails."""
+        slot = self._slots.get(key)
+        if slot is None:
+            return
+        if slot.opening is not None:
+            slot.opening.cancel()
+            slot.opening = None
+        if slot.connection is not None:
+            slot.connection.close()
+            slot.connection = None
+
+    def close_idle(self) -> None:
+        """Close connections unused for connections.max.idle.ms."""
+        oldest = asyncio.get_running_loop().time() - self.config.connections_max_idle_ms / 1000
+        for key, slot in self._slots.items():
+            connection = slot.connection
+            if connection and connection.is_open and not connection.in_flight_count and connection.last_used < oldest:
+                self.drop(key)
+
+    def in_flight_count(self, key: Hashable) -> int:
+        connection = self.open_connection(key)
+        return 0 if connection is None else connection.in_flight_count
+
+    def close(self) -> None:
+        self._is_closed = True
+        for key in list(self._slots):
+            self.drop(key)
+
+    async def _open(self, slot: _Slot) -> Connection:
+        loop = asyncio.get_running_loop()
+        wait = slot.not_before - loop.time()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        if self._is_closed:
+            raise Disconnected("the client is closed")
+        host, port = slot.address
+        config = self.config
+        setup = min(
+            config.socket_connection_setup_timeout_ms * 2 ** min(slot.failures, 10),
+            config.socket_connection_setup_timeout_max_ms,
+        )
+        try:
+            connection = await Connection.open(host, port, config, setup_timeout_ms=setup)
+        except Disconnected:
+            self._failed(slot)
+            raise
+        slot.failures, slot.not_before = 0, 0.0
+        slot.connection = connection
+        connection.closed.add_done_callback(lambda _: self._lost(slot, connection))
+        return connection
+
+    def _lost(self, slot: _Slot, connection: Connection) -> None:
+        if slot.connection is connection:
+            slot.connection = None
+            self._failed(slot)
+
+    def _failed(self, slot: _Slot) -> None:
+        config = self.config
+        wait = backoff_ms(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, slot.failures, random.uniform)
+        slot.failures += 1
+        slot.not_before = asyncio.get_running_loop().time() + wait / 1000
