@@ -20,7 +20,8 @@ def test_defaults_fill_what_is_not_given():
 
 
 def test_a_dict_in_dotted_spelling_is_accepted():
-    values = check_options(OPTIONS, {}, {"bootstrap.servers": ["a:1"], "linger.ms": "20", "enable.idempotence": "FALSE"})
+    dotted = {"bootstrap.servers": ["a:1"], "linger.ms": "20", "enable.idempotence": "FALSE"}
+    values = check_options(OPTIONS, {}, dotted)
     assert (values["linger_ms"], values["enable_idempotence"]) == (20, False)
 
 

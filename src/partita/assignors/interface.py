@@ -63,7 +63,7 @@ class Assignor(ABC):
         """Bytes to send along with this member's subscription to `topics`."""
         return None
 
-    def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:
+    def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:  # noqa: B027
         """Called on every member after a rebalance with what it was given and the new generation."""
 
 
