@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from partita.assignors.interface import Subscription, TopicPartition, sorted_strings
+from partita.assignors.interface import Subscription, TopicPartition, sorted_strings, utf16_key
 from partita.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -24,10 +24,11 @@ HIGHEST_VERSION = 3
 
 def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
     """The subscription as a member sends it; topics and owned partitions sorted, generation below 0 as -1."""
+    owned = sorted(subscription.owned_partitions, key=lambda owned: (utf16_key(owned[0]), owned[1]))
     message = ConsumerProtocolSubscription(
         topics=sorted_strings(subscription.topics),
         user_data=subscription.user_data,
-        owned_partitions=_grouped(subscription.owned_partitions),
+        owned_partitions=_grouped(owned),
         generation_id=max(-1, subscription.generation_id),
         rack_id=subscription.rack_id,
     )
@@ -51,8 +52,8 @@ def decode_subscription(buf: Buffer, group_instance_id: str | None = None) -> Su
 def encode_assignment(
     partitions: Iterable[TopicPartition], user_data: bytes | None = None, version: int = HIGHEST_VERSION
 ) -> bytes:
-    """The assignment as the group leader sends it for one member; the order within a topic is kept."""
-    groups = _grouped(partitions, in_order=False)
+    """The assignment as the group leader sends it for one member; their order is kept."""
+    groups = _grouped(partitions)
     return _versioned(ConsumerProtocolAssignment(assigned_partitions=groups, user_data=user_data), version)
 
 
@@ -81,13 +82,11 @@ def _versioned(message: ConsumerProtocolSubscription | ConsumerProtocolAssignmen
     return writer.getvalue()
 
 
-def _grouped(partitions: Iterable[TopicPartition], *, in_order: bool = True) -> list[WireTopicPartitions]:
+def _grouped(partitions: Iterable[TopicPartition]) -> list[WireTopicPartitions]:
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
-    for numbers in by_topic.values() if in_order else ():
-        numbers.sort()
-    return [WireTopicPartitions(topic=topic, partitions=by_topic[topic]) for topic in sorted_strings(by_topic)]
+    return [WireTopicPartitions(topic=topic, partitions=numbers) for topic, numbers in by_topic.items()]
 
 
 def _flat(groups: Sequence[WireTopicPartitions]) -> list[TopicPartition]:
