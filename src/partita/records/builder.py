@@ -1,0 +1,242 @@
+"""Encode records and build batches of magic 2: one shot (`build_batch`) or record by record (`BatchBuilder`).
+
+Upstream: MemoryRecordsBuilder, DefaultRecord.writeTo, EndTransactionMarker.
+Must not know about topics, partitions, requests or clocks: timestamps are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import TypeAlias
+
+from partita.protocol.primitives import Buffer
+from partita.records.checksum import crc32c
+from partita.records.compression import compress
+from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT
+
+Headers: TypeAlias = Sequence[tuple[str, Buffer | None]]
+NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
+"""Timestamp in ms, key, value, headers."""
+
+ABORT, COMMIT = 0, 1
+
+_CRC = Struct(">I")
+_CONTROL_KEY = Struct(">hh")
+_CONTROL_VALUE = Struct(">hi")
+_NULL = b"\x01"
+_MAX_RECORD_OVERHEAD = 21
+"""Most bytes the length, attributes, deltas and sizes of a record without headers can take."""
+
+
+def varint(value: int) -> bytes:
+    """Zig-zag varint of a signed number."""
+    value = (value << 1) ^ (value >> 63)
+    if value < 0x80:
+        return _ONE_BYTE[value]
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_ONE_BYTE = [bytes([number]) for number in range(0x80)]
+_VARINTS = [varint(number) for number in range(4096)]
+
+
+def _size(value: int) -> bytes:
+    return _VARINTS[value] if 0 <= value < 4096 else varint(value)
+
+
+def encode_record(
+    offset_delta: int, timestamp_delta: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
+) -> bytes:
+    """One record with its length in front."""
+    body = b"".join(
+        (
+            b"\x00",
+            _size(timestamp_delta),
+            _size(offset_delta),
+            _NULL if key is None else _size(len(key)),
+            key or b"",
+            _NULL if value is None else _size(len(value)),
+            value or b"",
+            _encode_headers(headers) if headers else b"\x00",
+        )
+    )
+    return _size(len(body)) + body
+
+
+def _encode_headers(headers: Headers) -> bytes:
+    parts: list[Buffer] = [_size(len(headers))]
+    for key, value in headers:
+        name = key.encode()
+        parts += (_size(len(name)), name, _NULL if value is None else _size(len(value)), value or b"")
+    return b"".join(parts)
+
+
+class BatchBuilder:
+    """Collects records for one batch of at most `max_bytes`, counted before compression.
+
+    The first record always fits; what is too large for a broker is its own to refuse.
+    """
+
+    __slots__ = (
+        "_base_timestamp",
+        "_parts",
+        "codec",
+        "level",
+        "max_bytes",
+        "max_timestamp",
+        "records_count",
+        "size_in_bytes",
+    )
+
+    def __init__(self, *, codec: int = 0, max_bytes: int = 16_384, level: int | None = None) -> None:
+        self.codec = codec
+        self.level = level
+        self.max_bytes = max_bytes
+        self.records_count = 0
+        self.size_in_bytes = HEADER_SIZE
+        self.max_timestamp = -1
+        self._base_timestamp = -1
+        self._parts: list[bytes] = []
+
+    def append(self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()) -> bool:
+        """Add a record; False, and nothing added, when it does not fit any more."""
+        count = self.records_count
+        if count == 0:
+            self._base_timestamp = self.max_timestamp = timestamp
+        record = encode_record(count, timestamp - self._base_timestamp, key, value, headers)
+        size = self.size_in_bytes + len(record)
+        if size > self.max_bytes and count:
+            return False
+        self._parts.append(record)
+        self.records_count = count + 1
+        self.size_in_bytes = size
+        if timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        return True
+
+    def build(
+        self,
+        *,
+        base_offset: int = 0,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        is_transactional: bool = False,
+        is_control: bool = False,
+        leader_epoch: int = -1,
+    ) -> bytes:
+        """The whole batch. May be called again, with another producer epoch or sequence."""
+        attributes = self.codec | (TRANSACTIONAL_BIT if is_transactional else 0) | (CONTROL_BIT if is_control else 0)
+        return assemble(
+            b"".join(self._parts),
+            codec=self.codec,
+            level=self.level,
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            attributes=attributes,
+            last_offset_delta=self.records_count - 1,
+            base_timestamp=self._base_timestamp,
+            max_timestamp=self.max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            records_count=self.records_count,
+        )
+
+
+def assemble(
+    payload: Buffer,
+    *,
+    codec: int,
+    level: int | None = None,
+    base_offset: int,
+    leader_epoch: int,
+    attributes: int,
+    last_offset_delta: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_sequence: int,
+    records_count: int,
+) -> bytes:
+    """A batch of this header around encoded records, which are compressed here; the checksum is right."""
+    packed = compress(codec, payload, level)
+    header = bytearray(HEADER_SIZE)
+    HEADER.pack_into(
+        header,
+        0,
+        base_offset,
+        HEADER_SIZE - LENGTH_OVERHEAD + len(packed),
+        leader_epoch,
+        2,
+        0,
+        attributes,
+        last_offset_delta,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        records_count,
+    )
+    batch = bytearray().join((header, packed))
+    _CRC.pack_into(batch, 17, crc32c(memoryview(batch)[21:]))
+    return bytes(batch)
+
+
+def build_batch(
+    records: Iterable[NewRecord],
+    *,
+    codec: int = 0,
+    level: int | None = None,
+    base_offset: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    leader_epoch: int = -1,
+) -> bytes:
+    """A batch of any size from (timestamp, key, value, headers); offsets count up from `base_offset`."""
+    builder = BatchBuilder(codec=codec, max_bytes=2**31, level=level)
+    for timestamp, key, value, headers in records:
+        builder.append(timestamp, key, value, headers)
+    return builder.build(
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        is_transactional=is_transactional,
+        is_control=is_control,
+        leader_epoch=leader_epoch,
+    )
+
+
+def build_marker(
+    kind: int,
+    *,
+    timestamp: int,
+    producer_id: int,
+    producer_epoch: int,
+    coordinator_epoch: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytes:
+    """The control batch that ends a transaction: ABORT or COMMIT."""
+    key, value = _CONTROL_KEY.pack(0, kind), _CONTROL_VALUE.pack(0, coordinator_epoch)
+    return build_batch(
+        [(timestamp, key, value, ())],
+        base_offset=base_offset,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+        is_control=True,
+        leader_epoch=leader_epoch,
+    )

@@ -1,0 +1,183 @@
+"""The five codecs of record batches, by number, with bounds against decompression bombs.
+
+Libraries are imported at first use and were chosen by measurement (1 MB of JSON, one core): isal inflates gzip
+at 850 MB/s (zlib 310), cramjam snappy 1.1 GB/s, lz4 2.0 GB/s (the lz4 package 1.5), zstd 590 MB/s; lz4's
+own package compresses nine times faster than cramjam's. Output never exceeds `max_bytes`, nor 1,000 times the
+input beyond the first MiB. Upstream: CompressionType, and the xerial container of snappy-java.
+Must not know about batches or records.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from partita.protocol.primitives import Buffer
+from partita.records.frames import lz4_bound, lz4_repaired, zstd_bound
+from partita.records.header import CODEC_NAMES, InvalidBatch, corrupt
+
+NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+
+DEFAULT_MAX_BYTES = 256 << 20
+"""Most bytes one batch may inflate to."""
+_FREE_BYTES = 1 << 20
+_MAX_RATIO = 1000
+_SNAPPY_MAX_RATIO = 24
+_XERIAL = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = _XERIAL + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+_XERIAL_BLOCK = 32 << 10
+_GZIP_WINDOW = 31
+_SIZE = Struct(">i")
+
+
+def codec_number(name: str) -> int:
+    """The number of a codec by Kafka's name; raises ValueError naming the known ones."""
+    if name not in CODEC_NAMES:
+        raise ValueError(f"compression type {name!r}; known are {', '.join(CODEC_NAMES)}")
+    return CODEC_NAMES.index(name)
+
+
+def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
+    if codec == NONE:
+        return data
+    if codec == GZIP:
+        return _gzip(data, level)
+    if codec == SNAPPY:
+        return _xerial(data)
+    if codec == LZ4:
+        import lz4.frame  # type: ignore[import-untyped]
+
+        packed: bytes = lz4.frame.compress(
+            data,
+            compression_level=level or 0,
+            block_size=lz4.frame.BLOCKSIZE_MAX64KB,
+            block_linked=False,
+            store_size=False,
+        )
+        return packed
+    if codec == ZSTD:
+        import cramjam
+
+        return bytes(cramjam.zstd.compress(data, 3 if level is None else level))
+    raise ValueError(f"codec {codec}; known are 0 to 4")
+
+
+def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, magic: int = 2) -> Buffer:
+    """Inflate; raise InvalidBatch when the bytes are not of this codec or inflate beyond the bounds.
+
+    `magic` is the format around the data: LZ4 inside magic 0 may have a wrong header checksum.
+    """
+    if codec == NONE:
+        return data
+    limit = min(max_bytes, max(_FREE_BYTES, _MAX_RATIO * len(data)))
+    try:
+        if codec == GZIP:
+            return _gunzip(data, limit)
+        if codec == SNAPPY:
+            return _unsnappy(memoryview(data), limit)
+        if codec == LZ4:
+            return _unlz4(lz4_repaired(data) if magic == 0 else data, limit)
+        if codec == ZSTD:
+            return _unzstd(data, limit)
+    except InvalidBatch:
+        raise
+    except Exception as problem:  # each library has its own error types
+        raise corrupt(f"{CODEC_NAMES[codec]} data cannot be decompressed: {problem}") from None
+    raise corrupt(f"unknown compression codec {codec}; known are 0 to 4")
+
+
+def _too_large(limit: int) -> InvalidBatch:
+    return corrupt(f"batch inflates to more than {limit} bytes")
+
+
+def _gzip(data: Buffer, level: int | None) -> bytes:
+    if level is None or level == -1:
+        from isal import isal_zlib
+
+        fast: bytes = isal_zlib.compress(data, wbits=_GZIP_WINDOW)
+        return fast
+    import zlib
+
+    return zlib.compress(data, level, wbits=_GZIP_WINDOW)
+
+
+def _gunzip(data: Buffer, limit: int) -> bytes:
+    from isal import isal_zlib
+
+    members: list[bytes] = []
+    left, rest = limit, bytes(data)
+    while rest:
+        member = isal_zlib.decompressobj(wbits=_GZIP_WINDOW)
+        members.append(member.decompress(rest, left + 1))
+        left -= len(members[-1])
+        if left < 0:
+            raise _too_large(limit)
+        if not member.eof:
+            raise corrupt("gzip data ends in the middle of a member")
+        rest = member.unused_data
+    return members[0] if len(members) == 1 else b"".join(members)
+
+
+def _xerial(data: Buffer) -> bytes:
+    from cramjam import snappy
+
+    view = memoryview(data)
+    parts: list[Buffer] = [_XERIAL_HEADER]
+    for start in range(0, len(view), _XERIAL_BLOCK):
+        block = bytes(snappy.compress_raw(view[start : start + _XERIAL_BLOCK]))
+        parts += (_SIZE.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def _unsnappy(data: memoryview, limit: int) -> Buffer:
+    blocks = [data]
+    if data[:8] == _XERIAL:
+        blocks, pos = [], len(_XERIAL_HEADER)
+        while pos < len(data):
+            (size,) = _SIZE.unpack_from(data, pos)
+            if size < 0 or size > len(data) - pos - 4:
+                raise corrupt(f"snappy block of {size} bytes, {len(data) - pos - 4} are left")
+            blocks.append(data[pos + 4 : pos + 4 + size])
+            pos += 4 + size
+    sizes = [_snappy_size(block) for block in blocks]
+    if sum(sizes) > limit:
+        raise _too_large(limit)
+    from cramjam import snappy
+
+    out = bytearray(sum(sizes))
+    view, start = memoryview(out), 0
+    for block, size in zip(blocks, sizes, strict=True):
+        if snappy.decompress_raw_into(block, view[start : start + size]) != size:
+            raise corrupt("snappy block is shorter than its header says")
+        start += size
+    return out
+
+
+def _snappy_size(block: memoryview) -> int:
+    """The size a raw snappy block announces; refused when the format could not reach it."""
+    size = shift = 0
+    for byte in block[:5]:
+        size |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if size > _SNAPPY_MAX_RATIO * len(block):
+        raise corrupt(f"snappy block of {len(block)} bytes announces {size}")
+    return size
+
+
+def _unlz4(data: Buffer, limit: int) -> Buffer:
+    from cramjam import lz4
+
+    out = bytearray(min(lz4_bound(data), limit))
+    return _filled(out, lz4.decompress_into(data, out))
+
+
+def _unzstd(data: Buffer, limit: int) -> Buffer:
+    from cramjam import zstd
+
+    out = bytearray(min(zstd_bound(data), limit))
+    return _filled(out, zstd.decompress_into(data, out))
+
+
+def _filled(out: bytearray, size: int) -> Buffer:
+    return out if size == len(out) else memoryview(out)[:size]

@@ -1,0 +1,27 @@
+"""Stands in for the `cython` module where Cython is not installed: every decorator and type does nothing.
+
+A compiled module imports the real one at build time only. `cython.compiled` tells which build is running.
+Must not know what the compiled modules do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class _Nothing:
+    """Any attribute, subscript or call with options gives itself; called with one function, gives that back."""
+
+    compiled = False
+
+    def __getattr__(self, name: str) -> _Nothing:
+        return self
+
+    def __getitem__(self, key: object) -> _Nothing:
+        return self
+
+    def __call__(self, *given: Any, **options: Any) -> Any:
+        return given[0] if len(given) == 1 and callable(given[0]) and not options else self
+
+
+cython = _Nothing()

@@ -1,0 +1,74 @@
+"""What a broker's produce path checks before it appends bytes it will not open.
+
+One batch of magic 2, whole, its checksum right, its header without contradictions, no larger than allowed.
+Records inside are not looked at (docs/decisions/0020); a consumer finds what is wrong there.
+Upstream: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
+Must not know about partitions, producers' state or files.
+"""
+
+from __future__ import annotations
+
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Buffer
+from partita.records.header import HEADER_SIZE, BatchHeader, InvalidBatch, check_crc, corrupt, cut, read_header
+
+ZSTD = 4
+_ZSTD_SINCE_PRODUCE = 7
+_MIN_RECORD_SIZE = 7
+_MAX_CODEC = 4
+
+
+def check_produced(
+    records: Buffer | None, *, max_message_bytes: int = 1_048_588, produce_version: int = 12
+) -> BatchHeader:
+    """Return the header of the one batch in `records`; raise InvalidBatch with what to answer.
+
+    A partial batch after it is ignored, as Kafka does: append only `header.size_in_bytes` bytes.
+    """
+    if not records:
+        raise _invalid("no record batch in the request; exactly one per partition is expected")
+    batch = _only_batch(records)
+    if len(batch) < HEADER_SIZE:
+        raise corrupt(f"record batch of {len(batch)} bytes; its header alone has {HEADER_SIZE}")
+    header = read_header(batch)
+    if header.codec == ZSTD and produce_version < _ZSTD_SINCE_PRODUCE:
+        reason = f"zstd needs Produce version {_ZSTD_SINCE_PRODUCE}; the request has {produce_version}"
+        raise InvalidBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, reason)
+    if header.size_in_bytes > max_message_bytes:
+        reason = f"record batch of {header.size_in_bytes} bytes; max.message.bytes is {max_message_bytes}"
+        raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
+    check_crc(batch)
+    _check_header(header)
+    return header
+
+
+def _only_batch(records: Buffer) -> memoryview:
+    entries = cut(records)
+    first = next(entries, None)
+    if first is None:
+        raise _invalid("no whole record batch in the request; exactly one per partition is expected")
+    magic, batch = first
+    if magic != 2:
+        raise _invalid(f"magic {magic}; produced batches must have magic 2")
+    if next(entries, None) is not None:
+        raise _invalid("more than one record batch for a partition; exactly one is expected")
+    return batch
+
+
+def _check_header(header: BatchHeader) -> None:
+    count = header.records_count
+    if count <= 0 or header.last_offset_delta != count - 1:
+        raise _invalid(f"record count {count} with last offset delta {header.last_offset_delta}; count - 1 expected")
+    if header.codec > _MAX_CODEC:
+        raise _invalid(f"unknown compression codec {header.codec}; known are 0 to 4")
+    if header.is_control:
+        raise _invalid("control batches are written by the broker alone")
+    if header.producer_id >= 0 and header.base_sequence < 0:
+        raise _invalid(f"producer id {header.producer_id} with base sequence {header.base_sequence}")
+    payload = header.size_in_bytes - HEADER_SIZE
+    if payload == 0 or (header.codec == 0 and payload < count * _MIN_RECORD_SIZE):
+        raise _invalid(f"{count} records announced in {payload} bytes")
+
+
+def _invalid(reason: str) -> InvalidBatch:
+    return InvalidBatch(ErrorCode.INVALID_RECORD, reason)
