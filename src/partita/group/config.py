@@ -1,0 +1,119 @@
+"""The coordinator's settings: Kafka's names with underscores, Kafka's defaults, Kafka's bounds.
+
+A shard holds one `GroupConfig` and reads it anew at each decision, so replacing it changes a running broker. Settings
+of the KIP-848 protocol stand here already, so that the broker checks and reports all of them. (Kafka:
+GroupCoordinatorConfig.) Names starting with `partita_` are ours: limits that Kafka does not have.
+Must not know how options are parsed or where they come from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+_INT_MAX = 2**31 - 1
+NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
+"""How long a member added by JoinGroup may wait for its first answer. Not a config in Kafka either."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConfig:
+    offset_metadata_max_bytes: int = 4096
+    offsets_load_buffer_size: int = 5_242_880
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offsets_topic_num_partitions: int = 50
+    offsets_commit_timeout_ms: int = 5_000
+    offsets_topic_segment_bytes: int = 104_857_600
+    offsets_topic_replication_factor: int = 3
+    offsets_topic_compression_codec: int = 0
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = _INT_MAX
+    group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")
+    group_coordinator_threads: int = 4
+    group_coordinator_append_linger_ms: int = -1
+    group_coordinator_background_threads: int = 2
+    group_coordinator_cached_buffer_max_bytes: int = 1_048_588
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_min_session_timeout_ms: int = 45_000
+    group_consumer_max_session_timeout_ms: int = 60_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_min_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_heartbeat_interval_ms: int = 15_000
+    group_consumer_max_size: int = _INT_MAX
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_min_assignment_interval_ms: int = 0
+    group_consumer_max_assignment_interval_ms: int = 15_000
+
+    max_message_bytes: int = 1_048_588
+    """Largest batch the offsets topic takes (its own `max.message.bytes`); larger steps are refused before a change."""
+    partita_groups_max: int = 100_000
+    partita_pending_members_max: int = 100_000
+    partita_member_metadata_max_bytes: int = 1_048_576
+    partita_protocols_max: int = 1_000
+    """Limits of one shard, against broken clients (each answered with an error no client retries)."""
+
+    def __post_init__(self) -> None:
+        for name, low in _AT_LEAST.items():
+            value = getattr(self, name)
+            if value < low:
+                raise ValueError(f"Invalid value {value} for configuration {_dotted(name)}: must be at least {low}")
+        low, high = self.group_min_session_timeout_ms, self.group_max_session_timeout_ms
+        if low > high:
+            raise ValueError(
+                f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}"
+            )
+
+    @property
+    def offsets_retention_ms(self) -> int:
+        return self.offsets_retention_minutes * 60_000
+
+    @classmethod
+    def from_options(cls, options: Any) -> GroupConfig:
+        """Read every setting from a mapping or look-up `options.get("group.max.size")`; None leaves the default."""
+        given = {f.name: options.get(_dotted(f.name)) for f in fields(cls) if f.name in _KAFKAS}
+        return cls(**{name: value for name, value in given.items() if value is not None})
+
+
+def _dotted(name: str) -> str:
+    return name.replace("_", ".")
+
+
+_KAFKAS = frozenset(f.name for f in fields(GroupConfig)) - {
+    "max_message_bytes",
+    "partita_groups_max",
+    "partita_pending_members_max",
+    "partita_member_metadata_max_bytes",
+    "partita_protocols_max",
+}
+
+_AT_LEAST = {
+    "offsets_load_buffer_size": 1,
+    "offsets_retention_minutes": 1,
+    "offsets_retention_check_interval_ms": 1,
+    "offsets_topic_num_partitions": 1,
+    "offsets_commit_timeout_ms": 1,
+    "offsets_topic_segment_bytes": 1,
+    "offsets_topic_replication_factor": 1,
+    "group_max_size": 1,
+    "group_coordinator_threads": 1,
+    "group_coordinator_append_linger_ms": -1,
+    "group_coordinator_background_threads": 1,
+    "group_coordinator_cached_buffer_max_bytes": 524_288,
+    "group_consumer_session_timeout_ms": 1,
+    "group_consumer_min_session_timeout_ms": 1,
+    "group_consumer_max_session_timeout_ms": 1,
+    "group_consumer_heartbeat_interval_ms": 1,
+    "group_consumer_min_heartbeat_interval_ms": 1,
+    "group_consumer_max_heartbeat_interval_ms": 1,
+    "group_consumer_max_size": 1,
+    "group_consumer_regex_refresh_interval_ms": 10_000,
+    "group_consumer_assignment_interval_ms": 0,
+    "group_consumer_min_assignment_interval_ms": 0,
+    "group_consumer_max_assignment_interval_ms": 0,
+}

@@ -1,0 +1,66 @@
+"""What crosses the coordinator's border: requests in; records, replies and notes out.
+
+Named tuples, not frozen dataclasses: as immutable, and half the price to make, which a heartbeat feels.
+Must not know what a token is, nor how records reach the log.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from partita.group.notes import Note
+from partita.protocol.primitives import Message
+
+Token: TypeAlias = object
+"""Whom a reply is for. Opaque: the shell makes it, the coordinator hands it back exactly once."""
+
+
+class GroupRequest(NamedTuple):
+    """One request about one group (see `requests` for those whose wire form holds several)."""
+
+    message: Message
+    version: int
+    client_id: str = ""
+    client_host: str = ""
+    transaction_open: bool = True
+    """TxnOffsetCommit only: the producer's transaction includes this offsets partition."""
+
+
+class Record(NamedTuple):
+    """One record of `__consumer_offsets`; without a value it is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+class Reply(NamedTuple):
+    token: Token
+    message: Message
+
+
+class Producer(NamedTuple):
+    """The producer whose transactional batch the records of a step belong to."""
+
+    producer_id: int
+    producer_epoch: int
+
+
+class Marker(NamedTuple):
+    """The end of a transaction, to be appended as a control batch of its own."""
+
+    producer: Producer
+    coordinator_epoch: int
+    committed: bool
+
+
+class Step(NamedTuple):
+    """What one input led to. Append `records` as one batch (then `marker`); release `replies` once they are durable."""
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    notes: tuple[Note, ...] = ()
+    producer: Producer | None = None
+    marker: Marker | None = None
+
+
+NOTHING = Step()

@@ -1,0 +1,112 @@
+"""Facts for log, dashboard and trace: what happened to a group, and why.
+
+Values only; each output renders them in one place of its own. `as_json` names the kind.
+Must not know who reads them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+
+class Cause(NamedTuple):
+    """One reason for a rebalance: what a member did or suffered. `what` is one of the constants below."""
+
+    what: str
+    member_id: str = ""
+    group_instance_id: str | None = None
+    client_id: str = ""
+    detail: str = ""
+
+
+JOINED = "member joined"
+LEFT = "member left"
+EXPIRED = "session expired"
+EVICTED = "member evicted"
+SUBSCRIPTION_CHANGED = "subscription changed"
+LEADER_REJOINED = "group leader rejoined"
+STATIC_REPLACED = "static member replaced"
+DID_NOT_REJOIN = "member did not rejoin in time"
+DID_NOT_SYNC = "member did not sync in time"
+REFUSED_FULL = "member refused, group is full"
+ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
+LOADED_OVER_SIZE = "loaded with more members than group.max.size"
+
+
+class RebalanceStarted(NamedTuple):
+    """The group asks its members to rejoin; `generation` is the one that ends."""
+
+    group_id: str
+    generation: int
+    cause: Cause
+    wall_ms: int
+
+
+class Rebalanced(NamedTuple):
+    """A rebalance is over: every cause since it began, and how long members waited in each phase."""
+
+    group_id: str
+    generation: int
+    protocol_name: str | None
+    leader_id: str | None
+    members: int
+    causes: tuple[Cause, ...]
+    join_phase_ms: int
+    sync_phase_ms: int
+    wall_ms: int
+
+
+class MemberGone(NamedTuple):
+    """A member was removed, in whatever state the group was."""
+
+    group_id: str
+    cause: Cause
+    wall_ms: int
+
+
+class MemberFenced(NamedTuple):
+    """A static member was replaced: whoever still uses `old_member_id` is refused from now on."""
+
+    group_id: str
+    group_instance_id: str
+    old_member_id: str
+    new_member_id: str
+    subscription_changed: bool
+    """Its topics changed and the group did not rebalance (as in Kafka): they are assigned at the next rebalance."""
+    wall_ms: int
+
+
+class OffsetsExpired(NamedTuple):
+    group_id: str
+    partitions: int
+    wall_ms: int
+
+
+class GroupDeleted(NamedTuple):
+    group_id: str
+    why: str
+    wall_ms: int
+
+
+class GroupsLoaded(NamedTuple):
+    """A shard was replayed. `skipped` counts records of unknown kinds."""
+
+    groups: int
+    skipped: int
+    wall_ms: int
+
+
+Note: TypeAlias = (
+    RebalanceStarted | Rebalanced | MemberGone | MemberFenced | OffsetsExpired | GroupDeleted | GroupsLoaded
+)
+
+
+def as_json(note: Note) -> dict[str, Any]:
+    """The note as plain values, with its kind under `note`."""
+    fields = dict(zip(note._fields, note, strict=True))
+    for name, value in fields.items():
+        if isinstance(value, Cause):
+            fields[name] = value._asdict()
+        elif name == "causes":
+            fields[name] = [cause._asdict() for cause in value]
+    return {"note": type(note).__name__, **fields}

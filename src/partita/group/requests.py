@@ -1,0 +1,65 @@
+"""Requests and answers about ONE group, where Kafka's wire message holds several.
+
+The broker splits a wire request, asks each group's shard, and merges the answers (`wire` has the pure halves of both).
+Topics carry name and topic id, both filled in by the broker. All other group requests go in as they are on the wire:
+JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, OffsetDelete.
+Must not know about versions on the wire.
+"""
+
+from __future__ import annotations
+
+from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from partita.protocol.primitives import Message
+
+CLASSIC = "classic"
+CONSUMER = "consumer"
+
+
+class FetchOffsets(Message):
+    """OffsetFetch of one group; answered with an OffsetFetchResponseGroup."""
+
+    __slots__ = ("group", "require_stable")
+
+    def __init__(self, group: OffsetFetchRequestGroup, *, require_stable: bool = False) -> None:
+        self.group = group
+        self.require_stable = require_stable
+
+
+class DescribeGroup(Message):
+    """DescribeGroups of one group; answered with a DescribedGroup."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class DeleteGroup(Message):
+    """DeleteGroups of one group; answered with a DeletableGroupResult."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class ListShardGroups(Message):
+    """ListGroups of one shard; answered with a ListGroupsResponse whose entries the broker joins with other shards'."""
+
+    __slots__ = ("states_filter", "types_filter")
+
+    def __init__(self, states_filter: list[str] | None = None, types_filter: list[str] | None = None) -> None:
+        self.states_filter = states_filter or []
+        self.types_filter = types_filter or []
+
+
+class EndTransaction(Message):
+    """A transaction marker (WriteTxnMarkers) for this shard; answered with a WritableTxnMarkerResult."""
+
+    __slots__ = ("committed", "coordinator_epoch", "producer_epoch", "producer_id")
+
+    def __init__(self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.committed = committed
+        self.coordinator_epoch = coordinator_epoch
