@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "partita", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("partita")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the conformance tests out unless asked for: they are a gate of their own, not skipped tests."""
+    if config.getoption("--conformance"):
+        return
+    chosen = [item for item in items if item.get_closest_marker("conformance") is None]
+    if len(chosen) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen

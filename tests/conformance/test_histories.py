@@ -1,0 +1,48 @@
+"""Is it Kafka? The same generated histories of group requests, raw on the wire, to Apache Kafka and to Partita."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+from support.apache_kafka import KafkaNode
+
+from conformance.histories import PARTITIONS, TOPICS, history
+from conformance.lockstep import Lockstep, Side
+from partita import Admin, Broker
+
+HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "2000"))
+AT_ONCE = 24
+
+
+async def play(seed: int, kafka: str, partita: str) -> tuple[int, list[str], int]:
+    told = history(seed)
+    sides = (Side("kafka", kafka, told.group), Side("partita", partita, told.group))
+    try:
+        game = Lockstep(sides)
+        return seed, await game.run(told), game.answers
+    finally:
+        for side in sides:
+            side.close()
+
+
+async def play_all(kafka: str, partita: str) -> list[tuple[int, list[str], int]]:
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(seed: int) -> tuple[int, list[str], int]:
+        async with places:
+            return await play(seed, kafka, partita)
+
+    return await asyncio.gather(*(one(seed) for seed in range(HISTORIES)))
+
+
+@pytest.mark.conformance
+def test_every_answer_of_every_history_is_kafkas(kafka: KafkaNode) -> None:
+    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
+        for topic in TOPICS:
+            admin.create_topic(topic, partitions=PARTITIONS)
+        outcomes = asyncio.run(play_all(kafka.bootstrap, broker.bootstrap))
+    different = [f"seed {seed}: {line}" for seed, lines, _ in outcomes for line in lines]
+    assert not different, f"{len(different)} of {HISTORIES} histories differ:\n" + "\n".join(different[:20])
+    assert sum(answers for _, _, answers in outcomes) > 8 * HISTORIES, "the histories must really be played"
