@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.apache_kafka import KafkaNode, KafkaUnavailable, run_tool
 
 from conformance.histories import PARTITIONS, TOPICS
+from support.apache_kafka import KafkaNode, KafkaUnavailable, run_tool
 
 
 @pytest.fixture(scope="session")

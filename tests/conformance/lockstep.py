@@ -188,14 +188,13 @@ def _is_open_choice(a: Any, b: Any) -> bool:
 def plain(value: Any, side: Side, name: str = "", is_new_allowed: bool = True) -> Any:
     """A message as comparable plain values, with ids as symbols and open orders sorted.
 
-    A list is sorted before ids that appear in it for the first time get their symbols.
+    Only an id told to its own client gets a symbol; in lists the others stay unknown, for their order is open.
     """
     if isinstance(value, Structure):
         return {f: plain(getattr(value, f), side, f, is_new_allowed) for f in value.__slots__ if f not in LEFT_OUT}
     if isinstance(value, list):
         mine = [item for item in value if not isinstance(item, ListedGroup) or item.group_id == side.group]
-        mine.sort(key=lambda item: repr(plain(item, side, name, False)))
-        return [plain(item, side, name, is_new_allowed) for item in mine]
+        return sorted((plain(item, side, name, False) for item in mine), key=repr)
     if isinstance(value, str) and MEMBER_ID.match(value):
         return side.symbol(value, is_new_allowed)
     if name == "error_code" and value != 0:

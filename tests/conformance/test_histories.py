@@ -6,11 +6,11 @@ import asyncio
 import os
 
 import pytest
-from support.apache_kafka import KafkaNode
 
 from conformance.histories import PARTITIONS, TOPICS, history
 from conformance.lockstep import Lockstep, Side
 from partita import Admin, Broker
+from support.apache_kafka import KafkaNode
 
 HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "2000"))
 AT_ONCE = 24
