@@ -1,10 +1,10 @@
 """Read the compact schema files: one API or record family each, all versions in one.
 
 A message starts in column 0: `kind Name first-last [flexible first+]`. Its fields follow, indented by two
-spaces a level, in wire order: `name type [versions] [null versions] [tag number [versions]] [= default]`.
+spaces a level, in wire order: `name type [versions] [null versions] [tag number [versions]] [plain] [= default]`.
 Types: int8 int16 uint16 int32 int64 float64 boolean string bytes records uuid, or a struct's name, whose fields
 follow one level deeper; `[]` before makes an array, `?` behind makes it nullable (`null` narrows the versions).
-Versions are `2`, `2-5` or `2+`; left out: all of the parent's.
+Versions are `2`, `2-5` or `2+`; left out: all of the parent's. `plain`: never in the flexible encoding.
 Must not know how code is generated from it.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
-PRIMITIVES = frozenset("int8 int16 uint16 int32 int64 float64 boolean string bytes records uuid".split())
+PRIMITIVES = {"int8", "int16", "uint16", "int32", "int64", "float64", "boolean", "string", "bytes", "records", "uuid"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ class Field:
     nullable: Versions = NEVER
     tag: int | None = None
     tag_versions: Versions = NEVER
+    is_plain: bool = False
+    """Encoded as before flexible versions, even in them."""
     default: str | None = None
     fields: list[Field] = dataclass_field(default_factory=list)
 
@@ -131,6 +133,8 @@ def _field(words: list[str], parent: Versions) -> Field:
             found.tag = int(rest.pop(0))
             narrowed = bool(rest) and rest[0][0].isdigit()
             found.tag_versions = _versions(rest.pop(0), parent) if narrowed else found.versions
+        elif word == "plain":
+            found.is_plain = True
         elif word == "=":
             found.default = " ".join(rest)
             rest = []

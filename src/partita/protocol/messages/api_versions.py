@@ -8,21 +8,13 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class ApiVersionsRequest(Message):
-    __slots__ = (
-        "client_software_name",
-        "client_software_version",
-    )
+    __slots__ = ("client_software_name", "client_software_version")
     API_KEY: ClassVar[int] = 18
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(
-        self,
-        *,
-        client_software_name: str = "",
-        client_software_version: str = "",
-    ) -> None:
+    def __init__(self, *, client_software_name: str = "", client_software_version: str = "") -> None:
         self.client_software_name: str = client_software_name
         self.client_software_version: str = client_software_version
 
@@ -35,13 +27,14 @@ class ApiVersionsRequest(Message):
 
 
 def _read_ApiVersionsRequest(r: Reader, v: int) -> ApiVersionsRequest:
-    m = ApiVersionsRequest()
+    m = ApiVersionsRequest.__new__(ApiVersionsRequest)
     if v >= 3:
         m.client_software_name = r.compact_string()
         m.client_software_version = r.compact_string()
         r.skip_tags()
     else:
-        pass
+        m.client_software_name = ""
+        m.client_software_version = ""
     return m
 
 
@@ -55,26 +48,16 @@ def _write_ApiVersionsRequest(w: Writer, m: ApiVersionsRequest, v: int) -> None:
 
 
 class ApiVersion(Structure):
-    __slots__ = (
-        "api_key",
-        "min_version",
-        "max_version",
-    )
+    __slots__ = ("api_key", "min_version", "max_version")
 
-    def __init__(
-        self,
-        *,
-        api_key: int = 0,
-        min_version: int = 0,
-        max_version: int = 0,
-    ) -> None:
+    def __init__(self, *, api_key: int = 0, min_version: int = 0, max_version: int = 0) -> None:
         self.api_key: int = api_key
         self.min_version: int = min_version
         self.max_version: int = max_version
 
 
 def _read_ApiVersion(r: Reader, v: int) -> ApiVersion:
-    m = ApiVersion()
+    m = ApiVersion.__new__(ApiVersion)
     if v >= 3:
         m.api_key = r.int16()
         m.min_version = r.int16()
@@ -100,26 +83,16 @@ def _write_ApiVersion(w: Writer, m: ApiVersion, v: int) -> None:
 
 
 class SupportedFeatureKey(Structure):
-    __slots__ = (
-        "name",
-        "min_version",
-        "max_version",
-    )
+    __slots__ = ("name", "min_version", "max_version")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        min_version: int = 0,
-        max_version: int = 0,
-    ) -> None:
+    def __init__(self, *, name: str = "", min_version: int = 0, max_version: int = 0) -> None:
         self.name: str = name
         self.min_version: int = min_version
         self.max_version: int = max_version
 
 
 def _read_SupportedFeatureKey(r: Reader, v: int) -> SupportedFeatureKey:
-    m = SupportedFeatureKey()
+    m = SupportedFeatureKey.__new__(SupportedFeatureKey)
     m.name = r.compact_string()
     m.min_version = r.int16()
     m.max_version = r.int16()
@@ -135,26 +108,16 @@ def _write_SupportedFeatureKey(w: Writer, m: SupportedFeatureKey, v: int) -> Non
 
 
 class FinalizedFeatureKey(Structure):
-    __slots__ = (
-        "name",
-        "max_version_level",
-        "min_version_level",
-    )
+    __slots__ = ("name", "max_version_level", "min_version_level")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        max_version_level: int = 0,
-        min_version_level: int = 0,
-    ) -> None:
+    def __init__(self, *, name: str = "", max_version_level: int = 0, min_version_level: int = 0) -> None:
         self.name: str = name
         self.max_version_level: int = max_version_level
         self.min_version_level: int = min_version_level
 
 
 def _read_FinalizedFeatureKey(r: Reader, v: int) -> FinalizedFeatureKey:
-    m = FinalizedFeatureKey()
+    m = FinalizedFeatureKey.__new__(FinalizedFeatureKey)
     m.name = r.compact_string()
     m.max_version_level = r.int16()
     m.min_version_level = r.int16()
@@ -212,30 +175,37 @@ class ApiVersionsResponse(Message):
 
 
 def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:
-    m = ApiVersionsResponse()
+    m = ApiVersionsResponse.__new__(ApiVersionsResponse)
     if v >= 3:
         m.error_code = r.int16()
-        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.compact_count())]
+        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.compact_count(7))]
         m.throttle_time_ms = r.int32()
+        m.supported_features = []
+        m.finalized_features_epoch = -1
+        m.finalized_features = []
+        m.zk_migration_ready = False
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0:
-                m.supported_features = [_read_SupportedFeatureKey(r, v) for _ in range(r.compact_count())]
+                m.supported_features = [_read_SupportedFeatureKey(r, v) for _ in range(r.compact_count(6))]
             elif tag == 1:
                 m.finalized_features_epoch = r.int64()
             elif tag == 2:
-                m.finalized_features = [_read_FinalizedFeatureKey(r, v) for _ in range(r.compact_count())]
+                m.finalized_features = [_read_FinalizedFeatureKey(r, v) for _ in range(r.compact_count(6))]
             elif tag == 3:
                 m.zk_migration_ready = r.boolean()
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.error_code = r.int16()
-        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.count())]
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.count(6))]
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
+        m.supported_features = []
+        m.finalized_features_epoch = -1
+        m.finalized_features = []
+        m.zk_migration_ready = False
     return m
 
 
@@ -243,37 +213,35 @@ def _write_ApiVersionsResponse(w: Writer, m: ApiVersionsResponse, v: int) -> Non
     if v >= 3:
         w.int16(m.error_code)
         w.compact_count(len(m.api_keys))
-        for item in m.api_keys:
-            _write_ApiVersion(w, item, v)
+        for api_key in m.api_keys:
+            _write_ApiVersion(w, api_key, v)
         w.int32(m.throttle_time_ms)
         tags: list[tuple[int, Writer]] = []
-        if len(m.supported_features) > 0:
+        if m.supported_features:
             t = Writer()
             t.compact_count(len(m.supported_features))
-            for item in m.supported_features:
-                _write_SupportedFeatureKey(t, item, v)
+            for supported_feature in m.supported_features:
+                _write_SupportedFeatureKey(t, supported_feature, v)
             tags.append((0, t))
         if m.finalized_features_epoch != -1:
             t = Writer()
             t.int64(m.finalized_features_epoch)
             tags.append((1, t))
-        if len(m.finalized_features) > 0:
+        if m.finalized_features:
             t = Writer()
             t.compact_count(len(m.finalized_features))
-            for item in m.finalized_features:
-                _write_FinalizedFeatureKey(t, item, v)
+            for finalized_feature in m.finalized_features:
+                _write_FinalizedFeatureKey(t, finalized_feature, v)
             tags.append((2, t))
-        if m.zk_migration_ready != False:
+        if m.zk_migration_ready:
             t = Writer()
             t.boolean(m.zk_migration_ready)
             tags.append((3, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int16(m.error_code)
         w.count(len(m.api_keys))
-        for item in m.api_keys:
-            _write_ApiVersion(w, item, v)
+        for api_key in m.api_keys:
+            _write_ApiVersion(w, api_key, v)
         if v >= 1:
             w.int32(m.throttle_time_ms)

@@ -8,43 +8,27 @@ from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structur
 
 
 class TopicPartition(Structure):
-    __slots__ = (
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic", "partitions")
 
-    def __init__(
-        self,
-        *,
-        topic: str = "",
-        partitions: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, topic: str = "", partitions: list[int] = EMPTY) -> None:
         self.topic: str = topic
         self.partitions: list[int] = [] if partitions is EMPTY else partitions
 
 
 def _read_TopicPartition(r: Reader, v: int) -> TopicPartition:
-    m = TopicPartition()
+    m = TopicPartition.__new__(TopicPartition)
     m.topic = r.string()
-    m.partitions = [r.int32() for _ in range(r.count())]
+    m.partitions = r.int32_array()
     return m
 
 
 def _write_TopicPartition(w: Writer, m: TopicPartition, v: int) -> None:
     w.string(m.topic)
-    w.count(len(m.partitions))
-    for item in m.partitions:
-        w.int32(item)
+    w.int32_array(m.partitions)
 
 
 class ConsumerProtocolSubscription(Message):
-    __slots__ = (
-        "topics",
-        "user_data",
-        "owned_partitions",
-        "generation_id",
-        "rack_id",
-    )
+    __slots__ = ("topics", "user_data", "owned_partitions", "generation_id", "rack_id")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = None
@@ -73,27 +57,24 @@ class ConsumerProtocolSubscription(Message):
 
 
 def _read_ConsumerProtocolSubscription(r: Reader, v: int) -> ConsumerProtocolSubscription:
-    m = ConsumerProtocolSubscription()
-    m.topics = [r.string() for _ in range(r.count())]
+    m = ConsumerProtocolSubscription.__new__(ConsumerProtocolSubscription)
+    m.topics = [r.string() for _ in range(r.count(2))]
     m.user_data = r.nullable_bytes()
-    if v >= 1:
-        m.owned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count())]
-    if v >= 2:
-        m.generation_id = r.int32()
-    if v == 3:
-        m.rack_id = r.nullable_string()
+    m.owned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count(6))] if v >= 1 else []
+    m.generation_id = r.int32() if v >= 2 else -1
+    m.rack_id = r.nullable_string() if v == 3 else None
     return m
 
 
 def _write_ConsumerProtocolSubscription(w: Writer, m: ConsumerProtocolSubscription, v: int) -> None:
     w.count(len(m.topics))
-    for item in m.topics:
-        w.string(item)
+    for topic in m.topics:
+        w.string(topic)
     w.nullable_bytes(m.user_data)
     if v >= 1:
         w.count(len(m.owned_partitions))
-        for item in m.owned_partitions:
-            _write_TopicPartition(w, item, v)
+        for owned_partition in m.owned_partitions:
+            _write_TopicPartition(w, owned_partition, v)
     if v >= 2:
         w.int32(m.generation_id)
     if v == 3:
@@ -101,20 +82,12 @@ def _write_ConsumerProtocolSubscription(w: Writer, m: ConsumerProtocolSubscripti
 
 
 class ConsumerProtocolAssignment(Message):
-    __slots__ = (
-        "assigned_partitions",
-        "user_data",
-    )
+    __slots__ = ("assigned_partitions", "user_data")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
-    def __init__(
-        self,
-        *,
-        assigned_partitions: list[TopicPartition] = EMPTY,
-        user_data: Buffer | None = None,
-    ) -> None:
+    def __init__(self, *, assigned_partitions: list[TopicPartition] = EMPTY, user_data: Buffer | None = None) -> None:
         self.assigned_partitions: list[TopicPartition] = [] if assigned_partitions is EMPTY else assigned_partitions
         self.user_data: Buffer | None = user_data
 
@@ -127,14 +100,14 @@ class ConsumerProtocolAssignment(Message):
 
 
 def _read_ConsumerProtocolAssignment(r: Reader, v: int) -> ConsumerProtocolAssignment:
-    m = ConsumerProtocolAssignment()
-    m.assigned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count())]
+    m = ConsumerProtocolAssignment.__new__(ConsumerProtocolAssignment)
+    m.assigned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count(6))]
     m.user_data = r.nullable_bytes()
     return m
 
 
 def _write_ConsumerProtocolAssignment(w: Writer, m: ConsumerProtocolAssignment, v: int) -> None:
     w.count(len(m.assigned_partitions))
-    for item in m.assigned_partitions:
-        _write_TopicPartition(w, item, v)
+    for assigned_partition in m.assigned_partitions:
+        _write_TopicPartition(w, assigned_partition, v)
     w.nullable_bytes(m.user_data)

@@ -10,49 +10,33 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 class CreatePartitionsAssignment(Structure):
     __slots__ = ("broker_ids",)
 
-    def __init__(
-        self,
-        *,
-        broker_ids: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, broker_ids: list[int] = EMPTY) -> None:
         self.broker_ids: list[int] = [] if broker_ids is EMPTY else broker_ids
 
 
 def _read_CreatePartitionsAssignment(r: Reader, v: int) -> CreatePartitionsAssignment:
-    m = CreatePartitionsAssignment()
+    m = CreatePartitionsAssignment.__new__(CreatePartitionsAssignment)
     if v >= 2:
-        m.broker_ids = [r.int32() for _ in range(r.compact_count())]
+        m.broker_ids = r.compact_int32_array()
         r.skip_tags()
     else:
-        m.broker_ids = [r.int32() for _ in range(r.count())]
+        m.broker_ids = r.int32_array()
     return m
 
 
 def _write_CreatePartitionsAssignment(w: Writer, m: CreatePartitionsAssignment, v: int) -> None:
     if v >= 2:
-        w.compact_count(len(m.broker_ids))
-        for item in m.broker_ids:
-            w.int32(item)
+        w.compact_int32_array(m.broker_ids)
         w.uvarint(0)
     else:
-        w.count(len(m.broker_ids))
-        for item in m.broker_ids:
-            w.int32(item)
+        w.int32_array(m.broker_ids)
 
 
 class CreatePartitionsTopic(Structure):
-    __slots__ = (
-        "name",
-        "count",
-        "assignments",
-    )
+    __slots__ = ("name", "count", "assignments")
 
     def __init__(
-        self,
-        *,
-        name: str = "",
-        count: int = 0,
-        assignments: list[CreatePartitionsAssignment] | None = EMPTY,
+        self, *, name: str = "", count: int = 0, assignments: list[CreatePartitionsAssignment] | None = EMPTY
     ) -> None:
         self.name: str = name
         self.count: int = count
@@ -60,13 +44,13 @@ class CreatePartitionsTopic(Structure):
 
 
 def _read_CreatePartitionsTopic(r: Reader, v: int) -> CreatePartitionsTopic:
-    m = CreatePartitionsTopic()
+    m = CreatePartitionsTopic.__new__(CreatePartitionsTopic)
     if v >= 2:
         m.name = r.compact_string()
         m.count = r.int32()
         m.assignments = (
             None
-            if (n := r.compact_nullable_count()) < 0
+            if (n := r.compact_nullable_count(2)) < 0
             else [_read_CreatePartitionsAssignment(r, v) for _ in range(n)]
         )
         r.skip_tags()
@@ -74,7 +58,7 @@ def _read_CreatePartitionsTopic(r: Reader, v: int) -> CreatePartitionsTopic:
         m.name = r.string()
         m.count = r.int32()
         m.assignments = (
-            None if (n := r.nullable_count()) < 0 else [_read_CreatePartitionsAssignment(r, v) for _ in range(n)]
+            None if (n := r.nullable_count(4)) < 0 else [_read_CreatePartitionsAssignment(r, v) for _ in range(n)]
         )
     return m
 
@@ -87,8 +71,8 @@ def _write_CreatePartitionsTopic(w: Writer, m: CreatePartitionsTopic, v: int) ->
             w.compact_count(-1)
         else:
             w.compact_count(len(m.assignments))
-            for item in m.assignments:
-                _write_CreatePartitionsAssignment(w, item, v)
+            for assignment in m.assignments:
+                _write_CreatePartitionsAssignment(w, assignment, v)
         w.uvarint(0)
     else:
         w.string(m.name)
@@ -97,27 +81,19 @@ def _write_CreatePartitionsTopic(w: Writer, m: CreatePartitionsTopic, v: int) ->
             w.count(-1)
         else:
             w.count(len(m.assignments))
-            for item in m.assignments:
-                _write_CreatePartitionsAssignment(w, item, v)
+            for assignment in m.assignments:
+                _write_CreatePartitionsAssignment(w, assignment, v)
 
 
 class CreatePartitionsRequest(Message):
-    __slots__ = (
-        "topics",
-        "timeout_ms",
-        "validate_only",
-    )
+    __slots__ = ("topics", "timeout_ms", "validate_only")
     API_KEY: ClassVar[int] = 37
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
     def __init__(
-        self,
-        *,
-        topics: list[CreatePartitionsTopic] = EMPTY,
-        timeout_ms: int = 0,
-        validate_only: bool = False,
+        self, *, topics: list[CreatePartitionsTopic] = EMPTY, timeout_ms: int = 0, validate_only: bool = False
     ) -> None:
         self.topics: list[CreatePartitionsTopic] = [] if topics is EMPTY else topics
         self.timeout_ms: int = timeout_ms
@@ -132,14 +108,14 @@ class CreatePartitionsRequest(Message):
 
 
 def _read_CreatePartitionsRequest(r: Reader, v: int) -> CreatePartitionsRequest:
-    m = CreatePartitionsRequest()
+    m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
     if v >= 2:
-        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.compact_count(7))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.count())]
+        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.count(10))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
     return m
@@ -148,40 +124,30 @@ def _read_CreatePartitionsRequest(r: Reader, v: int) -> CreatePartitionsRequest:
 def _write_CreatePartitionsRequest(w: Writer, m: CreatePartitionsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_CreatePartitionsTopic(w, item, v)
+        for topic in m.topics:
+            _write_CreatePartitionsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_CreatePartitionsTopic(w, item, v)
+        for topic in m.topics:
+            _write_CreatePartitionsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
 
 
 class CreatePartitionsTopicResult(Structure):
-    __slots__ = (
-        "name",
-        "error_code",
-        "error_message",
-    )
+    __slots__ = ("name", "error_code", "error_message")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        error_code: int = 0,
-        error_message: str | None = None,
-    ) -> None:
+    def __init__(self, *, name: str = "", error_code: int = 0, error_message: str | None = None) -> None:
         self.name: str = name
         self.error_code: int = error_code
         self.error_message: str | None = error_message
 
 
 def _read_CreatePartitionsTopicResult(r: Reader, v: int) -> CreatePartitionsTopicResult:
-    m = CreatePartitionsTopicResult()
+    m = CreatePartitionsTopicResult.__new__(CreatePartitionsTopicResult)
     if v >= 2:
         m.name = r.compact_string()
         m.error_code = r.int16()
@@ -207,21 +173,13 @@ def _write_CreatePartitionsTopicResult(w: Writer, m: CreatePartitionsTopicResult
 
 
 class CreatePartitionsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "results",
-    )
+    __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 37
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        results: list[CreatePartitionsTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, results: list[CreatePartitionsTopicResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.results: list[CreatePartitionsTopicResult] = [] if results is EMPTY else results
 
@@ -234,14 +192,14 @@ class CreatePartitionsResponse(Message):
 
 
 def _read_CreatePartitionsResponse(r: Reader, v: int) -> CreatePartitionsResponse:
-    m = CreatePartitionsResponse()
+    m = CreatePartitionsResponse.__new__(CreatePartitionsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.compact_count())]
+        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.count())]
+        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -249,11 +207,11 @@ def _write_CreatePartitionsResponse(w: Writer, m: CreatePartitionsResponse, v: i
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for item in m.results:
-            _write_CreatePartitionsTopicResult(w, item, v)
+        for result in m.results:
+            _write_CreatePartitionsTopicResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for item in m.results:
-            _write_CreatePartitionsTopicResult(w, item, v)
+        for result in m.results:
+            _write_CreatePartitionsTopicResult(w, result, v)

@@ -8,65 +8,45 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Struc
 
 
 class CreatableReplicaAssignment(Structure):
-    __slots__ = (
-        "partition_index",
-        "broker_ids",
-    )
+    __slots__ = ("partition_index", "broker_ids")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        broker_ids: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, broker_ids: list[int] = EMPTY) -> None:
         self.partition_index: int = partition_index
         self.broker_ids: list[int] = [] if broker_ids is EMPTY else broker_ids
 
 
 def _read_CreatableReplicaAssignment(r: Reader, v: int) -> CreatableReplicaAssignment:
-    m = CreatableReplicaAssignment()
+    m = CreatableReplicaAssignment.__new__(CreatableReplicaAssignment)
     if v >= 5:
         m.partition_index = r.int32()
-        m.broker_ids = [r.int32() for _ in range(r.compact_count())]
+        m.broker_ids = r.compact_int32_array()
         r.skip_tags()
     else:
         m.partition_index = r.int32()
-        m.broker_ids = [r.int32() for _ in range(r.count())]
+        m.broker_ids = r.int32_array()
     return m
 
 
 def _write_CreatableReplicaAssignment(w: Writer, m: CreatableReplicaAssignment, v: int) -> None:
     if v >= 5:
         w.int32(m.partition_index)
-        w.compact_count(len(m.broker_ids))
-        for item in m.broker_ids:
-            w.int32(item)
+        w.compact_int32_array(m.broker_ids)
         w.uvarint(0)
     else:
         w.int32(m.partition_index)
-        w.count(len(m.broker_ids))
-        for item in m.broker_ids:
-            w.int32(item)
+        w.int32_array(m.broker_ids)
 
 
 class CreatableTopicConfig(Structure):
-    __slots__ = (
-        "name",
-        "value",
-    )
+    __slots__ = ("name", "value")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        value: str | None = "",
-    ) -> None:
+    def __init__(self, *, name: str = "", value: str | None = "") -> None:
         self.name: str = name
         self.value: str | None = value
 
 
 def _read_CreatableTopicConfig(r: Reader, v: int) -> CreatableTopicConfig:
-    m = CreatableTopicConfig()
+    m = CreatableTopicConfig.__new__(CreatableTopicConfig)
     if v >= 5:
         m.name = r.compact_string()
         m.value = r.compact_nullable_string()
@@ -88,13 +68,7 @@ def _write_CreatableTopicConfig(w: Writer, m: CreatableTopicConfig, v: int) -> N
 
 
 class CreatableTopic(Structure):
-    __slots__ = (
-        "name",
-        "num_partitions",
-        "replication_factor",
-        "assignments",
-        "configs",
-    )
+    __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs")
 
     def __init__(
         self,
@@ -113,20 +87,20 @@ class CreatableTopic(Structure):
 
 
 def _read_CreatableTopic(r: Reader, v: int) -> CreatableTopic:
-    m = CreatableTopic()
+    m = CreatableTopic.__new__(CreatableTopic)
     if v >= 5:
         m.name = r.compact_string()
         m.num_partitions = r.int32()
         m.replication_factor = r.int16()
-        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.compact_count())]
-        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.compact_count())]
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.compact_count(6))]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.name = r.string()
         m.num_partitions = r.int32()
         m.replication_factor = r.int16()
-        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.count())]
-        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.count())]
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.count(8))]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.count(4))]
     return m
 
 
@@ -136,41 +110,33 @@ def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
         w.int32(m.num_partitions)
         w.int16(m.replication_factor)
         w.compact_count(len(m.assignments))
-        for item in m.assignments:
-            _write_CreatableReplicaAssignment(w, item, v)
+        for assignment in m.assignments:
+            _write_CreatableReplicaAssignment(w, assignment, v)
         w.compact_count(len(m.configs))
-        for item in m.configs:
-            _write_CreatableTopicConfig(w, item, v)
+        for config in m.configs:
+            _write_CreatableTopicConfig(w, config, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.int32(m.num_partitions)
         w.int16(m.replication_factor)
         w.count(len(m.assignments))
-        for item in m.assignments:
-            _write_CreatableReplicaAssignment(w, item, v)
+        for assignment in m.assignments:
+            _write_CreatableReplicaAssignment(w, assignment, v)
         w.count(len(m.configs))
-        for item in m.configs:
-            _write_CreatableTopicConfig(w, item, v)
+        for config in m.configs:
+            _write_CreatableTopicConfig(w, config, v)
 
 
 class CreateTopicsRequest(Message):
-    __slots__ = (
-        "topics",
-        "timeout_ms",
-        "validate_only",
-    )
+    __slots__ = ("topics", "timeout_ms", "validate_only")
     API_KEY: ClassVar[int] = 19
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 7
     FLEXIBLE_FROM: ClassVar[int | None] = 5
 
     def __init__(
-        self,
-        *,
-        topics: list[CreatableTopic] = EMPTY,
-        timeout_ms: int = 60000,
-        validate_only: bool = False,
+        self, *, topics: list[CreatableTopic] = EMPTY, timeout_ms: int = 60000, validate_only: bool = False
     ) -> None:
         self.topics: list[CreatableTopic] = [] if topics is EMPTY else topics
         self.timeout_ms: int = timeout_ms
@@ -185,14 +151,14 @@ class CreateTopicsRequest(Message):
 
 
 def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
-    m = CreateTopicsRequest()
+    m = CreateTopicsRequest.__new__(CreateTopicsRequest)
     if v >= 5:
-        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.compact_count(10))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.count())]
+        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.count(16))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
     return m
@@ -201,27 +167,21 @@ def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
 def _write_CreateTopicsRequest(w: Writer, m: CreateTopicsRequest, v: int) -> None:
     if v >= 5:
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_CreatableTopic(w, item, v)
+        for topic in m.topics:
+            _write_CreatableTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_CreatableTopic(w, item, v)
+        for topic in m.topics:
+            _write_CreatableTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
 
 
 class CreatableTopicConfigs(Structure):
-    __slots__ = (
-        "name",
-        "value",
-        "read_only",
-        "config_source",
-        "is_sensitive",
-    )
+    __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive")
 
     def __init__(
         self,
@@ -240,7 +200,7 @@ class CreatableTopicConfigs(Structure):
 
 
 def _read_CreatableTopicConfigs(r: Reader, v: int) -> CreatableTopicConfigs:
-    m = CreatableTopicConfigs()
+    m = CreatableTopicConfigs.__new__(CreatableTopicConfigs)
     m.name = r.compact_string()
     m.value = r.compact_nullable_string()
     m.read_only = r.boolean()
@@ -294,30 +254,35 @@ class CreatableTopicResult(Structure):
 
 
 def _read_CreatableTopicResult(r: Reader, v: int) -> CreatableTopicResult:
-    m = CreatableTopicResult()
+    m = CreatableTopicResult.__new__(CreatableTopicResult)
     if v >= 5:
         m.name = r.compact_string()
-        if v == 7:
-            m.topic_id = r.uuid()
+        m.topic_id = r.uuid() if v == 7 else ZERO_UUID
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
         m.num_partitions = r.int32()
         m.replication_factor = r.int16()
         m.configs = (
-            None if (n := r.compact_nullable_count()) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(6)) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in range(n)]
         )
+        m.topic_config_error_code = 0
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0:
                 m.topic_config_error_code = r.int16()
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.name = r.string()
         m.error_code = r.int16()
         m.error_message = r.nullable_string()
+        m.topic_id = ZERO_UUID
+        m.num_partitions = -1
+        m.replication_factor = -1
+        m.configs = []
+        m.topic_config_error_code = 0
     return m
 
 
@@ -334,16 +299,14 @@ def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> N
             w.compact_count(-1)
         else:
             w.compact_count(len(m.configs))
-            for item in m.configs:
-                _write_CreatableTopicConfigs(w, item, v)
+            for config in m.configs:
+                _write_CreatableTopicConfigs(w, config, v)
         tags: list[tuple[int, Writer]] = []
         if m.topic_config_error_code != 0:
             t = Writer()
             t.int16(m.topic_config_error_code)
             tags.append((0, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.string(m.name)
         w.int16(m.error_code)
@@ -351,21 +314,13 @@ def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> N
 
 
 class CreateTopicsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 19
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 7
     FLEXIBLE_FROM: ClassVar[int | None] = 5
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[CreatableTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[CreatableTopicResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[CreatableTopicResult] = [] if topics is EMPTY else topics
 
@@ -378,14 +333,14 @@ class CreateTopicsResponse(Message):
 
 
 def _read_CreateTopicsResponse(r: Reader, v: int) -> CreateTopicsResponse:
-    m = CreateTopicsResponse()
+    m = CreateTopicsResponse.__new__(CreateTopicsResponse)
     if v >= 5:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.compact_count(12))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.count())]
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -393,11 +348,11 @@ def _write_CreateTopicsResponse(w: Writer, m: CreateTopicsResponse, v: int) -> N
     if v >= 5:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_CreatableTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_CreatableTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_CreatableTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_CreatableTopicResult(w, topic, v)

@@ -14,11 +14,7 @@ class DeleteGroupsRequest(Message):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
-    def __init__(
-        self,
-        *,
-        groups_names: list[str] = EMPTY,
-    ) -> None:
+    def __init__(self, *, groups_names: list[str] = EMPTY) -> None:
         self.groups_names: list[str] = [] if groups_names is EMPTY else groups_names
 
     def write(self, w: Writer, version: int) -> None:
@@ -30,45 +26,37 @@ class DeleteGroupsRequest(Message):
 
 
 def _read_DeleteGroupsRequest(r: Reader, v: int) -> DeleteGroupsRequest:
-    m = DeleteGroupsRequest()
+    m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
     if v >= 2:
-        m.groups_names = [r.compact_string() for _ in range(r.compact_count())]
+        m.groups_names = [r.compact_string() for _ in range(r.compact_count(1))]
         r.skip_tags()
     else:
-        m.groups_names = [r.string() for _ in range(r.count())]
+        m.groups_names = [r.string() for _ in range(r.count(2))]
     return m
 
 
 def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.groups_names))
-        for item in m.groups_names:
-            w.compact_string(item)
+        for groups_name in m.groups_names:
+            w.compact_string(groups_name)
         w.uvarint(0)
     else:
         w.count(len(m.groups_names))
-        for item in m.groups_names:
-            w.string(item)
+        for groups_name in m.groups_names:
+            w.string(groups_name)
 
 
 class DeletableGroupResult(Structure):
-    __slots__ = (
-        "group_id",
-        "error_code",
-    )
+    __slots__ = ("group_id", "error_code")
 
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, group_id: str = "", error_code: int = 0) -> None:
         self.group_id: str = group_id
         self.error_code: int = error_code
 
 
 def _read_DeletableGroupResult(r: Reader, v: int) -> DeletableGroupResult:
-    m = DeletableGroupResult()
+    m = DeletableGroupResult.__new__(DeletableGroupResult)
     if v >= 2:
         m.group_id = r.compact_string()
         m.error_code = r.int16()
@@ -90,21 +78,13 @@ def _write_DeletableGroupResult(w: Writer, m: DeletableGroupResult, v: int) -> N
 
 
 class DeleteGroupsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "results",
-    )
+    __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 42
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        results: list[DeletableGroupResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, results: list[DeletableGroupResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.results: list[DeletableGroupResult] = [] if results is EMPTY else results
 
@@ -117,14 +97,14 @@ class DeleteGroupsResponse(Message):
 
 
 def _read_DeleteGroupsResponse(r: Reader, v: int) -> DeleteGroupsResponse:
-    m = DeleteGroupsResponse()
+    m = DeleteGroupsResponse.__new__(DeleteGroupsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.compact_count())]
+        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.count())]
+        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.count(4))]
     return m
 
 
@@ -132,11 +112,11 @@ def _write_DeleteGroupsResponse(w: Writer, m: DeleteGroupsResponse, v: int) -> N
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for item in m.results:
-            _write_DeletableGroupResult(w, item, v)
+        for result in m.results:
+            _write_DeletableGroupResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for item in m.results:
-            _write_DeletableGroupResult(w, item, v)
+        for result in m.results:
+            _write_DeletableGroupResult(w, result, v)

@@ -8,23 +8,15 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class DeleteRecordsPartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "offset",
-    )
+    __slots__ = ("partition_index", "offset")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        offset: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, offset: int = 0) -> None:
         self.partition_index: int = partition_index
         self.offset: int = offset
 
 
 def _read_DeleteRecordsPartition(r: Reader, v: int) -> DeleteRecordsPartition:
-    m = DeleteRecordsPartition()
+    m = DeleteRecordsPartition.__new__(DeleteRecordsPartition)
     if v >= 2:
         m.partition_index = r.int32()
         m.offset = r.int64()
@@ -46,30 +38,22 @@ def _write_DeleteRecordsPartition(w: Writer, m: DeleteRecordsPartition, v: int) 
 
 
 class DeleteRecordsTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[DeleteRecordsPartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[DeleteRecordsPartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[DeleteRecordsPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_DeleteRecordsTopic(r: Reader, v: int) -> DeleteRecordsTopic:
-    m = DeleteRecordsTopic()
+    m = DeleteRecordsTopic.__new__(DeleteRecordsTopic)
     if v >= 2:
         m.name = r.compact_string()
-        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.compact_count(13))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.count(12))]
     return m
 
 
@@ -77,32 +61,24 @@ def _write_DeleteRecordsTopic(w: Writer, m: DeleteRecordsTopic, v: int) -> None:
     if v >= 2:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_DeleteRecordsPartition(w, item, v)
+        for partition in m.partitions:
+            _write_DeleteRecordsPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_DeleteRecordsPartition(w, item, v)
+        for partition in m.partitions:
+            _write_DeleteRecordsPartition(w, partition, v)
 
 
 class DeleteRecordsRequest(Message):
-    __slots__ = (
-        "topics",
-        "timeout_ms",
-    )
+    __slots__ = ("topics", "timeout_ms")
     API_KEY: ClassVar[int] = 21
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
-    def __init__(
-        self,
-        *,
-        topics: list[DeleteRecordsTopic] = EMPTY,
-        timeout_ms: int = 0,
-    ) -> None:
+    def __init__(self, *, topics: list[DeleteRecordsTopic] = EMPTY, timeout_ms: int = 0) -> None:
         self.topics: list[DeleteRecordsTopic] = [] if topics is EMPTY else topics
         self.timeout_ms: int = timeout_ms
 
@@ -115,13 +91,13 @@ class DeleteRecordsRequest(Message):
 
 
 def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
-    m = DeleteRecordsRequest()
+    m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
     if v >= 2:
-        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.compact_count(3))]
         m.timeout_ms = r.int32()
         r.skip_tags()
     else:
-        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.count())]
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.count(6))]
         m.timeout_ms = r.int32()
     return m
 
@@ -129,38 +105,28 @@ def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
 def _write_DeleteRecordsRequest(w: Writer, m: DeleteRecordsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_DeleteRecordsTopic(w, item, v)
+        for topic in m.topics:
+            _write_DeleteRecordsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_DeleteRecordsTopic(w, item, v)
+        for topic in m.topics:
+            _write_DeleteRecordsTopic(w, topic, v)
         w.int32(m.timeout_ms)
 
 
 class DeleteRecordsPartitionResult(Structure):
-    __slots__ = (
-        "partition_index",
-        "low_watermark",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "low_watermark", "error_code")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        low_watermark: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, low_watermark: int = 0, error_code: int = 0) -> None:
         self.partition_index: int = partition_index
         self.low_watermark: int = low_watermark
         self.error_code: int = error_code
 
 
 def _read_DeleteRecordsPartitionResult(r: Reader, v: int) -> DeleteRecordsPartitionResult:
-    m = DeleteRecordsPartitionResult()
+    m = DeleteRecordsPartitionResult.__new__(DeleteRecordsPartitionResult)
     if v >= 2:
         m.partition_index = r.int32()
         m.low_watermark = r.int64()
@@ -186,30 +152,22 @@ def _write_DeleteRecordsPartitionResult(w: Writer, m: DeleteRecordsPartitionResu
 
 
 class DeleteRecordsTopicResult(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[DeleteRecordsPartitionResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[DeleteRecordsPartitionResult] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[DeleteRecordsPartitionResult] = [] if partitions is EMPTY else partitions
 
 
 def _read_DeleteRecordsTopicResult(r: Reader, v: int) -> DeleteRecordsTopicResult:
-    m = DeleteRecordsTopicResult()
+    m = DeleteRecordsTopicResult.__new__(DeleteRecordsTopicResult)
     if v >= 2:
         m.name = r.compact_string()
-        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.compact_count(15))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.count())]
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.count(14))]
     return m
 
 
@@ -217,32 +175,24 @@ def _write_DeleteRecordsTopicResult(w: Writer, m: DeleteRecordsTopicResult, v: i
     if v >= 2:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_DeleteRecordsPartitionResult(w, item, v)
+        for partition in m.partitions:
+            _write_DeleteRecordsPartitionResult(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_DeleteRecordsPartitionResult(w, item, v)
+        for partition in m.partitions:
+            _write_DeleteRecordsPartitionResult(w, partition, v)
 
 
 class DeleteRecordsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 21
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 2
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[DeleteRecordsTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[DeleteRecordsTopicResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[DeleteRecordsTopicResult] = [] if topics is EMPTY else topics
 
@@ -255,14 +205,14 @@ class DeleteRecordsResponse(Message):
 
 
 def _read_DeleteRecordsResponse(r: Reader, v: int) -> DeleteRecordsResponse:
-    m = DeleteRecordsResponse()
+    m = DeleteRecordsResponse.__new__(DeleteRecordsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.count())]
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -270,11 +220,11 @@ def _write_DeleteRecordsResponse(w: Writer, m: DeleteRecordsResponse, v: int) ->
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_DeleteRecordsTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_DeleteRecordsTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_DeleteRecordsTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_DeleteRecordsTopicResult(w, topic, v)

@@ -8,23 +8,15 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Struc
 
 
 class DeleteTopicState(Structure):
-    __slots__ = (
-        "name",
-        "topic_id",
-    )
+    __slots__ = ("name", "topic_id")
 
-    def __init__(
-        self,
-        *,
-        name: str | None = None,
-        topic_id: bytes = ZERO_UUID,
-    ) -> None:
+    def __init__(self, *, name: str | None = None, topic_id: bytes = ZERO_UUID) -> None:
         self.name: str | None = name
         self.topic_id: bytes = topic_id
 
 
 def _read_DeleteTopicState(r: Reader, v: int) -> DeleteTopicState:
-    m = DeleteTopicState()
+    m = DeleteTopicState.__new__(DeleteTopicState)
     m.name = r.compact_nullable_string()
     m.topic_id = r.uuid()
     r.skip_tags()
@@ -38,22 +30,14 @@ def _write_DeleteTopicState(w: Writer, m: DeleteTopicState, v: int) -> None:
 
 
 class DeleteTopicsRequest(Message):
-    __slots__ = (
-        "topics",
-        "topic_names",
-        "timeout_ms",
-    )
+    __slots__ = ("topics", "topic_names", "timeout_ms")
     API_KEY: ClassVar[int] = 20
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
     def __init__(
-        self,
-        *,
-        topics: list[DeleteTopicState] = EMPTY,
-        topic_names: list[str] = EMPTY,
-        timeout_ms: int = 0,
+        self, *, topics: list[DeleteTopicState] = EMPTY, topic_names: list[str] = EMPTY, timeout_ms: int = 0
     ) -> None:
         self.topics: list[DeleteTopicState] = [] if topics is EMPTY else topics
         self.topic_names: list[str] = [] if topic_names is EMPTY else topic_names
@@ -68,17 +52,16 @@ class DeleteTopicsRequest(Message):
 
 
 def _read_DeleteTopicsRequest(r: Reader, v: int) -> DeleteTopicsRequest:
-    m = DeleteTopicsRequest()
+    m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
     if v >= 4:
-        if v == 6:
-            m.topics = [_read_DeleteTopicState(r, v) for _ in range(r.compact_count())]
-        if v <= 5:
-            m.topic_names = [r.compact_string() for _ in range(r.compact_count())]
+        m.topics = [_read_DeleteTopicState(r, v) for _ in range(r.compact_count(18))] if v == 6 else []
+        m.topic_names = [r.compact_string() for _ in range(r.compact_count(1))] if v <= 5 else []
         m.timeout_ms = r.int32()
         r.skip_tags()
     else:
-        m.topic_names = [r.string() for _ in range(r.count())]
+        m.topic_names = [r.string() for _ in range(r.count(2))]
         m.timeout_ms = r.int32()
+        m.topics = []
     return m
 
 
@@ -86,28 +69,23 @@ def _write_DeleteTopicsRequest(w: Writer, m: DeleteTopicsRequest, v: int) -> Non
     if v >= 4:
         if v == 6:
             w.compact_count(len(m.topics))
-            for item in m.topics:
-                _write_DeleteTopicState(w, item, v)
+            for topic in m.topics:
+                _write_DeleteTopicState(w, topic, v)
         if v <= 5:
             w.compact_count(len(m.topic_names))
-            for item in m.topic_names:
-                w.compact_string(item)
+            for topic_name in m.topic_names:
+                w.compact_string(topic_name)
         w.int32(m.timeout_ms)
         w.uvarint(0)
     else:
         w.count(len(m.topic_names))
-        for item in m.topic_names:
-            w.string(item)
+        for topic_name in m.topic_names:
+            w.string(topic_name)
         w.int32(m.timeout_ms)
 
 
 class DeletableTopicResult(Structure):
-    __slots__ = (
-        "name",
-        "topic_id",
-        "error_code",
-        "error_message",
-    )
+    __slots__ = ("name", "topic_id", "error_code", "error_message")
 
     def __init__(
         self,
@@ -124,18 +102,18 @@ class DeletableTopicResult(Structure):
 
 
 def _read_DeletableTopicResult(r: Reader, v: int) -> DeletableTopicResult:
-    m = DeletableTopicResult()
+    m = DeletableTopicResult.__new__(DeletableTopicResult)
     if v >= 4:
         m.name = r.compact_nullable_string() if v == 6 else r.compact_string()
-        if v == 6:
-            m.topic_id = r.uuid()
+        m.topic_id = r.uuid() if v == 6 else ZERO_UUID
         m.error_code = r.int16()
-        if v >= 5:
-            m.error_message = r.compact_nullable_string()
+        m.error_message = r.compact_nullable_string() if v >= 5 else None
         r.skip_tags()
     else:
         m.name = r.string()
         m.error_code = r.int16()
+        m.topic_id = ZERO_UUID
+        m.error_message = None
     return m
 
 
@@ -157,21 +135,13 @@ def _write_DeletableTopicResult(w: Writer, m: DeletableTopicResult, v: int) -> N
 
 
 class DeleteTopicsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "responses",
-    )
+    __slots__ = ("throttle_time_ms", "responses")
     API_KEY: ClassVar[int] = 20
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        responses: list[DeletableTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, responses: list[DeletableTopicResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.responses: list[DeletableTopicResult] = [] if responses is EMPTY else responses
 
@@ -184,14 +154,14 @@ class DeleteTopicsResponse(Message):
 
 
 def _read_DeleteTopicsResponse(r: Reader, v: int) -> DeleteTopicsResponse:
-    m = DeleteTopicsResponse()
+    m = DeleteTopicsResponse.__new__(DeleteTopicsResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.compact_count())]
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.count())]
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.count(4))]
     return m
 
 
@@ -199,11 +169,11 @@ def _write_DeleteTopicsResponse(w: Writer, m: DeleteTopicsResponse, v: int) -> N
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.responses))
-        for item in m.responses:
-            _write_DeletableTopicResult(w, item, v)
+        for response in m.responses:
+            _write_DeletableTopicResult(w, response, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.responses))
-        for item in m.responses:
-            _write_DeletableTopicResult(w, item, v)
+        for response in m.responses:
+            _write_DeletableTopicResult(w, response, v)

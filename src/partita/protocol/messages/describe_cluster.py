@@ -8,11 +8,7 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class DescribeClusterRequest(Message):
-    __slots__ = (
-        "include_cluster_authorized_operations",
-        "endpoint_type",
-        "include_fenced_brokers",
-    )
+    __slots__ = ("include_cluster_authorized_operations", "endpoint_type", "include_fenced_brokers")
     API_KEY: ClassVar[int] = 60
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 2
@@ -38,12 +34,10 @@ class DescribeClusterRequest(Message):
 
 
 def _read_DescribeClusterRequest(r: Reader, v: int) -> DescribeClusterRequest:
-    m = DescribeClusterRequest()
+    m = DescribeClusterRequest.__new__(DescribeClusterRequest)
     m.include_cluster_authorized_operations = r.boolean()
-    if v >= 1:
-        m.endpoint_type = r.int8()
-    if v == 2:
-        m.include_fenced_brokers = r.boolean()
+    m.endpoint_type = r.int8() if v >= 1 else 1
+    m.include_fenced_brokers = r.boolean() if v == 2 else False
     r.skip_tags()
     return m
 
@@ -58,22 +52,10 @@ def _write_DescribeClusterRequest(w: Writer, m: DescribeClusterRequest, v: int) 
 
 
 class DescribeClusterBroker(Structure):
-    __slots__ = (
-        "broker_id",
-        "host",
-        "port",
-        "rack",
-        "is_fenced",
-    )
+    __slots__ = ("broker_id", "host", "port", "rack", "is_fenced")
 
     def __init__(
-        self,
-        *,
-        broker_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
-        is_fenced: bool = False,
+        self, *, broker_id: int = 0, host: str = "", port: int = 0, rack: str | None = None, is_fenced: bool = False
     ) -> None:
         self.broker_id: int = broker_id
         self.host: str = host
@@ -83,13 +65,12 @@ class DescribeClusterBroker(Structure):
 
 
 def _read_DescribeClusterBroker(r: Reader, v: int) -> DescribeClusterBroker:
-    m = DescribeClusterBroker()
+    m = DescribeClusterBroker.__new__(DescribeClusterBroker)
     m.broker_id = r.int32()
     m.host = r.compact_string()
     m.port = r.int32()
     m.rack = r.compact_nullable_string()
-    if v == 2:
-        m.is_fenced = r.boolean()
+    m.is_fenced = r.boolean() if v == 2 else False
     r.skip_tags()
     return m
 
@@ -150,15 +131,14 @@ class DescribeClusterResponse(Message):
 
 
 def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:
-    m = DescribeClusterResponse()
+    m = DescribeClusterResponse.__new__(DescribeClusterResponse)
     m.throttle_time_ms = r.int32()
     m.error_code = r.int16()
     m.error_message = r.compact_nullable_string()
-    if v >= 1:
-        m.endpoint_type = r.int8()
+    m.endpoint_type = r.int8() if v >= 1 else 1
     m.cluster_id = r.compact_string()
     m.controller_id = r.int32()
-    m.brokers = [_read_DescribeClusterBroker(r, v) for _ in range(r.compact_count())]
+    m.brokers = [_read_DescribeClusterBroker(r, v) for _ in range(r.compact_count(11))]
     m.cluster_authorized_operations = r.int32()
     r.skip_tags()
     return m
@@ -173,7 +153,7 @@ def _write_DescribeClusterResponse(w: Writer, m: DescribeClusterResponse, v: int
     w.compact_string(m.cluster_id)
     w.int32(m.controller_id)
     w.compact_count(len(m.brokers))
-    for item in m.brokers:
-        _write_DescribeClusterBroker(w, item, v)
+    for broker in m.brokers:
+        _write_DescribeClusterBroker(w, broker, v)
     w.int32(m.cluster_authorized_operations)
     w.uvarint(0)

@@ -8,18 +8,10 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class DescribeConfigsResource(Structure):
-    __slots__ = (
-        "resource_type",
-        "resource_name",
-        "configuration_keys",
-    )
+    __slots__ = ("resource_type", "resource_name", "configuration_keys")
 
     def __init__(
-        self,
-        *,
-        resource_type: int = 0,
-        resource_name: str = "",
-        configuration_keys: list[str] | None = EMPTY,
+        self, *, resource_type: int = 0, resource_name: str = "", configuration_keys: list[str] | None = EMPTY
     ) -> None:
         self.resource_type: int = resource_type
         self.resource_name: str = resource_name
@@ -27,16 +19,18 @@ class DescribeConfigsResource(Structure):
 
 
 def _read_DescribeConfigsResource(r: Reader, v: int) -> DescribeConfigsResource:
-    m = DescribeConfigsResource()
+    m = DescribeConfigsResource.__new__(DescribeConfigsResource)
     if v >= 4:
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
-        m.configuration_keys = None if (n := r.compact_nullable_count()) < 0 else [r.compact_string() for _ in range(n)]
+        m.configuration_keys = (
+            None if (n := r.compact_nullable_count(1)) < 0 else [r.compact_string() for _ in range(n)]
+        )
         r.skip_tags()
     else:
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configuration_keys = None if (n := r.nullable_count()) < 0 else [r.string() for _ in range(n)]
+        m.configuration_keys = None if (n := r.nullable_count(2)) < 0 else [r.string() for _ in range(n)]
     return m
 
 
@@ -48,8 +42,8 @@ def _write_DescribeConfigsResource(w: Writer, m: DescribeConfigsResource, v: int
             w.compact_count(-1)
         else:
             w.compact_count(len(m.configuration_keys))
-            for item in m.configuration_keys:
-                w.compact_string(item)
+            for configuration_key in m.configuration_keys:
+                w.compact_string(configuration_key)
         w.uvarint(0)
     else:
         w.int8(m.resource_type)
@@ -58,16 +52,12 @@ def _write_DescribeConfigsResource(w: Writer, m: DescribeConfigsResource, v: int
             w.count(-1)
         else:
             w.count(len(m.configuration_keys))
-            for item in m.configuration_keys:
-                w.string(item)
+            for configuration_key in m.configuration_keys:
+                w.string(configuration_key)
 
 
 class DescribeConfigsRequest(Message):
-    __slots__ = (
-        "resources",
-        "include_synonyms",
-        "include_documentation",
-    )
+    __slots__ = ("resources", "include_synonyms", "include_documentation")
     API_KEY: ClassVar[int] = 32
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 4
@@ -93,58 +83,47 @@ class DescribeConfigsRequest(Message):
 
 
 def _read_DescribeConfigsRequest(r: Reader, v: int) -> DescribeConfigsRequest:
-    m = DescribeConfigsRequest()
+    m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
     if v >= 4:
-        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.compact_count())]
+        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.compact_count(4))]
         m.include_synonyms = r.boolean()
         m.include_documentation = r.boolean()
         r.skip_tags()
     else:
-        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.count())]
+        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.count(7))]
         m.include_synonyms = r.boolean()
-        if v == 3:
-            m.include_documentation = r.boolean()
+        m.include_documentation = r.boolean() if v == 3 else False
     return m
 
 
 def _write_DescribeConfigsRequest(w: Writer, m: DescribeConfigsRequest, v: int) -> None:
     if v >= 4:
         w.compact_count(len(m.resources))
-        for item in m.resources:
-            _write_DescribeConfigsResource(w, item, v)
+        for resource in m.resources:
+            _write_DescribeConfigsResource(w, resource, v)
         w.boolean(m.include_synonyms)
         w.boolean(m.include_documentation)
         w.uvarint(0)
     else:
         w.count(len(m.resources))
-        for item in m.resources:
-            _write_DescribeConfigsResource(w, item, v)
+        for resource in m.resources:
+            _write_DescribeConfigsResource(w, resource, v)
         w.boolean(m.include_synonyms)
         if v == 3:
             w.boolean(m.include_documentation)
 
 
 class DescribeConfigsSynonym(Structure):
-    __slots__ = (
-        "name",
-        "value",
-        "source",
-    )
+    __slots__ = ("name", "value", "source")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        value: str | None = "",
-        source: int = 0,
-    ) -> None:
+    def __init__(self, *, name: str = "", value: str | None = "", source: int = 0) -> None:
         self.name: str = name
         self.value: str | None = value
         self.source: int = source
 
 
 def _read_DescribeConfigsSynonym(r: Reader, v: int) -> DescribeConfigsSynonym:
-    m = DescribeConfigsSynonym()
+    m = DescribeConfigsSynonym.__new__(DescribeConfigsSynonym)
     if v >= 4:
         m.name = r.compact_string()
         m.value = r.compact_nullable_string()
@@ -204,14 +183,14 @@ class DescribeConfigsResourceResult(Structure):
 
 
 def _read_DescribeConfigsResourceResult(r: Reader, v: int) -> DescribeConfigsResourceResult:
-    m = DescribeConfigsResourceResult()
+    m = DescribeConfigsResourceResult.__new__(DescribeConfigsResourceResult)
     if v >= 4:
         m.name = r.compact_string()
         m.value = r.compact_nullable_string()
         m.read_only = r.boolean()
         m.config_source = r.int8()
         m.is_sensitive = r.boolean()
-        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.compact_count())]
+        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.compact_count(4))]
         m.config_type = r.int8()
         m.documentation = r.compact_nullable_string()
         r.skip_tags()
@@ -221,10 +200,9 @@ def _read_DescribeConfigsResourceResult(r: Reader, v: int) -> DescribeConfigsRes
         m.read_only = r.boolean()
         m.config_source = r.int8()
         m.is_sensitive = r.boolean()
-        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.count())]
-        if v == 3:
-            m.config_type = r.int8()
-            m.documentation = r.nullable_string()
+        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.count(5))]
+        m.config_type = r.int8() if v == 3 else 0
+        m.documentation = r.nullable_string() if v == 3 else ""
     return m
 
 
@@ -236,8 +214,8 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
         w.int8(m.config_source)
         w.boolean(m.is_sensitive)
         w.compact_count(len(m.synonyms))
-        for item in m.synonyms:
-            _write_DescribeConfigsSynonym(w, item, v)
+        for synonym in m.synonyms:
+            _write_DescribeConfigsSynonym(w, synonym, v)
         w.int8(m.config_type)
         w.compact_nullable_string(m.documentation)
         w.uvarint(0)
@@ -248,21 +226,15 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
         w.int8(m.config_source)
         w.boolean(m.is_sensitive)
         w.count(len(m.synonyms))
-        for item in m.synonyms:
-            _write_DescribeConfigsSynonym(w, item, v)
+        for synonym in m.synonyms:
+            _write_DescribeConfigsSynonym(w, synonym, v)
         if v == 3:
             w.int8(m.config_type)
             w.nullable_string(m.documentation)
 
 
 class DescribeConfigsResult(Structure):
-    __slots__ = (
-        "error_code",
-        "error_message",
-        "resource_type",
-        "resource_name",
-        "configs",
-    )
+    __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs")
 
     def __init__(
         self,
@@ -281,20 +253,20 @@ class DescribeConfigsResult(Structure):
 
 
 def _read_DescribeConfigsResult(r: Reader, v: int) -> DescribeConfigsResult:
-    m = DescribeConfigsResult()
+    m = DescribeConfigsResult.__new__(DescribeConfigsResult)
     if v >= 4:
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
-        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.compact_count())]
+        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.compact_count(9))]
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.error_message = r.nullable_string()
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.count())]
+        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.count(11))]
     return m
 
 
@@ -305,8 +277,8 @@ def _write_DescribeConfigsResult(w: Writer, m: DescribeConfigsResult, v: int) ->
         w.int8(m.resource_type)
         w.compact_string(m.resource_name)
         w.compact_count(len(m.configs))
-        for item in m.configs:
-            _write_DescribeConfigsResourceResult(w, item, v)
+        for config in m.configs:
+            _write_DescribeConfigsResourceResult(w, config, v)
         w.uvarint(0)
     else:
         w.int16(m.error_code)
@@ -314,26 +286,18 @@ def _write_DescribeConfigsResult(w: Writer, m: DescribeConfigsResult, v: int) ->
         w.int8(m.resource_type)
         w.string(m.resource_name)
         w.count(len(m.configs))
-        for item in m.configs:
-            _write_DescribeConfigsResourceResult(w, item, v)
+        for config in m.configs:
+            _write_DescribeConfigsResourceResult(w, config, v)
 
 
 class DescribeConfigsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "results",
-    )
+    __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 32
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        results: list[DescribeConfigsResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, results: list[DescribeConfigsResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.results: list[DescribeConfigsResult] = [] if results is EMPTY else results
 
@@ -346,14 +310,14 @@ class DescribeConfigsResponse(Message):
 
 
 def _read_DescribeConfigsResponse(r: Reader, v: int) -> DescribeConfigsResponse:
-    m = DescribeConfigsResponse()
+    m = DescribeConfigsResponse.__new__(DescribeConfigsResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.compact_count())]
+        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.compact_count(7))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.count())]
+        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.count(11))]
     return m
 
 
@@ -361,11 +325,11 @@ def _write_DescribeConfigsResponse(w: Writer, m: DescribeConfigsResponse, v: int
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for item in m.results:
-            _write_DescribeConfigsResult(w, item, v)
+        for result in m.results:
+            _write_DescribeConfigsResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for item in m.results:
-            _write_DescribeConfigsResult(w, item, v)
+        for result in m.results:
+            _write_DescribeConfigsResult(w, result, v)

@@ -8,21 +8,13 @@ from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structur
 
 
 class DescribeGroupsRequest(Message):
-    __slots__ = (
-        "groups",
-        "include_authorized_operations",
-    )
+    __slots__ = ("groups", "include_authorized_operations")
     API_KEY: ClassVar[int] = 15
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 5
 
-    def __init__(
-        self,
-        *,
-        groups: list[str] = EMPTY,
-        include_authorized_operations: bool = False,
-    ) -> None:
+    def __init__(self, *, groups: list[str] = EMPTY, include_authorized_operations: bool = False) -> None:
         self.groups: list[str] = [] if groups is EMPTY else groups
         self.include_authorized_operations: bool = include_authorized_operations
 
@@ -35,42 +27,34 @@ class DescribeGroupsRequest(Message):
 
 
 def _read_DescribeGroupsRequest(r: Reader, v: int) -> DescribeGroupsRequest:
-    m = DescribeGroupsRequest()
+    m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
     if v >= 5:
-        m.groups = [r.compact_string() for _ in range(r.compact_count())]
+        m.groups = [r.compact_string() for _ in range(r.compact_count(1))]
         m.include_authorized_operations = r.boolean()
         r.skip_tags()
     else:
-        m.groups = [r.string() for _ in range(r.count())]
-        if v >= 3:
-            m.include_authorized_operations = r.boolean()
+        m.groups = [r.string() for _ in range(r.count(2))]
+        m.include_authorized_operations = r.boolean() if v >= 3 else False
     return m
 
 
 def _write_DescribeGroupsRequest(w: Writer, m: DescribeGroupsRequest, v: int) -> None:
     if v >= 5:
         w.compact_count(len(m.groups))
-        for item in m.groups:
-            w.compact_string(item)
+        for group in m.groups:
+            w.compact_string(group)
         w.boolean(m.include_authorized_operations)
         w.uvarint(0)
     else:
         w.count(len(m.groups))
-        for item in m.groups:
-            w.string(item)
+        for group in m.groups:
+            w.string(group)
         if v >= 3:
             w.boolean(m.include_authorized_operations)
 
 
 class DescribedGroupMember(Structure):
-    __slots__ = (
-        "member_id",
-        "group_instance_id",
-        "client_id",
-        "client_host",
-        "member_metadata",
-        "member_assignment",
-    )
+    __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "member_metadata", "member_assignment")
 
     def __init__(
         self,
@@ -91,7 +75,7 @@ class DescribedGroupMember(Structure):
 
 
 def _read_DescribedGroupMember(r: Reader, v: int) -> DescribedGroupMember:
-    m = DescribedGroupMember()
+    m = DescribedGroupMember.__new__(DescribedGroupMember)
     if v >= 5:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
@@ -102,8 +86,7 @@ def _read_DescribedGroupMember(r: Reader, v: int) -> DescribedGroupMember:
         r.skip_tags()
     else:
         m.member_id = r.string()
-        if v == 4:
-            m.group_instance_id = r.nullable_string()
+        m.group_instance_id = r.nullable_string() if v == 4 else None
         m.client_id = r.string()
         m.client_host = r.string()
         m.member_metadata = r.bytes()
@@ -165,16 +148,15 @@ class DescribedGroup(Structure):
 
 
 def _read_DescribedGroup(r: Reader, v: int) -> DescribedGroup:
-    m = DescribedGroup()
+    m = DescribedGroup.__new__(DescribedGroup)
     if v >= 5:
         m.error_code = r.int16()
-        if v == 6:
-            m.error_message = r.compact_nullable_string()
+        m.error_message = r.compact_nullable_string() if v == 6 else None
         m.group_id = r.compact_string()
         m.group_state = r.compact_string()
         m.protocol_type = r.compact_string()
         m.protocol_data = r.compact_string()
-        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.compact_count())]
+        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.compact_count(7))]
         m.authorized_operations = r.int32()
         r.skip_tags()
     else:
@@ -183,9 +165,9 @@ def _read_DescribedGroup(r: Reader, v: int) -> DescribedGroup:
         m.group_state = r.string()
         m.protocol_type = r.string()
         m.protocol_data = r.string()
-        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.count())]
-        if v >= 3:
-            m.authorized_operations = r.int32()
+        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.count(14))]
+        m.authorized_operations = r.int32() if v >= 3 else -2147483648
+        m.error_message = None
     return m
 
 
@@ -199,8 +181,8 @@ def _write_DescribedGroup(w: Writer, m: DescribedGroup, v: int) -> None:
         w.compact_string(m.protocol_type)
         w.compact_string(m.protocol_data)
         w.compact_count(len(m.members))
-        for item in m.members:
-            _write_DescribedGroupMember(w, item, v)
+        for member in m.members:
+            _write_DescribedGroupMember(w, member, v)
         w.int32(m.authorized_operations)
         w.uvarint(0)
     else:
@@ -210,28 +192,20 @@ def _write_DescribedGroup(w: Writer, m: DescribedGroup, v: int) -> None:
         w.string(m.protocol_type)
         w.string(m.protocol_data)
         w.count(len(m.members))
-        for item in m.members:
-            _write_DescribedGroupMember(w, item, v)
+        for member in m.members:
+            _write_DescribedGroupMember(w, member, v)
         if v >= 3:
             w.int32(m.authorized_operations)
 
 
 class DescribeGroupsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "groups",
-    )
+    __slots__ = ("throttle_time_ms", "groups")
     API_KEY: ClassVar[int] = 15
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 5
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        groups: list[DescribedGroup] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, groups: list[DescribedGroup] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.groups: list[DescribedGroup] = [] if groups is EMPTY else groups
 
@@ -244,15 +218,14 @@ class DescribeGroupsResponse(Message):
 
 
 def _read_DescribeGroupsResponse(r: Reader, v: int) -> DescribeGroupsResponse:
-    m = DescribeGroupsResponse()
+    m = DescribeGroupsResponse.__new__(DescribeGroupsResponse)
     if v >= 5:
         m.throttle_time_ms = r.int32()
-        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.compact_count())]
+        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.compact_count(12))]
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
-        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.count())]
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
+        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.count(14))]
     return m
 
 
@@ -260,12 +233,12 @@ def _write_DescribeGroupsResponse(w: Writer, m: DescribeGroupsResponse, v: int) 
     if v >= 5:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.groups))
-        for item in m.groups:
-            _write_DescribedGroup(w, item, v)
+        for group in m.groups:
+            _write_DescribedGroup(w, group, v)
         w.uvarint(0)
     else:
         if v >= 1:
             w.int32(m.throttle_time_ms)
         w.count(len(m.groups))
-        for item in m.groups:
-            _write_DescribedGroup(w, item, v)
+        for group in m.groups:
+            _write_DescribedGroup(w, group, v)

@@ -42,7 +42,7 @@ class FetchPartition(Structure):
 
 
 def _read_FetchPartition(r: Reader, v: int) -> FetchPartition:
-    m = FetchPartition()
+    m = FetchPartition.__new__(FetchPartition)
     if v >= 12:
         m.partition = r.int32()
         m.current_leader_epoch = r.int32()
@@ -50,24 +50,27 @@ def _read_FetchPartition(r: Reader, v: int) -> FetchPartition:
         m.last_fetched_epoch = r.int32()
         m.log_start_offset = r.int64()
         m.partition_max_bytes = r.int32()
+        m.replica_directory_id = ZERO_UUID
+        m.high_watermark = 9223372036854775807
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0 and v >= 17:
                 m.replica_directory_id = r.uuid()
             elif tag == 1 and v == 18:
                 m.high_watermark = r.int64()
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.partition = r.int32()
-        if v >= 9:
-            m.current_leader_epoch = r.int32()
+        m.current_leader_epoch = r.int32() if v >= 9 else -1
         m.fetch_offset = r.int64()
-        if v >= 5:
-            m.log_start_offset = r.int64()
+        m.log_start_offset = r.int64() if v >= 5 else -1
         m.partition_max_bytes = r.int32()
+        m.last_fetched_epoch = -1
+        m.replica_directory_id = ZERO_UUID
+        m.high_watermark = 9223372036854775807
     return m
 
 
@@ -88,9 +91,7 @@ def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
             t = Writer()
             t.int64(m.high_watermark)
             tags.append((1, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int32(m.partition)
         if v >= 9:
@@ -102,18 +103,10 @@ def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
 
 
 class FetchTopic(Structure):
-    __slots__ = (
-        "topic_id",
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "topic", "partitions")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        topic: str = "",
-        partitions: list[FetchPartition] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, topic: str = "", partitions: list[FetchPartition] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.topic: str = topic
@@ -121,17 +114,16 @@ class FetchTopic(Structure):
 
 
 def _read_FetchTopic(r: Reader, v: int) -> FetchTopic:
-    m = FetchTopic()
+    m = FetchTopic.__new__(FetchTopic)
     if v >= 12:
-        if v >= 13:
-            m.topic_id = r.uuid()
-        if v == 12:
-            m.topic = r.compact_string()
-        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v >= 13 else ZERO_UUID
+        m.topic = r.compact_string() if v == 12 else ""
+        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.compact_count(33))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.count(16))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -142,47 +134,36 @@ def _write_FetchTopic(w: Writer, m: FetchTopic, v: int) -> None:
         if v == 12:
             w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_FetchPartition(w, item, v)
+        for partition in m.partitions:
+            _write_FetchPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_FetchPartition(w, item, v)
+        for partition in m.partitions:
+            _write_FetchPartition(w, partition, v)
 
 
 class ForgottenTopic(Structure):
-    __slots__ = (
-        "topic_id",
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "topic", "partitions")
 
-    def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        topic: str = "",
-        partitions: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, topic_id: bytes = ZERO_UUID, topic: str = "", partitions: list[int] = EMPTY) -> None:
         self.topic_id: bytes = topic_id
         self.topic: str = topic
         self.partitions: list[int] = [] if partitions is EMPTY else partitions
 
 
 def _read_ForgottenTopic(r: Reader, v: int) -> ForgottenTopic:
-    m = ForgottenTopic()
+    m = ForgottenTopic.__new__(ForgottenTopic)
     if v >= 12:
-        if v >= 13:
-            m.topic_id = r.uuid()
-        if v == 12:
-            m.topic = r.compact_string()
-        m.partitions = [r.int32() for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v >= 13 else ZERO_UUID
+        m.topic = r.compact_string() if v == 12 else ""
+        m.partitions = r.compact_int32_array()
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [r.int32() for _ in range(r.count())]
+        m.partitions = r.int32_array()
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -192,35 +173,23 @@ def _write_ForgottenTopic(w: Writer, m: ForgottenTopic, v: int) -> None:
             w.uuid(m.topic_id)
         if v == 12:
             w.compact_string(m.topic)
-        w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            w.int32(item)
+        w.compact_int32_array(m.partitions)
         w.uvarint(0)
     else:
         w.string(m.topic)
-        w.count(len(m.partitions))
-        for item in m.partitions:
-            w.int32(item)
+        w.int32_array(m.partitions)
 
 
 class ReplicaState(Structure):
-    __slots__ = (
-        "replica_id",
-        "replica_epoch",
-    )
+    __slots__ = ("replica_id", "replica_epoch")
 
-    def __init__(
-        self,
-        *,
-        replica_id: int = -1,
-        replica_epoch: int = -1,
-    ) -> None:
+    def __init__(self, *, replica_id: int = -1, replica_epoch: int = -1) -> None:
         self.replica_id: int = replica_id
         self.replica_epoch: int = replica_epoch
 
 
 def _read_ReplicaState(r: Reader, v: int) -> ReplicaState:
-    m = ReplicaState()
+    m = ReplicaState.__new__(ReplicaState)
     m.replica_id = r.int32()
     m.replica_epoch = r.int64()
     r.skip_tags()
@@ -293,43 +262,43 @@ class FetchRequest(Message):
 
 
 def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
-    m = FetchRequest()
+    m = FetchRequest.__new__(FetchRequest)
     if v >= 12:
-        if v <= 14:
-            m.replica_id = r.int32()
+        m.replica_id = r.int32() if v <= 14 else -1
         m.max_wait_ms = r.int32()
         m.min_bytes = r.int32()
         m.max_bytes = r.int32()
         m.isolation_level = r.int8()
         m.session_id = r.int32()
         m.session_epoch = r.int32()
-        m.topics = [_read_FetchTopic(r, v) for _ in range(r.compact_count())]
-        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_FetchTopic(r, v) for _ in range(r.compact_count(2))]
+        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.compact_count(2))]
         m.rack_id = r.compact_string()
+        m.cluster_id = None
+        m.replica_state = ReplicaState()
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0:
                 m.cluster_id = r.compact_nullable_string()
             elif tag == 1 and v >= 15:
                 m.replica_state = _read_ReplicaState(r, v)
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.replica_id = r.int32()
         m.max_wait_ms = r.int32()
         m.min_bytes = r.int32()
         m.max_bytes = r.int32()
         m.isolation_level = r.int8()
-        if v >= 7:
-            m.session_id = r.int32()
-            m.session_epoch = r.int32()
-        m.topics = [_read_FetchTopic(r, v) for _ in range(r.count())]
-        if v >= 7:
-            m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.count())]
-        if v == 11:
-            m.rack_id = r.string()
+        m.session_id = r.int32() if v >= 7 else 0
+        m.session_epoch = r.int32() if v >= 7 else -1
+        m.topics = [_read_FetchTopic(r, v) for _ in range(r.count(6))]
+        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.count(6))] if v >= 7 else []
+        m.rack_id = r.string() if v == 11 else ""
+        m.cluster_id = None
+        m.replica_state = ReplicaState()
     return m
 
 
@@ -344,11 +313,11 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
         w.int32(m.session_id)
         w.int32(m.session_epoch)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_FetchTopic(w, item, v)
+        for topic in m.topics:
+            _write_FetchTopic(w, topic, v)
         w.compact_count(len(m.forgotten_topics_data))
-        for item in m.forgotten_topics_data:
-            _write_ForgottenTopic(w, item, v)
+        for forgotten_topics_data_item in m.forgotten_topics_data:
+            _write_ForgottenTopic(w, forgotten_topics_data_item, v)
         w.compact_string(m.rack_id)
         tags: list[tuple[int, Writer]] = []
         if m.cluster_id is not None:
@@ -359,9 +328,7 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             t = Writer()
             _write_ReplicaState(t, m.replica_state, v)
             tags.append((1, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int32(m.replica_id)
         w.int32(m.max_wait_ms)
@@ -372,34 +339,26 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             w.int32(m.session_id)
             w.int32(m.session_epoch)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_FetchTopic(w, item, v)
+        for topic in m.topics:
+            _write_FetchTopic(w, topic, v)
         if v >= 7:
             w.count(len(m.forgotten_topics_data))
-            for item in m.forgotten_topics_data:
-                _write_ForgottenTopic(w, item, v)
+            for forgotten_topics_data_item in m.forgotten_topics_data:
+                _write_ForgottenTopic(w, forgotten_topics_data_item, v)
         if v == 11:
             w.string(m.rack_id)
 
 
 class AbortedTransaction(Structure):
-    __slots__ = (
-        "producer_id",
-        "first_offset",
-    )
+    __slots__ = ("producer_id", "first_offset")
 
-    def __init__(
-        self,
-        *,
-        producer_id: int = 0,
-        first_offset: int = 0,
-    ) -> None:
+    def __init__(self, *, producer_id: int = 0, first_offset: int = 0) -> None:
         self.producer_id: int = producer_id
         self.first_offset: int = first_offset
 
 
 def _read_AbortedTransaction(r: Reader, v: int) -> AbortedTransaction:
-    m = AbortedTransaction()
+    m = AbortedTransaction.__new__(AbortedTransaction)
     if v >= 12:
         m.producer_id = r.int64()
         m.first_offset = r.int64()
@@ -421,23 +380,15 @@ def _write_AbortedTransaction(w: Writer, m: AbortedTransaction, v: int) -> None:
 
 
 class EpochEndOffset(Structure):
-    __slots__ = (
-        "epoch",
-        "end_offset",
-    )
+    __slots__ = ("epoch", "end_offset")
 
-    def __init__(
-        self,
-        *,
-        epoch: int = -1,
-        end_offset: int = -1,
-    ) -> None:
+    def __init__(self, *, epoch: int = -1, end_offset: int = -1) -> None:
         self.epoch: int = epoch
         self.end_offset: int = end_offset
 
 
 def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
-    m = EpochEndOffset()
+    m = EpochEndOffset.__new__(EpochEndOffset)
     m.epoch = r.int32()
     m.end_offset = r.int64()
     r.skip_tags()
@@ -451,23 +402,15 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
 
 
 class LeaderIdAndEpoch(Structure):
-    __slots__ = (
-        "leader_id",
-        "leader_epoch",
-    )
+    __slots__ = ("leader_id", "leader_epoch")
 
-    def __init__(
-        self,
-        *,
-        leader_id: int = -1,
-        leader_epoch: int = -1,
-    ) -> None:
+    def __init__(self, *, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id: int = leader_id
         self.leader_epoch: int = leader_epoch
 
 
 def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
-    m = LeaderIdAndEpoch()
+    m = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
     m.leader_id = r.int32()
     m.leader_epoch = r.int32()
     r.skip_tags()
@@ -481,23 +424,15 @@ def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
 
 
 class SnapshotId(Structure):
-    __slots__ = (
-        "end_offset",
-        "epoch",
-    )
+    __slots__ = ("end_offset", "epoch")
 
-    def __init__(
-        self,
-        *,
-        end_offset: int = -1,
-        epoch: int = -1,
-    ) -> None:
+    def __init__(self, *, end_offset: int = -1, epoch: int = -1) -> None:
         self.end_offset: int = end_offset
         self.epoch: int = epoch
 
 
 def _read_SnapshotId(r: Reader, v: int) -> SnapshotId:
-    m = SnapshotId()
+    m = SnapshotId.__new__(SnapshotId)
     m.end_offset = r.int64()
     m.epoch = r.int32()
     r.skip_tags()
@@ -556,7 +491,7 @@ class PartitionData(Structure):
 
 
 def _read_PartitionData(r: Reader, v: int) -> PartitionData:
-    m = PartitionData()
+    m = PartitionData.__new__(PartitionData)
     if v >= 12:
         m.partition_index = r.int32()
         m.error_code = r.int16()
@@ -564,13 +499,16 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
         m.last_stable_offset = r.int64()
         m.log_start_offset = r.int64()
         m.aborted_transactions = (
-            None if (n := r.compact_nullable_count()) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(17)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
         )
         m.preferred_read_replica = r.int32()
         m.records = r.compact_nullable_records()
+        m.diverging_epoch = EpochEndOffset()
+        m.current_leader = LeaderIdAndEpoch()
+        m.snapshot_id = SnapshotId()
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0:
                 m.diverging_epoch = _read_EpochEndOffset(r, v)
             elif tag == 1:
@@ -579,20 +517,21 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
                 m.snapshot_id = _read_SnapshotId(r, v)
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.partition_index = r.int32()
         m.error_code = r.int16()
         m.high_watermark = r.int64()
         m.last_stable_offset = r.int64()
-        if v >= 5:
-            m.log_start_offset = r.int64()
+        m.log_start_offset = r.int64() if v >= 5 else -1
         m.aborted_transactions = (
-            None if (n := r.nullable_count()) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+            None if (n := r.nullable_count(16)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
         )
-        if v == 11:
-            m.preferred_read_replica = r.int32()
+        m.preferred_read_replica = r.int32() if v == 11 else -1
         m.records = r.nullable_records()
+        m.diverging_epoch = EpochEndOffset()
+        m.current_leader = LeaderIdAndEpoch()
+        m.snapshot_id = SnapshotId()
     return m
 
 
@@ -607,8 +546,8 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             w.compact_count(-1)
         else:
             w.compact_count(len(m.aborted_transactions))
-            for item in m.aborted_transactions:
-                _write_AbortedTransaction(w, item, v)
+            for aborted_transaction in m.aborted_transactions:
+                _write_AbortedTransaction(w, aborted_transaction, v)
         w.int32(m.preferred_read_replica)
         w.compact_nullable_records(m.records)
         tags: list[tuple[int, Writer]] = []
@@ -624,9 +563,7 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             t = Writer()
             _write_SnapshotId(t, m.snapshot_id, v)
             tags.append((2, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int32(m.partition_index)
         w.int16(m.error_code)
@@ -638,26 +575,18 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             w.count(-1)
         else:
             w.count(len(m.aborted_transactions))
-            for item in m.aborted_transactions:
-                _write_AbortedTransaction(w, item, v)
+            for aborted_transaction in m.aborted_transactions:
+                _write_AbortedTransaction(w, aborted_transaction, v)
         if v == 11:
             w.int32(m.preferred_read_replica)
         w.nullable_records(m.records)
 
 
 class FetchableTopicResponse(Structure):
-    __slots__ = (
-        "topic_id",
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "topic", "partitions")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        topic: str = "",
-        partitions: list[PartitionData] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, topic: str = "", partitions: list[PartitionData] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.topic: str = topic
@@ -665,17 +594,16 @@ class FetchableTopicResponse(Structure):
 
 
 def _read_FetchableTopicResponse(r: Reader, v: int) -> FetchableTopicResponse:
-    m = FetchableTopicResponse()
+    m = FetchableTopicResponse.__new__(FetchableTopicResponse)
     if v >= 12:
-        if v >= 13:
-            m.topic_id = r.uuid()
-        if v == 12:
-            m.topic = r.compact_string()
-        m.partitions = [_read_PartitionData(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v >= 13 else ZERO_UUID
+        m.topic = r.compact_string() if v == 12 else ""
+        m.partitions = [_read_PartitionData(r, v) for _ in range(r.compact_count(37))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_PartitionData(r, v) for _ in range(r.count())]
+        m.partitions = [_read_PartitionData(r, v) for _ in range(r.count(30))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -686,32 +614,20 @@ def _write_FetchableTopicResponse(w: Writer, m: FetchableTopicResponse, v: int) 
         if v == 12:
             w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_PartitionData(w, item, v)
+        for partition in m.partitions:
+            _write_PartitionData(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_PartitionData(w, item, v)
+        for partition in m.partitions:
+            _write_PartitionData(w, partition, v)
 
 
 class NodeEndpoint(Structure):
-    __slots__ = (
-        "node_id",
-        "host",
-        "port",
-        "rack",
-    )
+    __slots__ = ("node_id", "host", "port", "rack")
 
-    def __init__(
-        self,
-        *,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
-    ) -> None:
+    def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id: int = node_id
         self.host: str = host
         self.port: int = port
@@ -719,7 +635,7 @@ class NodeEndpoint(Structure):
 
 
 def _read_NodeEndpoint(r: Reader, v: int) -> NodeEndpoint:
-    m = NodeEndpoint()
+    m = NodeEndpoint.__new__(NodeEndpoint)
     m.node_id = r.int32()
     m.host = r.compact_string()
     m.port = r.int32()
@@ -737,13 +653,7 @@ def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
 
 
 class FetchResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "error_code",
-        "session_id",
-        "responses",
-        "node_endpoints",
-    )
+    __slots__ = ("throttle_time_ms", "error_code", "session_id", "responses", "node_endpoints")
     API_KEY: ClassVar[int] = 1
     MIN_VERSION: ClassVar[int] = 4
     MAX_VERSION: ClassVar[int] = 18
@@ -773,26 +683,27 @@ class FetchResponse(Message):
 
 
 def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
-    m = FetchResponse()
+    m = FetchResponse.__new__(FetchResponse)
     if v >= 12:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
         m.session_id = r.int32()
-        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.compact_count())]
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.compact_count(2))]
+        m.node_endpoints = []
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0 and v >= 16:
-                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count())]
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count(11))]
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.throttle_time_ms = r.int32()
-        if v >= 7:
-            m.error_code = r.int16()
-            m.session_id = r.int32()
-        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.count())]
+        m.error_code = r.int16() if v >= 7 else 0
+        m.session_id = r.int32() if v >= 7 else 0
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.count(6))]
+        m.node_endpoints = []
     return m
 
 
@@ -802,23 +713,21 @@ def _write_FetchResponse(w: Writer, m: FetchResponse, v: int) -> None:
         w.int16(m.error_code)
         w.int32(m.session_id)
         w.compact_count(len(m.responses))
-        for item in m.responses:
-            _write_FetchableTopicResponse(w, item, v)
+        for response in m.responses:
+            _write_FetchableTopicResponse(w, response, v)
         tags: list[tuple[int, Writer]] = []
-        if len(m.node_endpoints) > 0 and v >= 16:
+        if m.node_endpoints and v >= 16:
             t = Writer()
             t.compact_count(len(m.node_endpoints))
-            for item in m.node_endpoints:
-                _write_NodeEndpoint(t, item, v)
+            for node_endpoint in m.node_endpoints:
+                _write_NodeEndpoint(t, node_endpoint, v)
             tags.append((0, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int32(m.throttle_time_ms)
         if v >= 7:
             w.int16(m.error_code)
             w.int32(m.session_id)
         w.count(len(m.responses))
-        for item in m.responses:
-            _write_FetchableTopicResponse(w, item, v)
+        for response in m.responses:
+            _write_FetchableTopicResponse(w, response, v)

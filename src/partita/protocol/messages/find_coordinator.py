@@ -8,23 +8,13 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class FindCoordinatorRequest(Message):
-    __slots__ = (
-        "key",
-        "key_type",
-        "coordinator_keys",
-    )
+    __slots__ = ("key", "key_type", "coordinator_keys")
     API_KEY: ClassVar[int] = 10
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 6
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(
-        self,
-        *,
-        key: str = "",
-        key_type: int = 0,
-        coordinator_keys: list[str] = EMPTY,
-    ) -> None:
+    def __init__(self, *, key: str = "", key_type: int = 0, coordinator_keys: list[str] = EMPTY) -> None:
         self.key: str = key
         self.key_type: int = key_type
         self.coordinator_keys: list[str] = [] if coordinator_keys is EMPTY else coordinator_keys
@@ -38,18 +28,16 @@ class FindCoordinatorRequest(Message):
 
 
 def _read_FindCoordinatorRequest(r: Reader, v: int) -> FindCoordinatorRequest:
-    m = FindCoordinatorRequest()
+    m = FindCoordinatorRequest.__new__(FindCoordinatorRequest)
     if v >= 3:
-        if v == 3:
-            m.key = r.compact_string()
+        m.key = r.compact_string() if v == 3 else ""
         m.key_type = r.int8()
-        if v >= 4:
-            m.coordinator_keys = [r.compact_string() for _ in range(r.compact_count())]
+        m.coordinator_keys = [r.compact_string() for _ in range(r.compact_count(1))] if v >= 4 else []
         r.skip_tags()
     else:
         m.key = r.string()
-        if v >= 1:
-            m.key_type = r.int8()
+        m.key_type = r.int8() if v >= 1 else 0
+        m.coordinator_keys = []
     return m
 
 
@@ -60,8 +48,8 @@ def _write_FindCoordinatorRequest(w: Writer, m: FindCoordinatorRequest, v: int) 
         w.int8(m.key_type)
         if v >= 4:
             w.compact_count(len(m.coordinator_keys))
-            for item in m.coordinator_keys:
-                w.compact_string(item)
+            for coordinator_key in m.coordinator_keys:
+                w.compact_string(coordinator_key)
         w.uvarint(0)
     else:
         w.string(m.key)
@@ -70,14 +58,7 @@ def _write_FindCoordinatorRequest(w: Writer, m: FindCoordinatorRequest, v: int) 
 
 
 class Coordinator(Structure):
-    __slots__ = (
-        "key",
-        "node_id",
-        "host",
-        "port",
-        "error_code",
-        "error_message",
-    )
+    __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message")
 
     def __init__(
         self,
@@ -98,7 +79,7 @@ class Coordinator(Structure):
 
 
 def _read_Coordinator(r: Reader, v: int) -> Coordinator:
-    m = Coordinator()
+    m = Coordinator.__new__(Coordinator)
     m.key = r.compact_string()
     m.node_id = r.int32()
     m.host = r.compact_string()
@@ -120,15 +101,7 @@ def _write_Coordinator(w: Writer, m: Coordinator, v: int) -> None:
 
 
 class FindCoordinatorResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "coordinators",
-        "error_code",
-        "error_message",
-        "node_id",
-        "host",
-        "port",
-    )
+    __slots__ = ("throttle_time_ms", "coordinators", "error_code", "error_message", "node_id", "host", "port")
     API_KEY: ClassVar[int] = 10
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 6
@@ -162,27 +135,24 @@ class FindCoordinatorResponse(Message):
 
 
 def _read_FindCoordinatorResponse(r: Reader, v: int) -> FindCoordinatorResponse:
-    m = FindCoordinatorResponse()
+    m = FindCoordinatorResponse.__new__(FindCoordinatorResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
-        if v >= 4:
-            m.coordinators = [_read_Coordinator(r, v) for _ in range(r.compact_count())]
-        if v == 3:
-            m.error_code = r.int16()
-            m.error_message = r.compact_nullable_string()
-            m.node_id = r.int32()
-            m.host = r.compact_string()
-            m.port = r.int32()
+        m.coordinators = [_read_Coordinator(r, v) for _ in range(r.compact_count(14))] if v >= 4 else []
+        m.error_code = r.int16() if v == 3 else 0
+        m.error_message = r.compact_nullable_string() if v == 3 else ""
+        m.node_id = r.int32() if v == 3 else 0
+        m.host = r.compact_string() if v == 3 else ""
+        m.port = r.int32() if v == 3 else 0
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
-        if v >= 1:
-            m.error_message = r.nullable_string()
+        m.error_message = r.nullable_string() if v >= 1 else ""
         m.node_id = r.int32()
         m.host = r.string()
         m.port = r.int32()
+        m.coordinators = []
     return m
 
 
@@ -191,8 +161,8 @@ def _write_FindCoordinatorResponse(w: Writer, m: FindCoordinatorResponse, v: int
         w.int32(m.throttle_time_ms)
         if v >= 4:
             w.compact_count(len(m.coordinators))
-            for item in m.coordinators:
-                _write_Coordinator(w, item, v)
+            for coordinator in m.coordinators:
+                _write_Coordinator(w, coordinator, v)
         if v == 3:
             w.int16(m.error_code)
             w.compact_nullable_string(m.error_message)

@@ -8,22 +8,12 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reade
 
 
 class LegacyOffsetCommitKey(Message):
-    __slots__ = (
-        "group",
-        "topic",
-        "partition",
-    )
+    __slots__ = ("group", "topic", "partition")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
-    def __init__(
-        self,
-        *,
-        group: str = "",
-        topic: str = "",
-        partition: int = 0,
-    ) -> None:
+    def __init__(self, *, group: str = "", topic: str = "", partition: int = 0) -> None:
         self.group: str = group
         self.topic: str = topic
         self.partition: int = partition
@@ -37,7 +27,7 @@ class LegacyOffsetCommitKey(Message):
 
 
 def _read_LegacyOffsetCommitKey(r: Reader, v: int) -> LegacyOffsetCommitKey:
-    m = LegacyOffsetCommitKey()
+    m = LegacyOffsetCommitKey.__new__(LegacyOffsetCommitKey)
     m.group = r.string()
     m.topic = r.string()
     m.partition = r.int32()
@@ -51,22 +41,12 @@ def _write_LegacyOffsetCommitKey(w: Writer, m: LegacyOffsetCommitKey, v: int) ->
 
 
 class OffsetCommitKey(Message):
-    __slots__ = (
-        "group",
-        "topic",
-        "partition",
-    )
+    __slots__ = ("group", "topic", "partition")
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
-    def __init__(
-        self,
-        *,
-        group: str = "",
-        topic: str = "",
-        partition: int = 0,
-    ) -> None:
+    def __init__(self, *, group: str = "", topic: str = "", partition: int = 0) -> None:
         self.group: str = group
         self.topic: str = topic
         self.partition: int = partition
@@ -80,7 +60,7 @@ class OffsetCommitKey(Message):
 
 
 def _read_OffsetCommitKey(r: Reader, v: int) -> OffsetCommitKey:
-    m = OffsetCommitKey()
+    m = OffsetCommitKey.__new__(OffsetCommitKey)
     m.group = r.string()
     m.topic = r.string()
     m.partition = r.int32()
@@ -94,14 +74,7 @@ def _write_OffsetCommitKey(w: Writer, m: OffsetCommitKey, v: int) -> None:
 
 
 class OffsetCommitValue(Message):
-    __slots__ = (
-        "offset",
-        "leader_epoch",
-        "metadata",
-        "commit_timestamp",
-        "topic_id",
-        "expire_timestamp",
-    )
+    __slots__ = ("offset", "leader_epoch", "metadata", "commit_timestamp", "topic_id", "expire_timestamp")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
@@ -132,28 +105,29 @@ class OffsetCommitValue(Message):
 
 
 def _read_OffsetCommitValue(r: Reader, v: int) -> OffsetCommitValue:
-    m = OffsetCommitValue()
+    m = OffsetCommitValue.__new__(OffsetCommitValue)
     if v >= 4:
         m.offset = r.int64()
         m.leader_epoch = r.int32()
         m.metadata = r.compact_string()
         m.commit_timestamp = r.int64()
+        m.topic_id = ZERO_UUID
+        m.expire_timestamp = -1
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0:
                 m.topic_id = r.uuid()
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.offset = r.int64()
-        if v == 3:
-            m.leader_epoch = r.int32()
+        m.leader_epoch = r.int32() if v == 3 else -1
         m.metadata = r.string()
         m.commit_timestamp = r.int64()
-        if v == 1:
-            m.expire_timestamp = r.int64()
+        m.expire_timestamp = r.int64() if v == 1 else -1
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -168,9 +142,7 @@ def _write_OffsetCommitValue(w: Writer, m: OffsetCommitValue, v: int) -> None:
             t = Writer()
             t.uuid(m.topic_id)
             tags.append((0, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int64(m.offset)
         if v == 3:
@@ -187,11 +159,7 @@ class GroupMetadataKey(Message):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
-    def __init__(
-        self,
-        *,
-        group: str = "",
-    ) -> None:
+    def __init__(self, *, group: str = "") -> None:
         self.group: str = group
 
     def write(self, w: Writer, version: int) -> None:
@@ -203,7 +171,7 @@ class GroupMetadataKey(Message):
 
 
 def _read_GroupMetadataKey(r: Reader, v: int) -> GroupMetadataKey:
-    m = GroupMetadataKey()
+    m = GroupMetadataKey.__new__(GroupMetadataKey)
     m.group = r.string()
     return m
 
@@ -247,7 +215,7 @@ class GroupMetadataValueMember(Structure):
 
 
 def _read_GroupMetadataValueMember(r: Reader, v: int) -> GroupMetadataValueMember:
-    m = GroupMetadataValueMember()
+    m = GroupMetadataValueMember.__new__(GroupMetadataValueMember)
     if v >= 4:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
@@ -260,12 +228,10 @@ def _read_GroupMetadataValueMember(r: Reader, v: int) -> GroupMetadataValueMembe
         r.skip_tags()
     else:
         m.member_id = r.string()
-        if v == 3:
-            m.group_instance_id = r.nullable_string()
+        m.group_instance_id = r.nullable_string() if v == 3 else None
         m.client_id = r.string()
         m.client_host = r.string()
-        if v >= 1:
-            m.rebalance_timeout = r.int32()
+        m.rebalance_timeout = r.int32() if v >= 1 else -1
         m.session_timeout = r.int32()
         m.subscription = r.bytes()
         m.assignment = r.bytes()
@@ -297,14 +263,7 @@ def _write_GroupMetadataValueMember(w: Writer, m: GroupMetadataValueMember, v: i
 
 
 class GroupMetadataValue(Message):
-    __slots__ = (
-        "protocol_type",
-        "generation",
-        "protocol",
-        "leader",
-        "current_state_timestamp",
-        "members",
-    )
+    __slots__ = ("protocol_type", "generation", "protocol", "leader", "current_state_timestamp", "members")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
@@ -335,23 +294,22 @@ class GroupMetadataValue(Message):
 
 
 def _read_GroupMetadataValue(r: Reader, v: int) -> GroupMetadataValue:
-    m = GroupMetadataValue()
+    m = GroupMetadataValue.__new__(GroupMetadataValue)
     if v >= 4:
         m.protocol_type = r.compact_string()
         m.generation = r.int32()
         m.protocol = r.compact_nullable_string()
         m.leader = r.compact_nullable_string()
         m.current_state_timestamp = r.int64()
-        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.compact_count())]
+        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.compact_count(15))]
         r.skip_tags()
     else:
         m.protocol_type = r.string()
         m.generation = r.int32()
         m.protocol = r.nullable_string()
         m.leader = r.nullable_string()
-        if v >= 2:
-            m.current_state_timestamp = r.int64()
-        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.count())]
+        m.current_state_timestamp = r.int64() if v >= 2 else -1
+        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.count(18))]
     return m
 
 
@@ -363,8 +321,8 @@ def _write_GroupMetadataValue(w: Writer, m: GroupMetadataValue, v: int) -> None:
         w.compact_nullable_string(m.leader)
         w.int64(m.current_state_timestamp)
         w.compact_count(len(m.members))
-        for item in m.members:
-            _write_GroupMetadataValueMember(w, item, v)
+        for member in m.members:
+            _write_GroupMetadataValueMember(w, member, v)
         w.uvarint(0)
     else:
         w.string(m.protocol_type)
@@ -374,5 +332,5 @@ def _write_GroupMetadataValue(w: Writer, m: GroupMetadataValue, v: int) -> None:
         if v >= 2:
             w.int64(m.current_state_timestamp)
         w.count(len(m.members))
-        for item in m.members:
-            _write_GroupMetadataValueMember(w, item, v)
+        for member in m.members:
+            _write_GroupMetadataValueMember(w, member, v)

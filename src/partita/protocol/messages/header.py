@@ -8,12 +8,7 @@ from partita.protocol.primitives import Message, Reader, Writer
 
 
 class RequestHeader(Message):
-    __slots__ = (
-        "request_api_key",
-        "request_api_version",
-        "correlation_id",
-        "client_id",
-    )
+    __slots__ = ("request_api_key", "request_api_version", "correlation_id", "client_id")
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 2
@@ -40,12 +35,12 @@ class RequestHeader(Message):
 
 
 def _read_RequestHeader(r: Reader, v: int) -> RequestHeader:
-    m = RequestHeader()
+    m = RequestHeader.__new__(RequestHeader)
     if v >= 2:
         m.request_api_key = r.int16()
         m.request_api_version = r.int16()
         m.correlation_id = r.int32()
-        m.client_id = r.compact_nullable_string()
+        m.client_id = r.nullable_string()
         r.skip_tags()
     else:
         m.request_api_key = r.int16()
@@ -60,7 +55,7 @@ def _write_RequestHeader(w: Writer, m: RequestHeader, v: int) -> None:
         w.int16(m.request_api_key)
         w.int16(m.request_api_version)
         w.int32(m.correlation_id)
-        w.compact_nullable_string(m.client_id)
+        w.nullable_string(m.client_id)
         w.uvarint(0)
     else:
         w.int16(m.request_api_key)
@@ -75,11 +70,7 @@ class ResponseHeader(Message):
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int | None] = 1
 
-    def __init__(
-        self,
-        *,
-        correlation_id: int = 0,
-    ) -> None:
+    def __init__(self, *, correlation_id: int = 0) -> None:
         self.correlation_id: int = correlation_id
 
     def write(self, w: Writer, version: int) -> None:
@@ -91,7 +82,7 @@ class ResponseHeader(Message):
 
 
 def _read_ResponseHeader(r: Reader, v: int) -> ResponseHeader:
-    m = ResponseHeader()
+    m = ResponseHeader.__new__(ResponseHeader)
     if v >= 1:
         m.correlation_id = r.int32()
         r.skip_tags()

@@ -8,24 +8,14 @@ from partita.protocol.primitives import Message, Reader, Writer
 
 
 class HeartbeatRequest(Message):
-    __slots__ = (
-        "group_id",
-        "generation_id",
-        "member_id",
-        "group_instance_id",
-    )
+    __slots__ = ("group_id", "generation_id", "member_id", "group_instance_id")
     API_KEY: ClassVar[int] = 12
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
     def __init__(
-        self,
-        *,
-        group_id: str = "",
-        generation_id: int = 0,
-        member_id: str = "",
-        group_instance_id: str | None = None,
+        self, *, group_id: str = "", generation_id: int = 0, member_id: str = "", group_instance_id: str | None = None
     ) -> None:
         self.group_id: str = group_id
         self.generation_id: int = generation_id
@@ -41,7 +31,7 @@ class HeartbeatRequest(Message):
 
 
 def _read_HeartbeatRequest(r: Reader, v: int) -> HeartbeatRequest:
-    m = HeartbeatRequest()
+    m = HeartbeatRequest.__new__(HeartbeatRequest)
     if v >= 4:
         m.group_id = r.compact_string()
         m.generation_id = r.int32()
@@ -52,8 +42,7 @@ def _read_HeartbeatRequest(r: Reader, v: int) -> HeartbeatRequest:
         m.group_id = r.string()
         m.generation_id = r.int32()
         m.member_id = r.string()
-        if v == 3:
-            m.group_instance_id = r.nullable_string()
+        m.group_instance_id = r.nullable_string() if v == 3 else None
     return m
 
 
@@ -73,21 +62,13 @@ def _write_HeartbeatRequest(w: Writer, m: HeartbeatRequest, v: int) -> None:
 
 
 class HeartbeatResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "error_code",
-    )
+    __slots__ = ("throttle_time_ms", "error_code")
     API_KEY: ClassVar[int] = 12
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, error_code: int = 0) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.error_code: int = error_code
 
@@ -100,14 +81,13 @@ class HeartbeatResponse(Message):
 
 
 def _read_HeartbeatResponse(r: Reader, v: int) -> HeartbeatResponse:
-    m = HeartbeatResponse()
+    m = HeartbeatResponse.__new__(HeartbeatResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
     return m
 

@@ -8,26 +8,16 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class AlterableConfig(Structure):
-    __slots__ = (
-        "name",
-        "config_operation",
-        "value",
-    )
+    __slots__ = ("name", "config_operation", "value")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        config_operation: int = 0,
-        value: str | None = "",
-    ) -> None:
+    def __init__(self, *, name: str = "", config_operation: int = 0, value: str | None = "") -> None:
         self.name: str = name
         self.config_operation: int = config_operation
         self.value: str | None = value
 
 
 def _read_AlterableConfig(r: Reader, v: int) -> AlterableConfig:
-    m = AlterableConfig()
+    m = AlterableConfig.__new__(AlterableConfig)
     if v >= 1:
         m.name = r.compact_string()
         m.config_operation = r.int8()
@@ -53,18 +43,10 @@ def _write_AlterableConfig(w: Writer, m: AlterableConfig, v: int) -> None:
 
 
 class AlterConfigsResource(Structure):
-    __slots__ = (
-        "resource_type",
-        "resource_name",
-        "configs",
-    )
+    __slots__ = ("resource_type", "resource_name", "configs")
 
     def __init__(
-        self,
-        *,
-        resource_type: int = 0,
-        resource_name: str = "",
-        configs: list[AlterableConfig] = EMPTY,
+        self, *, resource_type: int = 0, resource_name: str = "", configs: list[AlterableConfig] = EMPTY
     ) -> None:
         self.resource_type: int = resource_type
         self.resource_name: str = resource_name
@@ -72,16 +54,16 @@ class AlterConfigsResource(Structure):
 
 
 def _read_AlterConfigsResource(r: Reader, v: int) -> AlterConfigsResource:
-    m = AlterConfigsResource()
+    m = AlterConfigsResource.__new__(AlterConfigsResource)
     if v >= 1:
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
-        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.compact_count())]
+        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.compact_count(4))]
         r.skip_tags()
     else:
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.count())]
+        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.count(5))]
     return m
 
 
@@ -90,33 +72,25 @@ def _write_AlterConfigsResource(w: Writer, m: AlterConfigsResource, v: int) -> N
         w.int8(m.resource_type)
         w.compact_string(m.resource_name)
         w.compact_count(len(m.configs))
-        for item in m.configs:
-            _write_AlterableConfig(w, item, v)
+        for config in m.configs:
+            _write_AlterableConfig(w, config, v)
         w.uvarint(0)
     else:
         w.int8(m.resource_type)
         w.string(m.resource_name)
         w.count(len(m.configs))
-        for item in m.configs:
-            _write_AlterableConfig(w, item, v)
+        for config in m.configs:
+            _write_AlterableConfig(w, config, v)
 
 
 class IncrementalAlterConfigsRequest(Message):
-    __slots__ = (
-        "resources",
-        "validate_only",
-    )
+    __slots__ = ("resources", "validate_only")
     API_KEY: ClassVar[int] = 44
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int | None] = 1
 
-    def __init__(
-        self,
-        *,
-        resources: list[AlterConfigsResource] = EMPTY,
-        validate_only: bool = False,
-    ) -> None:
+    def __init__(self, *, resources: list[AlterConfigsResource] = EMPTY, validate_only: bool = False) -> None:
         self.resources: list[AlterConfigsResource] = [] if resources is EMPTY else resources
         self.validate_only: bool = validate_only
 
@@ -129,13 +103,13 @@ class IncrementalAlterConfigsRequest(Message):
 
 
 def _read_IncrementalAlterConfigsRequest(r: Reader, v: int) -> IncrementalAlterConfigsRequest:
-    m = IncrementalAlterConfigsRequest()
+    m = IncrementalAlterConfigsRequest.__new__(IncrementalAlterConfigsRequest)
     if v >= 1:
-        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.compact_count())]
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.compact_count(4))]
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.count())]
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.count(7))]
         m.validate_only = r.boolean()
     return m
 
@@ -143,32 +117,22 @@ def _read_IncrementalAlterConfigsRequest(r: Reader, v: int) -> IncrementalAlterC
 def _write_IncrementalAlterConfigsRequest(w: Writer, m: IncrementalAlterConfigsRequest, v: int) -> None:
     if v >= 1:
         w.compact_count(len(m.resources))
-        for item in m.resources:
-            _write_AlterConfigsResource(w, item, v)
+        for resource in m.resources:
+            _write_AlterConfigsResource(w, resource, v)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.resources))
-        for item in m.resources:
-            _write_AlterConfigsResource(w, item, v)
+        for resource in m.resources:
+            _write_AlterConfigsResource(w, resource, v)
         w.boolean(m.validate_only)
 
 
 class AlterConfigsResourceResponse(Structure):
-    __slots__ = (
-        "error_code",
-        "error_message",
-        "resource_type",
-        "resource_name",
-    )
+    __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 
     def __init__(
-        self,
-        *,
-        error_code: int = 0,
-        error_message: str | None = "",
-        resource_type: int = 0,
-        resource_name: str = "",
+        self, *, error_code: int = 0, error_message: str | None = "", resource_type: int = 0, resource_name: str = ""
     ) -> None:
         self.error_code: int = error_code
         self.error_message: str | None = error_message
@@ -177,7 +141,7 @@ class AlterConfigsResourceResponse(Structure):
 
 
 def _read_AlterConfigsResourceResponse(r: Reader, v: int) -> AlterConfigsResourceResponse:
-    m = AlterConfigsResourceResponse()
+    m = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
     if v >= 1:
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
@@ -207,21 +171,13 @@ def _write_AlterConfigsResourceResponse(w: Writer, m: AlterConfigsResourceRespon
 
 
 class IncrementalAlterConfigsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "responses",
-    )
+    __slots__ = ("throttle_time_ms", "responses")
     API_KEY: ClassVar[int] = 44
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 1
     FLEXIBLE_FROM: ClassVar[int | None] = 1
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        responses: list[AlterConfigsResourceResponse] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, responses: list[AlterConfigsResourceResponse] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.responses: list[AlterConfigsResourceResponse] = [] if responses is EMPTY else responses
 
@@ -234,14 +190,14 @@ class IncrementalAlterConfigsResponse(Message):
 
 
 def _read_IncrementalAlterConfigsResponse(r: Reader, v: int) -> IncrementalAlterConfigsResponse:
-    m = IncrementalAlterConfigsResponse()
+    m = IncrementalAlterConfigsResponse.__new__(IncrementalAlterConfigsResponse)
     if v >= 1:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.compact_count())]
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.compact_count(6))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.count())]
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.count(7))]
     return m
 
 
@@ -249,11 +205,11 @@ def _write_IncrementalAlterConfigsResponse(w: Writer, m: IncrementalAlterConfigs
     if v >= 1:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.responses))
-        for item in m.responses:
-            _write_AlterConfigsResourceResponse(w, item, v)
+        for response in m.responses:
+            _write_AlterConfigsResourceResponse(w, response, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.responses))
-        for item in m.responses:
-            _write_AlterConfigsResourceResponse(w, item, v)
+        for response in m.responses:
+            _write_AlterConfigsResourceResponse(w, response, v)

@@ -47,20 +47,22 @@ class InitProducerIdRequest(Message):
 
 
 def _read_InitProducerIdRequest(r: Reader, v: int) -> InitProducerIdRequest:
-    m = InitProducerIdRequest()
+    m = InitProducerIdRequest.__new__(InitProducerIdRequest)
     if v >= 2:
         m.transactional_id = r.compact_nullable_string()
         m.transaction_timeout_ms = r.int32()
-        if v >= 3:
-            m.producer_id = r.int64()
-            m.producer_epoch = r.int16()
-        if v == 6:
-            m.enable2_pc = r.boolean()
-            m.keep_prepared_txn = r.boolean()
+        m.producer_id = r.int64() if v >= 3 else -1
+        m.producer_epoch = r.int16() if v >= 3 else -1
+        m.enable2_pc = r.boolean() if v == 6 else False
+        m.keep_prepared_txn = r.boolean() if v == 6 else False
         r.skip_tags()
     else:
         m.transactional_id = r.nullable_string()
         m.transaction_timeout_ms = r.int32()
+        m.producer_id = -1
+        m.producer_epoch = -1
+        m.enable2_pc = False
+        m.keep_prepared_txn = False
     return m
 
 
@@ -120,21 +122,22 @@ class InitProducerIdResponse(Message):
 
 
 def _read_InitProducerIdResponse(r: Reader, v: int) -> InitProducerIdResponse:
-    m = InitProducerIdResponse()
+    m = InitProducerIdResponse.__new__(InitProducerIdResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
         m.producer_id = r.int64()
         m.producer_epoch = r.int16()
-        if v == 6:
-            m.ongoing_txn_producer_id = r.int64()
-            m.ongoing_txn_producer_epoch = r.int16()
+        m.ongoing_txn_producer_id = r.int64() if v == 6 else -1
+        m.ongoing_txn_producer_epoch = r.int16() if v == 6 else -1
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
         m.producer_id = r.int64()
         m.producer_epoch = r.int16()
+        m.ongoing_txn_producer_id = -1
+        m.ongoing_txn_producer_epoch = -1
     return m
 
 

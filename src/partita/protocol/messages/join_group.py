@@ -8,23 +8,15 @@ from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structur
 
 
 class JoinGroupRequestProtocol(Structure):
-    __slots__ = (
-        "name",
-        "metadata",
-    )
+    __slots__ = ("name", "metadata")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        metadata: Buffer = b"",
-    ) -> None:
+    def __init__(self, *, name: str = "", metadata: Buffer = b"") -> None:
         self.name: str = name
         self.metadata: Buffer = metadata
 
 
 def _read_JoinGroupRequestProtocol(r: Reader, v: int) -> JoinGroupRequestProtocol:
-    m = JoinGroupRequestProtocol()
+    m = JoinGroupRequestProtocol.__new__(JoinGroupRequestProtocol)
     if v >= 6:
         m.name = r.compact_string()
         m.metadata = r.compact_bytes()
@@ -91,7 +83,7 @@ class JoinGroupRequest(Message):
 
 
 def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
-    m = JoinGroupRequest()
+    m = JoinGroupRequest.__new__(JoinGroupRequest)
     if v >= 6:
         m.group_id = r.compact_string()
         m.session_timeout_ms = r.int32()
@@ -99,20 +91,18 @@ def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
         m.protocol_type = r.compact_string()
-        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.compact_count())]
-        if v >= 8:
-            m.reason = r.compact_nullable_string()
+        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.compact_count(3))]
+        m.reason = r.compact_nullable_string() if v >= 8 else None
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.session_timeout_ms = r.int32()
-        if v >= 1:
-            m.rebalance_timeout_ms = r.int32()
+        m.rebalance_timeout_ms = r.int32() if v >= 1 else -1
         m.member_id = r.string()
-        if v == 5:
-            m.group_instance_id = r.nullable_string()
+        m.group_instance_id = r.nullable_string() if v == 5 else None
         m.protocol_type = r.string()
-        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.count())]
+        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.count(6))]
+        m.reason = None
     return m
 
 
@@ -125,8 +115,8 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
         w.compact_nullable_string(m.group_instance_id)
         w.compact_string(m.protocol_type)
         w.compact_count(len(m.protocols))
-        for item in m.protocols:
-            _write_JoinGroupRequestProtocol(w, item, v)
+        for protocol in m.protocols:
+            _write_JoinGroupRequestProtocol(w, protocol, v)
         if v >= 8:
             w.compact_nullable_string(m.reason)
         w.uvarint(0)
@@ -140,31 +130,21 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
             w.nullable_string(m.group_instance_id)
         w.string(m.protocol_type)
         w.count(len(m.protocols))
-        for item in m.protocols:
-            _write_JoinGroupRequestProtocol(w, item, v)
+        for protocol in m.protocols:
+            _write_JoinGroupRequestProtocol(w, protocol, v)
 
 
 class JoinGroupResponseMember(Structure):
-    __slots__ = (
-        "member_id",
-        "group_instance_id",
-        "metadata",
-    )
+    __slots__ = ("member_id", "group_instance_id", "metadata")
 
-    def __init__(
-        self,
-        *,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        metadata: Buffer = b"",
-    ) -> None:
+    def __init__(self, *, member_id: str = "", group_instance_id: str | None = None, metadata: Buffer = b"") -> None:
         self.member_id: str = member_id
         self.group_instance_id: str | None = group_instance_id
         self.metadata: Buffer = metadata
 
 
 def _read_JoinGroupResponseMember(r: Reader, v: int) -> JoinGroupResponseMember:
-    m = JoinGroupResponseMember()
+    m = JoinGroupResponseMember.__new__(JoinGroupResponseMember)
     if v >= 6:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
@@ -172,8 +152,7 @@ def _read_JoinGroupResponseMember(r: Reader, v: int) -> JoinGroupResponseMember:
         r.skip_tags()
     else:
         m.member_id = r.string()
-        if v == 5:
-            m.group_instance_id = r.nullable_string()
+        m.group_instance_id = r.nullable_string() if v == 5 else None
         m.metadata = r.bytes()
     return m
 
@@ -240,29 +219,28 @@ class JoinGroupResponse(Message):
 
 
 def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
-    m = JoinGroupResponse()
+    m = JoinGroupResponse.__new__(JoinGroupResponse)
     if v >= 6:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
         m.generation_id = r.int32()
-        if v >= 7:
-            m.protocol_type = r.compact_nullable_string()
+        m.protocol_type = r.compact_nullable_string() if v >= 7 else None
         m.protocol_name = r.compact_nullable_string() if v >= 7 else r.compact_string()
         m.leader = r.compact_string()
-        if v == 9:
-            m.skip_assignment = r.boolean()
+        m.skip_assignment = r.boolean() if v == 9 else False
         m.member_id = r.compact_string()
-        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.compact_count())]
+        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.compact_count(4))]
         r.skip_tags()
     else:
-        if v >= 2:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 2 else 0
         m.error_code = r.int16()
         m.generation_id = r.int32()
         m.protocol_name = r.string()
         m.leader = r.string()
         m.member_id = r.string()
-        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.count())]
+        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.count(6))]
+        m.protocol_type = None
+        m.skip_assignment = False
     return m
 
 
@@ -282,8 +260,8 @@ def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
             w.boolean(m.skip_assignment)
         w.compact_string(m.member_id)
         w.compact_count(len(m.members))
-        for item in m.members:
-            _write_JoinGroupResponseMember(w, item, v)
+        for member in m.members:
+            _write_JoinGroupResponseMember(w, member, v)
         w.uvarint(0)
     else:
         if v >= 2:
@@ -294,5 +272,5 @@ def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
         w.string(m.leader)
         w.string(m.member_id)
         w.count(len(m.members))
-        for item in m.members:
-            _write_JoinGroupResponseMember(w, item, v)
+        for member in m.members:
+            _write_JoinGroupResponseMember(w, member, v)

@@ -8,35 +8,25 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class MemberIdentity(Structure):
-    __slots__ = (
-        "member_id",
-        "group_instance_id",
-        "reason",
-    )
+    __slots__ = ("member_id", "group_instance_id", "reason")
 
-    def __init__(
-        self,
-        *,
-        member_id: str = "",
-        group_instance_id: str | None = None,
-        reason: str | None = None,
-    ) -> None:
+    def __init__(self, *, member_id: str = "", group_instance_id: str | None = None, reason: str | None = None) -> None:
         self.member_id: str = member_id
         self.group_instance_id: str | None = group_instance_id
         self.reason: str | None = reason
 
 
 def _read_MemberIdentity(r: Reader, v: int) -> MemberIdentity:
-    m = MemberIdentity()
+    m = MemberIdentity.__new__(MemberIdentity)
     if v >= 4:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        if v == 5:
-            m.reason = r.compact_nullable_string()
+        m.reason = r.compact_nullable_string() if v == 5 else None
         r.skip_tags()
     else:
         m.member_id = r.string()
         m.group_instance_id = r.nullable_string()
+        m.reason = None
     return m
 
 
@@ -53,23 +43,13 @@ def _write_MemberIdentity(w: Writer, m: MemberIdentity, v: int) -> None:
 
 
 class LeaveGroupRequest(Message):
-    __slots__ = (
-        "group_id",
-        "members",
-        "member_id",
-    )
+    __slots__ = ("group_id", "members", "member_id")
     API_KEY: ClassVar[int] = 13
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        members: list[MemberIdentity] = EMPTY,
-        member_id: str = "",
-    ) -> None:
+    def __init__(self, *, group_id: str = "", members: list[MemberIdentity] = EMPTY, member_id: str = "") -> None:
         self.group_id: str = group_id
         self.members: list[MemberIdentity] = [] if members is EMPTY else members
         self.member_id: str = member_id
@@ -83,17 +63,16 @@ class LeaveGroupRequest(Message):
 
 
 def _read_LeaveGroupRequest(r: Reader, v: int) -> LeaveGroupRequest:
-    m = LeaveGroupRequest()
+    m = LeaveGroupRequest.__new__(LeaveGroupRequest)
     if v >= 4:
         m.group_id = r.compact_string()
-        m.members = [_read_MemberIdentity(r, v) for _ in range(r.compact_count())]
+        m.members = [_read_MemberIdentity(r, v) for _ in range(r.compact_count(3))]
+        m.member_id = ""
         r.skip_tags()
     else:
         m.group_id = r.string()
-        if v == 3:
-            m.members = [_read_MemberIdentity(r, v) for _ in range(r.count())]
-        if v <= 2:
-            m.member_id = r.string()
+        m.members = [_read_MemberIdentity(r, v) for _ in range(r.count(4))] if v == 3 else []
+        m.member_id = r.string() if v <= 2 else ""
     return m
 
 
@@ -101,40 +80,30 @@ def _write_LeaveGroupRequest(w: Writer, m: LeaveGroupRequest, v: int) -> None:
     if v >= 4:
         w.compact_string(m.group_id)
         w.compact_count(len(m.members))
-        for item in m.members:
-            _write_MemberIdentity(w, item, v)
+        for member in m.members:
+            _write_MemberIdentity(w, member, v)
         w.uvarint(0)
     else:
         w.string(m.group_id)
         if v == 3:
             w.count(len(m.members))
-            for item in m.members:
-                _write_MemberIdentity(w, item, v)
+            for member in m.members:
+                _write_MemberIdentity(w, member, v)
         if v <= 2:
             w.string(m.member_id)
 
 
 class MemberResponse(Structure):
-    __slots__ = (
-        "member_id",
-        "group_instance_id",
-        "error_code",
-    )
+    __slots__ = ("member_id", "group_instance_id", "error_code")
 
-    def __init__(
-        self,
-        *,
-        member_id: str = "",
-        group_instance_id: str | None = "",
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, member_id: str = "", group_instance_id: str | None = "", error_code: int = 0) -> None:
         self.member_id: str = member_id
         self.group_instance_id: str | None = group_instance_id
         self.error_code: int = error_code
 
 
 def _read_MemberResponse(r: Reader, v: int) -> MemberResponse:
-    m = MemberResponse()
+    m = MemberResponse.__new__(MemberResponse)
     if v >= 4:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
@@ -160,22 +129,14 @@ def _write_MemberResponse(w: Writer, m: MemberResponse, v: int) -> None:
 
 
 class LeaveGroupResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "error_code",
-        "members",
-    )
+    __slots__ = ("throttle_time_ms", "error_code", "members")
     API_KEY: ClassVar[int] = 13
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
     def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        members: list[MemberResponse] = EMPTY,
+        self, *, throttle_time_ms: int = 0, error_code: int = 0, members: list[MemberResponse] = EMPTY
     ) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.error_code: int = error_code
@@ -190,18 +151,16 @@ class LeaveGroupResponse(Message):
 
 
 def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:
-    m = LeaveGroupResponse()
+    m = LeaveGroupResponse.__new__(LeaveGroupResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
-        m.members = [_read_MemberResponse(r, v) for _ in range(r.compact_count())]
+        m.members = [_read_MemberResponse(r, v) for _ in range(r.compact_count(5))]
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
-        if v == 3:
-            m.members = [_read_MemberResponse(r, v) for _ in range(r.count())]
+        m.members = [_read_MemberResponse(r, v) for _ in range(r.count(6))] if v == 3 else []
     return m
 
 
@@ -210,8 +169,8 @@ def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
         w.int32(m.throttle_time_ms)
         w.int16(m.error_code)
         w.compact_count(len(m.members))
-        for item in m.members:
-            _write_MemberResponse(w, item, v)
+        for member in m.members:
+            _write_MemberResponse(w, member, v)
         w.uvarint(0)
     else:
         if v >= 1:
@@ -219,5 +178,5 @@ def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
         w.int16(m.error_code)
         if v == 3:
             w.count(len(m.members))
-            for item in m.members:
-                _write_MemberResponse(w, item, v)
+            for member in m.members:
+                _write_MemberResponse(w, member, v)

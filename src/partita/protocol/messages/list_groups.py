@@ -8,21 +8,13 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class ListGroupsRequest(Message):
-    __slots__ = (
-        "states_filter",
-        "types_filter",
-    )
+    __slots__ = ("states_filter", "types_filter")
     API_KEY: ClassVar[int] = 16
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(
-        self,
-        *,
-        states_filter: list[str] = EMPTY,
-        types_filter: list[str] = EMPTY,
-    ) -> None:
+    def __init__(self, *, states_filter: list[str] = EMPTY, types_filter: list[str] = EMPTY) -> None:
         self.states_filter: list[str] = [] if states_filter is EMPTY else states_filter
         self.types_filter: list[str] = [] if types_filter is EMPTY else types_filter
 
@@ -35,15 +27,14 @@ class ListGroupsRequest(Message):
 
 
 def _read_ListGroupsRequest(r: Reader, v: int) -> ListGroupsRequest:
-    m = ListGroupsRequest()
+    m = ListGroupsRequest.__new__(ListGroupsRequest)
     if v >= 3:
-        if v >= 4:
-            m.states_filter = [r.compact_string() for _ in range(r.compact_count())]
-        if v == 5:
-            m.types_filter = [r.compact_string() for _ in range(r.compact_count())]
+        m.states_filter = [r.compact_string() for _ in range(r.compact_count(1))] if v >= 4 else []
+        m.types_filter = [r.compact_string() for _ in range(r.compact_count(1))] if v == 5 else []
         r.skip_tags()
     else:
-        pass
+        m.states_filter = []
+        m.types_filter = []
     return m
 
 
@@ -51,32 +42,22 @@ def _write_ListGroupsRequest(w: Writer, m: ListGroupsRequest, v: int) -> None:
     if v >= 3:
         if v >= 4:
             w.compact_count(len(m.states_filter))
-            for item in m.states_filter:
-                w.compact_string(item)
+            for states_filter_item in m.states_filter:
+                w.compact_string(states_filter_item)
         if v == 5:
             w.compact_count(len(m.types_filter))
-            for item in m.types_filter:
-                w.compact_string(item)
+            for types_filter_item in m.types_filter:
+                w.compact_string(types_filter_item)
         w.uvarint(0)
     else:
         pass
 
 
 class ListedGroup(Structure):
-    __slots__ = (
-        "group_id",
-        "protocol_type",
-        "group_state",
-        "group_type",
-    )
+    __slots__ = ("group_id", "protocol_type", "group_state", "group_type")
 
     def __init__(
-        self,
-        *,
-        group_id: str = "",
-        protocol_type: str = "",
-        group_state: str = "",
-        group_type: str = "",
+        self, *, group_id: str = "", protocol_type: str = "", group_state: str = "", group_type: str = ""
     ) -> None:
         self.group_id: str = group_id
         self.protocol_type: str = protocol_type
@@ -85,18 +66,18 @@ class ListedGroup(Structure):
 
 
 def _read_ListedGroup(r: Reader, v: int) -> ListedGroup:
-    m = ListedGroup()
+    m = ListedGroup.__new__(ListedGroup)
     if v >= 3:
         m.group_id = r.compact_string()
         m.protocol_type = r.compact_string()
-        if v >= 4:
-            m.group_state = r.compact_string()
-        if v == 5:
-            m.group_type = r.compact_string()
+        m.group_state = r.compact_string() if v >= 4 else ""
+        m.group_type = r.compact_string() if v == 5 else ""
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.protocol_type = r.string()
+        m.group_state = ""
+        m.group_type = ""
     return m
 
 
@@ -115,23 +96,13 @@ def _write_ListedGroup(w: Writer, m: ListedGroup, v: int) -> None:
 
 
 class ListGroupsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "error_code",
-        "groups",
-    )
+    __slots__ = ("throttle_time_ms", "error_code", "groups")
     API_KEY: ClassVar[int] = 16
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        error_code: int = 0,
-        groups: list[ListedGroup] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, error_code: int = 0, groups: list[ListedGroup] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.error_code: int = error_code
         self.groups: list[ListedGroup] = [] if groups is EMPTY else groups
@@ -145,17 +116,16 @@ class ListGroupsResponse(Message):
 
 
 def _read_ListGroupsResponse(r: Reader, v: int) -> ListGroupsResponse:
-    m = ListGroupsResponse()
+    m = ListGroupsResponse.__new__(ListGroupsResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
-        m.groups = [_read_ListedGroup(r, v) for _ in range(r.compact_count())]
+        m.groups = [_read_ListedGroup(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
-        m.groups = [_read_ListedGroup(r, v) for _ in range(r.count())]
+        m.groups = [_read_ListedGroup(r, v) for _ in range(r.count(4))]
     return m
 
 
@@ -164,13 +134,13 @@ def _write_ListGroupsResponse(w: Writer, m: ListGroupsResponse, v: int) -> None:
         w.int32(m.throttle_time_ms)
         w.int16(m.error_code)
         w.compact_count(len(m.groups))
-        for item in m.groups:
-            _write_ListedGroup(w, item, v)
+        for group in m.groups:
+            _write_ListedGroup(w, group, v)
         w.uvarint(0)
     else:
         if v >= 1:
             w.int32(m.throttle_time_ms)
         w.int16(m.error_code)
         w.count(len(m.groups))
-        for item in m.groups:
-            _write_ListedGroup(w, item, v)
+        for group in m.groups:
+            _write_ListedGroup(w, group, v)

@@ -8,26 +8,16 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class ListOffsetsPartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "current_leader_epoch",
-        "timestamp",
-    )
+    __slots__ = ("partition_index", "current_leader_epoch", "timestamp")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        current_leader_epoch: int = -1,
-        timestamp: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, current_leader_epoch: int = -1, timestamp: int = 0) -> None:
         self.partition_index: int = partition_index
         self.current_leader_epoch: int = current_leader_epoch
         self.timestamp: int = timestamp
 
 
 def _read_ListOffsetsPartition(r: Reader, v: int) -> ListOffsetsPartition:
-    m = ListOffsetsPartition()
+    m = ListOffsetsPartition.__new__(ListOffsetsPartition)
     if v >= 6:
         m.partition_index = r.int32()
         m.current_leader_epoch = r.int32()
@@ -35,8 +25,7 @@ def _read_ListOffsetsPartition(r: Reader, v: int) -> ListOffsetsPartition:
         r.skip_tags()
     else:
         m.partition_index = r.int32()
-        if v >= 4:
-            m.current_leader_epoch = r.int32()
+        m.current_leader_epoch = r.int32() if v >= 4 else -1
         m.timestamp = r.int64()
     return m
 
@@ -55,30 +44,22 @@ def _write_ListOffsetsPartition(w: Writer, m: ListOffsetsPartition, v: int) -> N
 
 
 class ListOffsetsTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[ListOffsetsPartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[ListOffsetsPartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[ListOffsetsPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_ListOffsetsTopic(r: Reader, v: int) -> ListOffsetsTopic:
-    m = ListOffsetsTopic()
+    m = ListOffsetsTopic.__new__(ListOffsetsTopic)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.compact_count(17))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.count(12))]
     return m
 
 
@@ -86,23 +67,18 @@ def _write_ListOffsetsTopic(w: Writer, m: ListOffsetsTopic, v: int) -> None:
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_ListOffsetsPartition(w, item, v)
+        for partition in m.partitions:
+            _write_ListOffsetsPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_ListOffsetsPartition(w, item, v)
+        for partition in m.partitions:
+            _write_ListOffsetsPartition(w, partition, v)
 
 
 class ListOffsetsRequest(Message):
-    __slots__ = (
-        "replica_id",
-        "isolation_level",
-        "topics",
-        "timeout_ms",
-    )
+    __slots__ = ("replica_id", "isolation_level", "topics", "timeout_ms")
     API_KEY: ClassVar[int] = 2
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 11
@@ -130,19 +106,18 @@ class ListOffsetsRequest(Message):
 
 
 def _read_ListOffsetsRequest(r: Reader, v: int) -> ListOffsetsRequest:
-    m = ListOffsetsRequest()
+    m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     if v >= 6:
         m.replica_id = r.int32()
         m.isolation_level = r.int8()
-        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.compact_count())]
-        if v >= 10:
-            m.timeout_ms = r.int32()
+        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.compact_count(3))]
+        m.timeout_ms = r.int32() if v >= 10 else 0
         r.skip_tags()
     else:
         m.replica_id = r.int32()
-        if v >= 2:
-            m.isolation_level = r.int8()
-        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.count())]
+        m.isolation_level = r.int8() if v >= 2 else 0
+        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.count(6))]
+        m.timeout_ms = 0
     return m
 
 
@@ -151,8 +126,8 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
         w.int32(m.replica_id)
         w.int8(m.isolation_level)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_ListOffsetsTopic(w, item, v)
+        for topic in m.topics:
+            _write_ListOffsetsTopic(w, topic, v)
         if v >= 10:
             w.int32(m.timeout_ms)
         w.uvarint(0)
@@ -161,18 +136,12 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
         if v >= 2:
             w.int8(m.isolation_level)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_ListOffsetsTopic(w, item, v)
+        for topic in m.topics:
+            _write_ListOffsetsTopic(w, topic, v)
 
 
 class ListOffsetsPartitionResponse(Structure):
-    __slots__ = (
-        "partition_index",
-        "error_code",
-        "timestamp",
-        "offset",
-        "leader_epoch",
-    )
+    __slots__ = ("partition_index", "error_code", "timestamp", "offset", "leader_epoch")
 
     def __init__(
         self,
@@ -191,7 +160,7 @@ class ListOffsetsPartitionResponse(Structure):
 
 
 def _read_ListOffsetsPartitionResponse(r: Reader, v: int) -> ListOffsetsPartitionResponse:
-    m = ListOffsetsPartitionResponse()
+    m = ListOffsetsPartitionResponse.__new__(ListOffsetsPartitionResponse)
     if v >= 6:
         m.partition_index = r.int32()
         m.error_code = r.int16()
@@ -204,8 +173,7 @@ def _read_ListOffsetsPartitionResponse(r: Reader, v: int) -> ListOffsetsPartitio
         m.error_code = r.int16()
         m.timestamp = r.int64()
         m.offset = r.int64()
-        if v >= 4:
-            m.leader_epoch = r.int32()
+        m.leader_epoch = r.int32() if v >= 4 else -1
     return m
 
 
@@ -227,30 +195,22 @@ def _write_ListOffsetsPartitionResponse(w: Writer, m: ListOffsetsPartitionRespon
 
 
 class ListOffsetsTopicResponse(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[ListOffsetsPartitionResponse] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[ListOffsetsPartitionResponse] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[ListOffsetsPartitionResponse] = [] if partitions is EMPTY else partitions
 
 
 def _read_ListOffsetsTopicResponse(r: Reader, v: int) -> ListOffsetsTopicResponse:
-    m = ListOffsetsTopicResponse()
+    m = ListOffsetsTopicResponse.__new__(ListOffsetsTopicResponse)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.compact_count(27))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.count())]
+        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.count(22))]
     return m
 
 
@@ -258,32 +218,24 @@ def _write_ListOffsetsTopicResponse(w: Writer, m: ListOffsetsTopicResponse, v: i
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_ListOffsetsPartitionResponse(w, item, v)
+        for partition in m.partitions:
+            _write_ListOffsetsPartitionResponse(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_ListOffsetsPartitionResponse(w, item, v)
+        for partition in m.partitions:
+            _write_ListOffsetsPartitionResponse(w, partition, v)
 
 
 class ListOffsetsResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 2
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 11
     FLEXIBLE_FROM: ClassVar[int | None] = 6
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[ListOffsetsTopicResponse] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[ListOffsetsTopicResponse] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[ListOffsetsTopicResponse] = [] if topics is EMPTY else topics
 
@@ -296,15 +248,14 @@ class ListOffsetsResponse(Message):
 
 
 def _read_ListOffsetsResponse(r: Reader, v: int) -> ListOffsetsResponse:
-    m = ListOffsetsResponse()
+    m = ListOffsetsResponse.__new__(ListOffsetsResponse)
     if v >= 6:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
-        if v >= 2:
-            m.throttle_time_ms = r.int32()
-        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.count())]
+        m.throttle_time_ms = r.int32() if v >= 2 else 0
+        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -312,12 +263,12 @@ def _write_ListOffsetsResponse(w: Writer, m: ListOffsetsResponse, v: int) -> Non
     if v >= 6:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_ListOffsetsTopicResponse(w, item, v)
+        for topic in m.topics:
+            _write_ListOffsetsTopicResponse(w, topic, v)
         w.uvarint(0)
     else:
         if v >= 2:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_ListOffsetsTopicResponse(w, item, v)
+        for topic in m.topics:
+            _write_ListOffsetsTopicResponse(w, topic, v)

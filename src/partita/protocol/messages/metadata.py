@@ -8,30 +8,22 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Struc
 
 
 class MetadataRequestTopic(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-    )
+    __slots__ = ("topic_id", "name")
 
-    def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str | None = "",
-    ) -> None:
+    def __init__(self, *, topic_id: bytes = ZERO_UUID, name: str | None = "") -> None:
         self.topic_id: bytes = topic_id
         self.name: str | None = name
 
 
 def _read_MetadataRequestTopic(r: Reader, v: int) -> MetadataRequestTopic:
-    m = MetadataRequestTopic()
+    m = MetadataRequestTopic.__new__(MetadataRequestTopic)
     if v >= 9:
-        if v >= 10:
-            m.topic_id = r.uuid()
+        m.topic_id = r.uuid() if v >= 10 else ZERO_UUID
         m.name = r.compact_nullable_string() if v >= 10 else r.compact_string()
         r.skip_tags()
     else:
         m.name = r.string()
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -82,27 +74,24 @@ class MetadataRequest(Message):
 
 
 def _read_MetadataRequest(r: Reader, v: int) -> MetadataRequest:
-    m = MetadataRequest()
+    m = MetadataRequest.__new__(MetadataRequest)
     if v >= 9:
         m.topics = (
-            None if (n := r.compact_nullable_count()) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)]
         )
         m.allow_auto_topic_creation = r.boolean()
-        if v <= 10:
-            m.include_cluster_authorized_operations = r.boolean()
+        m.include_cluster_authorized_operations = r.boolean() if v <= 10 else False
         m.include_topic_authorized_operations = r.boolean()
         r.skip_tags()
     else:
         m.topics = (
-            (None if (n := r.nullable_count()) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)])
+            (None if (n := r.nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)])
             if v >= 1
-            else [_read_MetadataRequestTopic(r, v) for _ in range(r.count())]
+            else [_read_MetadataRequestTopic(r, v) for _ in range(r.count(2))]
         )
-        if v >= 4:
-            m.allow_auto_topic_creation = r.boolean()
-        if v == 8:
-            m.include_cluster_authorized_operations = r.boolean()
-            m.include_topic_authorized_operations = r.boolean()
+        m.allow_auto_topic_creation = r.boolean() if v >= 4 else True
+        m.include_cluster_authorized_operations = r.boolean() if v == 8 else False
+        m.include_topic_authorized_operations = r.boolean() if v == 8 else False
     return m
 
 
@@ -112,22 +101,26 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
             w.compact_count(-1)
         else:
             w.compact_count(len(m.topics))
-            for item in m.topics:
-                _write_MetadataRequestTopic(w, item, v)
+            for topic in m.topics:
+                _write_MetadataRequestTopic(w, topic, v)
         w.boolean(m.allow_auto_topic_creation)
         if v <= 10:
             w.boolean(m.include_cluster_authorized_operations)
         w.boolean(m.include_topic_authorized_operations)
         w.uvarint(0)
     else:
-        if m.topics is None and not (v >= 1):
-            w.required(m.topics, "topics")
-        if m.topics is None:
-            w.count(-1)
+        if v >= 1:
+            if m.topics is None:
+                w.count(-1)
+            else:
+                w.count(len(m.topics))
+                for topic in m.topics:
+                    _write_MetadataRequestTopic(w, topic, v)
         else:
-            w.count(len(m.topics))
-            for item in m.topics:
-                _write_MetadataRequestTopic(w, item, v)
+            items = w.required(m.topics, "topics")
+            w.count(len(items))
+            for topic in items:
+                _write_MetadataRequestTopic(w, topic, v)
         if v >= 4:
             w.boolean(m.allow_auto_topic_creation)
         if v == 8:
@@ -136,21 +129,9 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
 
 
 class MetadataResponseBroker(Structure):
-    __slots__ = (
-        "node_id",
-        "host",
-        "port",
-        "rack",
-    )
+    __slots__ = ("node_id", "host", "port", "rack")
 
-    def __init__(
-        self,
-        *,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
-    ) -> None:
+    def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id: int = node_id
         self.host: str = host
         self.port: int = port
@@ -158,7 +139,7 @@ class MetadataResponseBroker(Structure):
 
 
 def _read_MetadataResponseBroker(r: Reader, v: int) -> MetadataResponseBroker:
-    m = MetadataResponseBroker()
+    m = MetadataResponseBroker.__new__(MetadataResponseBroker)
     if v >= 9:
         m.node_id = r.int32()
         m.host = r.compact_string()
@@ -169,8 +150,7 @@ def _read_MetadataResponseBroker(r: Reader, v: int) -> MetadataResponseBroker:
         m.node_id = r.int32()
         m.host = r.string()
         m.port = r.int32()
-        if v >= 1:
-            m.rack = r.nullable_string()
+        m.rack = r.nullable_string() if v >= 1 else None
     return m
 
 
@@ -221,26 +201,24 @@ class MetadataResponsePartition(Structure):
 
 
 def _read_MetadataResponsePartition(r: Reader, v: int) -> MetadataResponsePartition:
-    m = MetadataResponsePartition()
+    m = MetadataResponsePartition.__new__(MetadataResponsePartition)
     if v >= 9:
         m.error_code = r.int16()
         m.partition_index = r.int32()
         m.leader_id = r.int32()
         m.leader_epoch = r.int32()
-        m.replica_nodes = [r.int32() for _ in range(r.compact_count())]
-        m.isr_nodes = [r.int32() for _ in range(r.compact_count())]
-        m.offline_replicas = [r.int32() for _ in range(r.compact_count())]
+        m.replica_nodes = r.compact_int32_array()
+        m.isr_nodes = r.compact_int32_array()
+        m.offline_replicas = r.compact_int32_array()
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.partition_index = r.int32()
         m.leader_id = r.int32()
-        if v >= 7:
-            m.leader_epoch = r.int32()
-        m.replica_nodes = [r.int32() for _ in range(r.count())]
-        m.isr_nodes = [r.int32() for _ in range(r.count())]
-        if v >= 5:
-            m.offline_replicas = [r.int32() for _ in range(r.count())]
+        m.leader_epoch = r.int32() if v >= 7 else -1
+        m.replica_nodes = r.int32_array()
+        m.isr_nodes = r.int32_array()
+        m.offline_replicas = r.int32_array() if v >= 5 else []
     return m
 
 
@@ -250,15 +228,9 @@ def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v:
         w.int32(m.partition_index)
         w.int32(m.leader_id)
         w.int32(m.leader_epoch)
-        w.compact_count(len(m.replica_nodes))
-        for item in m.replica_nodes:
-            w.int32(item)
-        w.compact_count(len(m.isr_nodes))
-        for item in m.isr_nodes:
-            w.int32(item)
-        w.compact_count(len(m.offline_replicas))
-        for item in m.offline_replicas:
-            w.int32(item)
+        w.compact_int32_array(m.replica_nodes)
+        w.compact_int32_array(m.isr_nodes)
+        w.compact_int32_array(m.offline_replicas)
         w.uvarint(0)
     else:
         w.int16(m.error_code)
@@ -266,27 +238,14 @@ def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v:
         w.int32(m.leader_id)
         if v >= 7:
             w.int32(m.leader_epoch)
-        w.count(len(m.replica_nodes))
-        for item in m.replica_nodes:
-            w.int32(item)
-        w.count(len(m.isr_nodes))
-        for item in m.isr_nodes:
-            w.int32(item)
+        w.int32_array(m.replica_nodes)
+        w.int32_array(m.isr_nodes)
         if v >= 5:
-            w.count(len(m.offline_replicas))
-            for item in m.offline_replicas:
-                w.int32(item)
+            w.int32_array(m.offline_replicas)
 
 
 class MetadataResponseTopic(Structure):
-    __slots__ = (
-        "error_code",
-        "name",
-        "topic_id",
-        "is_internal",
-        "partitions",
-        "topic_authorized_operations",
-    )
+    __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
 
     def __init__(
         self,
@@ -307,24 +266,22 @@ class MetadataResponseTopic(Structure):
 
 
 def _read_MetadataResponseTopic(r: Reader, v: int) -> MetadataResponseTopic:
-    m = MetadataResponseTopic()
+    m = MetadataResponseTopic.__new__(MetadataResponseTopic)
     if v >= 9:
         m.error_code = r.int16()
         m.name = r.compact_nullable_string() if v >= 12 else r.compact_string()
-        if v >= 10:
-            m.topic_id = r.uuid()
+        m.topic_id = r.uuid() if v >= 10 else ZERO_UUID
         m.is_internal = r.boolean()
-        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.compact_count(18))]
         m.topic_authorized_operations = r.int32()
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.name = r.string()
-        if v >= 1:
-            m.is_internal = r.boolean()
-        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.count())]
-        if v == 8:
-            m.topic_authorized_operations = r.int32()
+        m.is_internal = r.boolean() if v >= 1 else False
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.count(18))]
+        m.topic_authorized_operations = r.int32() if v == 8 else -2147483648
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -339,8 +296,8 @@ def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) ->
             w.uuid(m.topic_id)
         w.boolean(m.is_internal)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_MetadataResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_MetadataResponsePartition(w, partition, v)
         w.int32(m.topic_authorized_operations)
         w.uvarint(0)
     else:
@@ -349,8 +306,8 @@ def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) ->
         if v >= 1:
             w.boolean(m.is_internal)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_MetadataResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_MetadataResponsePartition(w, partition, v)
         if v == 8:
             w.int32(m.topic_authorized_operations)
 
@@ -398,29 +355,24 @@ class MetadataResponse(Message):
 
 
 def _read_MetadataResponse(r: Reader, v: int) -> MetadataResponse:
-    m = MetadataResponse()
+    m = MetadataResponse.__new__(MetadataResponse)
     if v >= 9:
         m.throttle_time_ms = r.int32()
-        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.compact_count())]
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.compact_count(11))]
         m.cluster_id = r.compact_nullable_string()
         m.controller_id = r.int32()
-        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.compact_count())]
-        if v == 13:
-            m.error_code = r.int16()
-        if v <= 10:
-            m.cluster_authorized_operations = r.int32()
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.compact_count(10))]
+        m.error_code = r.int16() if v == 13 else 0
+        m.cluster_authorized_operations = r.int32() if v <= 10 else -2147483648
         r.skip_tags()
     else:
-        if v >= 3:
-            m.throttle_time_ms = r.int32()
-        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.count())]
-        if v >= 2:
-            m.cluster_id = r.nullable_string()
-        if v >= 1:
-            m.controller_id = r.int32()
-        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.count())]
-        if v == 8:
-            m.cluster_authorized_operations = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 3 else 0
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.count(10))]
+        m.cluster_id = r.nullable_string() if v >= 2 else None
+        m.controller_id = r.int32() if v >= 1 else -1
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.count(8))]
+        m.cluster_authorized_operations = r.int32() if v == 8 else -2147483648
+        m.error_code = 0
     return m
 
 
@@ -428,13 +380,13 @@ def _write_MetadataResponse(w: Writer, m: MetadataResponse, v: int) -> None:
     if v >= 9:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.brokers))
-        for item in m.brokers:
-            _write_MetadataResponseBroker(w, item, v)
+        for broker in m.brokers:
+            _write_MetadataResponseBroker(w, broker, v)
         w.compact_nullable_string(m.cluster_id)
         w.int32(m.controller_id)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_MetadataResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_MetadataResponseTopic(w, topic, v)
         if v == 13:
             w.int16(m.error_code)
         if v <= 10:
@@ -444,14 +396,14 @@ def _write_MetadataResponse(w: Writer, m: MetadataResponse, v: int) -> None:
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.brokers))
-        for item in m.brokers:
-            _write_MetadataResponseBroker(w, item, v)
+        for broker in m.brokers:
+            _write_MetadataResponseBroker(w, broker, v)
         if v >= 2:
             w.nullable_string(m.cluster_id)
         if v >= 1:
             w.int32(m.controller_id)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_MetadataResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_MetadataResponseTopic(w, topic, v)
         if v == 8:
             w.int32(m.cluster_authorized_operations)

@@ -8,12 +8,7 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Struc
 
 
 class OffsetCommitRequestPartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "committed_offset",
-        "committed_leader_epoch",
-        "committed_metadata",
-    )
+    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
 
     def __init__(
         self,
@@ -30,7 +25,7 @@ class OffsetCommitRequestPartition(Structure):
 
 
 def _read_OffsetCommitRequestPartition(r: Reader, v: int) -> OffsetCommitRequestPartition:
-    m = OffsetCommitRequestPartition()
+    m = OffsetCommitRequestPartition.__new__(OffsetCommitRequestPartition)
     if v >= 8:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
@@ -40,8 +35,7 @@ def _read_OffsetCommitRequestPartition(r: Reader, v: int) -> OffsetCommitRequest
     else:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
-        if v >= 6:
-            m.committed_leader_epoch = r.int32()
+        m.committed_leader_epoch = r.int32() if v >= 6 else -1
         m.committed_metadata = r.nullable_string()
     return m
 
@@ -62,18 +56,10 @@ def _write_OffsetCommitRequestPartition(w: Writer, m: OffsetCommitRequestPartiti
 
 
 class OffsetCommitRequestTopic(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str = "",
-        partitions: list[OffsetCommitRequestPartition] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, name: str = "", partitions: list[OffsetCommitRequestPartition] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.name: str = name
@@ -81,17 +67,16 @@ class OffsetCommitRequestTopic(Structure):
 
 
 def _read_OffsetCommitRequestTopic(r: Reader, v: int) -> OffsetCommitRequestTopic:
-    m = OffsetCommitRequestTopic()
+    m = OffsetCommitRequestTopic.__new__(OffsetCommitRequestTopic)
     if v >= 8:
-        if v == 10:
-            m.topic_id = r.uuid()
-        if v <= 9:
-            m.name = r.compact_string()
-        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v == 10 else ZERO_UUID
+        m.name = r.compact_string() if v <= 9 else ""
+        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.compact_count(18))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.count(14))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -102,14 +87,14 @@ def _write_OffsetCommitRequestTopic(w: Writer, m: OffsetCommitRequestTopic, v: i
         if v <= 9:
             w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetCommitRequestPartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetCommitRequestPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetCommitRequestPartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetCommitRequestPartition(w, partition, v)
 
 
 class OffsetCommitRequest(Message):
@@ -152,23 +137,22 @@ class OffsetCommitRequest(Message):
 
 
 def _read_OffsetCommitRequest(r: Reader, v: int) -> OffsetCommitRequest:
-    m = OffsetCommitRequest()
+    m = OffsetCommitRequest.__new__(OffsetCommitRequest)
     if v >= 8:
         m.group_id = r.compact_string()
         m.generation_id_or_member_epoch = r.int32()
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.compact_count(2))]
+        m.retention_time_ms = -1
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.generation_id_or_member_epoch = r.int32()
         m.member_id = r.string()
-        if v == 7:
-            m.group_instance_id = r.nullable_string()
-        if v <= 4:
-            m.retention_time_ms = r.int64()
-        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.count())]
+        m.group_instance_id = r.nullable_string() if v == 7 else None
+        m.retention_time_ms = r.int64() if v <= 4 else -1
+        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -179,8 +163,8 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetCommitRequestTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetCommitRequestTopic(w, topic, v)
         w.uvarint(0)
     else:
         w.string(m.group_id)
@@ -191,28 +175,20 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
         if v <= 4:
             w.int64(m.retention_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetCommitRequestTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetCommitRequestTopic(w, topic, v)
 
 
 class OffsetCommitResponsePartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "error_code")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index: int = partition_index
         self.error_code: int = error_code
 
 
 def _read_OffsetCommitResponsePartition(r: Reader, v: int) -> OffsetCommitResponsePartition:
-    m = OffsetCommitResponsePartition()
+    m = OffsetCommitResponsePartition.__new__(OffsetCommitResponsePartition)
     if v >= 8:
         m.partition_index = r.int32()
         m.error_code = r.int16()
@@ -234,18 +210,10 @@ def _write_OffsetCommitResponsePartition(w: Writer, m: OffsetCommitResponseParti
 
 
 class OffsetCommitResponseTopic(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str = "",
-        partitions: list[OffsetCommitResponsePartition] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, name: str = "", partitions: list[OffsetCommitResponsePartition] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.name: str = name
@@ -253,17 +221,16 @@ class OffsetCommitResponseTopic(Structure):
 
 
 def _read_OffsetCommitResponseTopic(r: Reader, v: int) -> OffsetCommitResponseTopic:
-    m = OffsetCommitResponseTopic()
+    m = OffsetCommitResponseTopic.__new__(OffsetCommitResponseTopic)
     if v >= 8:
-        if v == 10:
-            m.topic_id = r.uuid()
-        if v <= 9:
-            m.name = r.compact_string()
-        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v == 10 else ZERO_UUID
+        m.name = r.compact_string() if v <= 9 else ""
+        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.compact_count(7))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.count(6))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -274,32 +241,24 @@ def _write_OffsetCommitResponseTopic(w: Writer, m: OffsetCommitResponseTopic, v:
         if v <= 9:
             w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetCommitResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetCommitResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetCommitResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetCommitResponsePartition(w, partition, v)
 
 
 class OffsetCommitResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 8
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 10
     FLEXIBLE_FROM: ClassVar[int | None] = 8
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[OffsetCommitResponseTopic] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[OffsetCommitResponseTopic] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[OffsetCommitResponseTopic] = [] if topics is EMPTY else topics
 
@@ -312,15 +271,14 @@ class OffsetCommitResponse(Message):
 
 
 def _read_OffsetCommitResponse(r: Reader, v: int) -> OffsetCommitResponse:
-    m = OffsetCommitResponse()
+    m = OffsetCommitResponse.__new__(OffsetCommitResponse)
     if v >= 8:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.compact_count(2))]
         r.skip_tags()
     else:
-        if v >= 3:
-            m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.count())]
+        m.throttle_time_ms = r.int32() if v >= 3 else 0
+        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -328,12 +286,12 @@ def _write_OffsetCommitResponse(w: Writer, m: OffsetCommitResponse, v: int) -> N
     if v >= 8:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetCommitResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetCommitResponseTopic(w, topic, v)
         w.uvarint(0)
     else:
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetCommitResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetCommitResponseTopic(w, topic, v)

@@ -10,16 +10,12 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 class OffsetDeleteRequestPartition(Structure):
     __slots__ = ("partition_index",)
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0) -> None:
         self.partition_index: int = partition_index
 
 
 def _read_OffsetDeleteRequestPartition(r: Reader, v: int) -> OffsetDeleteRequestPartition:
-    m = OffsetDeleteRequestPartition()
+    m = OffsetDeleteRequestPartition.__new__(OffsetDeleteRequestPartition)
     m.partition_index = r.int32()
     return m
 
@@ -29,51 +25,35 @@ def _write_OffsetDeleteRequestPartition(w: Writer, m: OffsetDeleteRequestPartiti
 
 
 class OffsetDeleteRequestTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[OffsetDeleteRequestPartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[OffsetDeleteRequestPartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[OffsetDeleteRequestPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_OffsetDeleteRequestTopic(r: Reader, v: int) -> OffsetDeleteRequestTopic:
-    m = OffsetDeleteRequestTopic()
+    m = OffsetDeleteRequestTopic.__new__(OffsetDeleteRequestTopic)
     m.name = r.string()
-    m.partitions = [_read_OffsetDeleteRequestPartition(r, v) for _ in range(r.count())]
+    m.partitions = [_read_OffsetDeleteRequestPartition(r, v) for _ in range(r.count(4))]
     return m
 
 
 def _write_OffsetDeleteRequestTopic(w: Writer, m: OffsetDeleteRequestTopic, v: int) -> None:
     w.string(m.name)
     w.count(len(m.partitions))
-    for item in m.partitions:
-        _write_OffsetDeleteRequestPartition(w, item, v)
+    for partition in m.partitions:
+        _write_OffsetDeleteRequestPartition(w, partition, v)
 
 
 class OffsetDeleteRequest(Message):
-    __slots__ = (
-        "group_id",
-        "topics",
-    )
+    __slots__ = ("group_id", "topics")
     API_KEY: ClassVar[int] = 47
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
-    def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: list[OffsetDeleteRequestTopic] = EMPTY,
-    ) -> None:
+    def __init__(self, *, group_id: str = "", topics: list[OffsetDeleteRequestTopic] = EMPTY) -> None:
         self.group_id: str = group_id
         self.topics: list[OffsetDeleteRequestTopic] = [] if topics is EMPTY else topics
 
@@ -86,37 +66,29 @@ class OffsetDeleteRequest(Message):
 
 
 def _read_OffsetDeleteRequest(r: Reader, v: int) -> OffsetDeleteRequest:
-    m = OffsetDeleteRequest()
+    m = OffsetDeleteRequest.__new__(OffsetDeleteRequest)
     m.group_id = r.string()
-    m.topics = [_read_OffsetDeleteRequestTopic(r, v) for _ in range(r.count())]
+    m.topics = [_read_OffsetDeleteRequestTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteRequest(w: Writer, m: OffsetDeleteRequest, v: int) -> None:
     w.string(m.group_id)
     w.count(len(m.topics))
-    for item in m.topics:
-        _write_OffsetDeleteRequestTopic(w, item, v)
+    for topic in m.topics:
+        _write_OffsetDeleteRequestTopic(w, topic, v)
 
 
 class OffsetDeleteResponsePartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "error_code")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index: int = partition_index
         self.error_code: int = error_code
 
 
 def _read_OffsetDeleteResponsePartition(r: Reader, v: int) -> OffsetDeleteResponsePartition:
-    m = OffsetDeleteResponsePartition()
+    m = OffsetDeleteResponsePartition.__new__(OffsetDeleteResponsePartition)
     m.partition_index = r.int32()
     m.error_code = r.int16()
     return m
@@ -128,52 +100,36 @@ def _write_OffsetDeleteResponsePartition(w: Writer, m: OffsetDeleteResponseParti
 
 
 class OffsetDeleteResponseTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[OffsetDeleteResponsePartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[OffsetDeleteResponsePartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[OffsetDeleteResponsePartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_OffsetDeleteResponseTopic(r: Reader, v: int) -> OffsetDeleteResponseTopic:
-    m = OffsetDeleteResponseTopic()
+    m = OffsetDeleteResponseTopic.__new__(OffsetDeleteResponseTopic)
     m.name = r.string()
-    m.partitions = [_read_OffsetDeleteResponsePartition(r, v) for _ in range(r.count())]
+    m.partitions = [_read_OffsetDeleteResponsePartition(r, v) for _ in range(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteResponseTopic(w: Writer, m: OffsetDeleteResponseTopic, v: int) -> None:
     w.string(m.name)
     w.count(len(m.partitions))
-    for item in m.partitions:
-        _write_OffsetDeleteResponsePartition(w, item, v)
+    for partition in m.partitions:
+        _write_OffsetDeleteResponsePartition(w, partition, v)
 
 
 class OffsetDeleteResponse(Message):
-    __slots__ = (
-        "error_code",
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("error_code", "throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 47
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
     FLEXIBLE_FROM: ClassVar[int | None] = None
 
     def __init__(
-        self,
-        *,
-        error_code: int = 0,
-        throttle_time_ms: int = 0,
-        topics: list[OffsetDeleteResponseTopic] = EMPTY,
+        self, *, error_code: int = 0, throttle_time_ms: int = 0, topics: list[OffsetDeleteResponseTopic] = EMPTY
     ) -> None:
         self.error_code: int = error_code
         self.throttle_time_ms: int = throttle_time_ms
@@ -188,10 +144,10 @@ class OffsetDeleteResponse(Message):
 
 
 def _read_OffsetDeleteResponse(r: Reader, v: int) -> OffsetDeleteResponse:
-    m = OffsetDeleteResponse()
+    m = OffsetDeleteResponse.__new__(OffsetDeleteResponse)
     m.error_code = r.int16()
     m.throttle_time_ms = r.int32()
-    m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in range(r.count())]
+    m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -199,5 +155,5 @@ def _write_OffsetDeleteResponse(w: Writer, m: OffsetDeleteResponse, v: int) -> N
     w.int16(m.error_code)
     w.int32(m.throttle_time_ms)
     w.count(len(m.topics))
-    for item in m.topics:
-        _write_OffsetDeleteResponseTopic(w, item, v)
+    for topic in m.topics:
+        _write_OffsetDeleteResponseTopic(w, topic, v)

@@ -8,31 +8,19 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Struc
 
 
 class OffsetFetchRequestTopics(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partition_indexes",
-    )
+    __slots__ = ("topic_id", "name", "partition_indexes")
 
-    def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str = "",
-        partition_indexes: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, topic_id: bytes = ZERO_UUID, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
         self.topic_id: bytes = topic_id
         self.name: str = name
         self.partition_indexes: list[int] = [] if partition_indexes is EMPTY else partition_indexes
 
 
 def _read_OffsetFetchRequestTopics(r: Reader, v: int) -> OffsetFetchRequestTopics:
-    m = OffsetFetchRequestTopics()
-    if v == 10:
-        m.topic_id = r.uuid()
-    if v <= 9:
-        m.name = r.compact_string()
-    m.partition_indexes = [r.int32() for _ in range(r.compact_count())]
+    m = OffsetFetchRequestTopics.__new__(OffsetFetchRequestTopics)
+    m.topic_id = r.uuid() if v == 10 else ZERO_UUID
+    m.name = r.compact_string() if v <= 9 else ""
+    m.partition_indexes = r.compact_int32_array()
     r.skip_tags()
     return m
 
@@ -42,19 +30,12 @@ def _write_OffsetFetchRequestTopics(w: Writer, m: OffsetFetchRequestTopics, v: i
         w.uuid(m.topic_id)
     if v <= 9:
         w.compact_string(m.name)
-    w.compact_count(len(m.partition_indexes))
-    for item in m.partition_indexes:
-        w.int32(item)
+    w.compact_int32_array(m.partition_indexes)
     w.uvarint(0)
 
 
 class OffsetFetchRequestGroup(Structure):
-    __slots__ = (
-        "group_id",
-        "member_id",
-        "member_epoch",
-        "topics",
-    )
+    __slots__ = ("group_id", "member_id", "member_epoch", "topics")
 
     def __init__(
         self,
@@ -71,13 +52,12 @@ class OffsetFetchRequestGroup(Structure):
 
 
 def _read_OffsetFetchRequestGroup(r: Reader, v: int) -> OffsetFetchRequestGroup:
-    m = OffsetFetchRequestGroup()
+    m = OffsetFetchRequestGroup.__new__(OffsetFetchRequestGroup)
     m.group_id = r.compact_string()
-    if v >= 9:
-        m.member_id = r.compact_nullable_string()
-        m.member_epoch = r.int32()
+    m.member_id = r.compact_nullable_string() if v >= 9 else None
+    m.member_epoch = r.int32() if v >= 9 else -1
     m.topics = (
-        None if (n := r.compact_nullable_count()) < 0 else [_read_OffsetFetchRequestTopics(r, v) for _ in range(n)]
+        None if (n := r.compact_nullable_count(2)) < 0 else [_read_OffsetFetchRequestTopics(r, v) for _ in range(n)]
     )
     r.skip_tags()
     return m
@@ -92,60 +72,43 @@ def _write_OffsetFetchRequestGroup(w: Writer, m: OffsetFetchRequestGroup, v: int
         w.compact_count(-1)
     else:
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetFetchRequestTopics(w, item, v)
+        for topic in m.topics:
+            _write_OffsetFetchRequestTopics(w, topic, v)
     w.uvarint(0)
 
 
 class OffsetFetchRequestTopic(Structure):
-    __slots__ = (
-        "name",
-        "partition_indexes",
-    )
+    __slots__ = ("name", "partition_indexes")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partition_indexes: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
         self.name: str = name
         self.partition_indexes: list[int] = [] if partition_indexes is EMPTY else partition_indexes
 
 
 def _read_OffsetFetchRequestTopic(r: Reader, v: int) -> OffsetFetchRequestTopic:
-    m = OffsetFetchRequestTopic()
+    m = OffsetFetchRequestTopic.__new__(OffsetFetchRequestTopic)
     if v >= 6:
         m.name = r.compact_string()
-        m.partition_indexes = [r.int32() for _ in range(r.compact_count())]
+        m.partition_indexes = r.compact_int32_array()
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partition_indexes = [r.int32() for _ in range(r.count())]
+        m.partition_indexes = r.int32_array()
     return m
 
 
 def _write_OffsetFetchRequestTopic(w: Writer, m: OffsetFetchRequestTopic, v: int) -> None:
     if v >= 6:
         w.compact_string(m.name)
-        w.compact_count(len(m.partition_indexes))
-        for item in m.partition_indexes:
-            w.int32(item)
+        w.compact_int32_array(m.partition_indexes)
         w.uvarint(0)
     else:
         w.string(m.name)
-        w.count(len(m.partition_indexes))
-        for item in m.partition_indexes:
-            w.int32(item)
+        w.int32_array(m.partition_indexes)
 
 
 class OffsetFetchRequest(Message):
-    __slots__ = (
-        "groups",
-        "group_id",
-        "topics",
-        "require_stable",
-    )
+    __slots__ = ("groups", "group_id", "topics", "require_stable")
     API_KEY: ClassVar[int] = 9
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 10
@@ -173,27 +136,30 @@ class OffsetFetchRequest(Message):
 
 
 def _read_OffsetFetchRequest(r: Reader, v: int) -> OffsetFetchRequest:
-    m = OffsetFetchRequest()
+    m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     if v >= 6:
-        if v >= 8:
-            m.groups = [_read_OffsetFetchRequestGroup(r, v) for _ in range(r.compact_count())]
-        if v <= 7:
-            m.group_id = r.compact_string()
-            m.topics = (
+        m.groups = [_read_OffsetFetchRequestGroup(r, v) for _ in range(r.compact_count(3))] if v >= 8 else []
+        m.group_id = r.compact_string() if v <= 7 else ""
+        m.topics = (
+            (
                 None
-                if (n := r.compact_nullable_count()) < 0
+                if (n := r.compact_nullable_count(3)) < 0
                 else [_read_OffsetFetchRequestTopic(r, v) for _ in range(n)]
             )
-        if v >= 7:
-            m.require_stable = r.boolean()
+            if v <= 7
+            else []
+        )
+        m.require_stable = r.boolean() if v >= 7 else False
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.topics = (
-            (None if (n := r.nullable_count()) < 0 else [_read_OffsetFetchRequestTopic(r, v) for _ in range(n)])
+            (None if (n := r.nullable_count(6)) < 0 else [_read_OffsetFetchRequestTopic(r, v) for _ in range(n)])
             if v >= 2
-            else [_read_OffsetFetchRequestTopic(r, v) for _ in range(r.count())]
+            else [_read_OffsetFetchRequestTopic(r, v) for _ in range(r.count(6))]
         )
+        m.groups = []
+        m.require_stable = False
     return m
 
 
@@ -201,39 +167,37 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
     if v >= 6:
         if v >= 8:
             w.compact_count(len(m.groups))
-            for item in m.groups:
-                _write_OffsetFetchRequestGroup(w, item, v)
+            for group in m.groups:
+                _write_OffsetFetchRequestGroup(w, group, v)
         if v <= 7:
             w.compact_string(m.group_id)
             if m.topics is None:
                 w.compact_count(-1)
             else:
                 w.compact_count(len(m.topics))
-                for item in m.topics:
-                    _write_OffsetFetchRequestTopic(w, item, v)
+                for topic in m.topics:
+                    _write_OffsetFetchRequestTopic(w, topic, v)
         if v >= 7:
             w.boolean(m.require_stable)
         w.uvarint(0)
     else:
         w.string(m.group_id)
-        if m.topics is None and not (v >= 2):
-            w.required(m.topics, "topics")
-        if m.topics is None:
-            w.count(-1)
+        if v >= 2:
+            if m.topics is None:
+                w.count(-1)
+            else:
+                w.count(len(m.topics))
+                for topic in m.topics:
+                    _write_OffsetFetchRequestTopic(w, topic, v)
         else:
-            w.count(len(m.topics))
-            for item in m.topics:
-                _write_OffsetFetchRequestTopic(w, item, v)
+            items = w.required(m.topics, "topics")
+            w.count(len(items))
+            for topic in items:
+                _write_OffsetFetchRequestTopic(w, topic, v)
 
 
 class OffsetFetchResponsePartitions(Structure):
-    __slots__ = (
-        "partition_index",
-        "committed_offset",
-        "committed_leader_epoch",
-        "metadata",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
 
     def __init__(
         self,
@@ -252,7 +216,7 @@ class OffsetFetchResponsePartitions(Structure):
 
 
 def _read_OffsetFetchResponsePartitions(r: Reader, v: int) -> OffsetFetchResponsePartitions:
-    m = OffsetFetchResponsePartitions()
+    m = OffsetFetchResponsePartitions.__new__(OffsetFetchResponsePartitions)
     m.partition_index = r.int32()
     m.committed_offset = r.int64()
     m.committed_leader_epoch = r.int32()
@@ -272,18 +236,10 @@ def _write_OffsetFetchResponsePartitions(w: Writer, m: OffsetFetchResponsePartit
 
 
 class OffsetFetchResponseTopics(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partitions",
-    )
+    __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str = "",
-        partitions: list[OffsetFetchResponsePartitions] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, name: str = "", partitions: list[OffsetFetchResponsePartitions] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.name: str = name
@@ -291,12 +247,10 @@ class OffsetFetchResponseTopics(Structure):
 
 
 def _read_OffsetFetchResponseTopics(r: Reader, v: int) -> OffsetFetchResponseTopics:
-    m = OffsetFetchResponseTopics()
-    if v == 10:
-        m.topic_id = r.uuid()
-    if v <= 9:
-        m.name = r.compact_string()
-    m.partitions = [_read_OffsetFetchResponsePartitions(r, v) for _ in range(r.compact_count())]
+    m = OffsetFetchResponseTopics.__new__(OffsetFetchResponseTopics)
+    m.topic_id = r.uuid() if v == 10 else ZERO_UUID
+    m.name = r.compact_string() if v <= 9 else ""
+    m.partitions = [_read_OffsetFetchResponsePartitions(r, v) for _ in range(r.compact_count(20))]
     r.skip_tags()
     return m
 
@@ -307,24 +261,16 @@ def _write_OffsetFetchResponseTopics(w: Writer, m: OffsetFetchResponseTopics, v:
     if v <= 9:
         w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for item in m.partitions:
-        _write_OffsetFetchResponsePartitions(w, item, v)
+    for partition in m.partitions:
+        _write_OffsetFetchResponsePartitions(w, partition, v)
     w.uvarint(0)
 
 
 class OffsetFetchResponseGroup(Structure):
-    __slots__ = (
-        "group_id",
-        "topics",
-        "error_code",
-    )
+    __slots__ = ("group_id", "topics", "error_code")
 
     def __init__(
-        self,
-        *,
-        group_id: str = "",
-        topics: list[OffsetFetchResponseTopics] = EMPTY,
-        error_code: int = 0,
+        self, *, group_id: str = "", topics: list[OffsetFetchResponseTopics] = EMPTY, error_code: int = 0
     ) -> None:
         self.group_id: str = group_id
         self.topics: list[OffsetFetchResponseTopics] = [] if topics is EMPTY else topics
@@ -332,9 +278,9 @@ class OffsetFetchResponseGroup(Structure):
 
 
 def _read_OffsetFetchResponseGroup(r: Reader, v: int) -> OffsetFetchResponseGroup:
-    m = OffsetFetchResponseGroup()
+    m = OffsetFetchResponseGroup.__new__(OffsetFetchResponseGroup)
     m.group_id = r.compact_string()
-    m.topics = [_read_OffsetFetchResponseTopics(r, v) for _ in range(r.compact_count())]
+    m.topics = [_read_OffsetFetchResponseTopics(r, v) for _ in range(r.compact_count(2))]
     m.error_code = r.int16()
     r.skip_tags()
     return m
@@ -343,20 +289,14 @@ def _read_OffsetFetchResponseGroup(r: Reader, v: int) -> OffsetFetchResponseGrou
 def _write_OffsetFetchResponseGroup(w: Writer, m: OffsetFetchResponseGroup, v: int) -> None:
     w.compact_string(m.group_id)
     w.compact_count(len(m.topics))
-    for item in m.topics:
-        _write_OffsetFetchResponseTopics(w, item, v)
+    for topic in m.topics:
+        _write_OffsetFetchResponseTopics(w, topic, v)
     w.int16(m.error_code)
     w.uvarint(0)
 
 
 class OffsetFetchResponsePartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "committed_offset",
-        "committed_leader_epoch",
-        "metadata",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
 
     def __init__(
         self,
@@ -375,7 +315,7 @@ class OffsetFetchResponsePartition(Structure):
 
 
 def _read_OffsetFetchResponsePartition(r: Reader, v: int) -> OffsetFetchResponsePartition:
-    m = OffsetFetchResponsePartition()
+    m = OffsetFetchResponsePartition.__new__(OffsetFetchResponsePartition)
     if v >= 6:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
@@ -386,8 +326,7 @@ def _read_OffsetFetchResponsePartition(r: Reader, v: int) -> OffsetFetchResponse
     else:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
-        if v == 5:
-            m.committed_leader_epoch = r.int32()
+        m.committed_leader_epoch = r.int32() if v == 5 else -1
         m.metadata = r.nullable_string()
         m.error_code = r.int16()
     return m
@@ -411,30 +350,22 @@ def _write_OffsetFetchResponsePartition(w: Writer, m: OffsetFetchResponsePartiti
 
 
 class OffsetFetchResponseTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[OffsetFetchResponsePartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[OffsetFetchResponsePartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[OffsetFetchResponsePartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_OffsetFetchResponseTopic(r: Reader, v: int) -> OffsetFetchResponseTopic:
-    m = OffsetFetchResponseTopic()
+    m = OffsetFetchResponseTopic.__new__(OffsetFetchResponseTopic)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.compact_count(20))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.count(16))]
     return m
 
 
@@ -442,23 +373,18 @@ def _write_OffsetFetchResponseTopic(w: Writer, m: OffsetFetchResponseTopic, v: i
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetFetchResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetFetchResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetFetchResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetFetchResponsePartition(w, partition, v)
 
 
 class OffsetFetchResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "groups",
-        "topics",
-        "error_code",
-    )
+    __slots__ = ("throttle_time_ms", "groups", "topics", "error_code")
     API_KEY: ClassVar[int] = 9
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 10
@@ -486,21 +412,18 @@ class OffsetFetchResponse(Message):
 
 
 def _read_OffsetFetchResponse(r: Reader, v: int) -> OffsetFetchResponse:
-    m = OffsetFetchResponse()
+    m = OffsetFetchResponse.__new__(OffsetFetchResponse)
     if v >= 6:
         m.throttle_time_ms = r.int32()
-        if v >= 8:
-            m.groups = [_read_OffsetFetchResponseGroup(r, v) for _ in range(r.compact_count())]
-        if v <= 7:
-            m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.compact_count())]
-            m.error_code = r.int16()
+        m.groups = [_read_OffsetFetchResponseGroup(r, v) for _ in range(r.compact_count(5))] if v >= 8 else []
+        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.compact_count(3))] if v <= 7 else []
+        m.error_code = r.int16() if v <= 7 else 0
         r.skip_tags()
     else:
-        if v >= 3:
-            m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.count())]
-        if v >= 2:
-            m.error_code = r.int16()
+        m.throttle_time_ms = r.int32() if v >= 3 else 0
+        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.count(6))]
+        m.error_code = r.int16() if v >= 2 else 0
+        m.groups = []
     return m
 
 
@@ -509,19 +432,19 @@ def _write_OffsetFetchResponse(w: Writer, m: OffsetFetchResponse, v: int) -> Non
         w.int32(m.throttle_time_ms)
         if v >= 8:
             w.compact_count(len(m.groups))
-            for item in m.groups:
-                _write_OffsetFetchResponseGroup(w, item, v)
+            for group in m.groups:
+                _write_OffsetFetchResponseGroup(w, group, v)
         if v <= 7:
             w.compact_count(len(m.topics))
-            for item in m.topics:
-                _write_OffsetFetchResponseTopic(w, item, v)
+            for topic in m.topics:
+                _write_OffsetFetchResponseTopic(w, topic, v)
             w.int16(m.error_code)
         w.uvarint(0)
     else:
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetFetchResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetFetchResponseTopic(w, topic, v)
         if v >= 2:
             w.int16(m.error_code)

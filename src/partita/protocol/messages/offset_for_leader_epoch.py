@@ -8,26 +8,16 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class OffsetForLeaderPartition(Structure):
-    __slots__ = (
-        "partition",
-        "current_leader_epoch",
-        "leader_epoch",
-    )
+    __slots__ = ("partition", "current_leader_epoch", "leader_epoch")
 
-    def __init__(
-        self,
-        *,
-        partition: int = 0,
-        current_leader_epoch: int = -1,
-        leader_epoch: int = 0,
-    ) -> None:
+    def __init__(self, *, partition: int = 0, current_leader_epoch: int = -1, leader_epoch: int = 0) -> None:
         self.partition: int = partition
         self.current_leader_epoch: int = current_leader_epoch
         self.leader_epoch: int = leader_epoch
 
 
 def _read_OffsetForLeaderPartition(r: Reader, v: int) -> OffsetForLeaderPartition:
-    m = OffsetForLeaderPartition()
+    m = OffsetForLeaderPartition.__new__(OffsetForLeaderPartition)
     if v >= 4:
         m.partition = r.int32()
         m.current_leader_epoch = r.int32()
@@ -53,30 +43,22 @@ def _write_OffsetForLeaderPartition(w: Writer, m: OffsetForLeaderPartition, v: i
 
 
 class OffsetForLeaderTopic(Structure):
-    __slots__ = (
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic", "partitions")
 
-    def __init__(
-        self,
-        *,
-        topic: str = "",
-        partitions: list[OffsetForLeaderPartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, topic: str = "", partitions: list[OffsetForLeaderPartition] = EMPTY) -> None:
         self.topic: str = topic
         self.partitions: list[OffsetForLeaderPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_OffsetForLeaderTopic(r: Reader, v: int) -> OffsetForLeaderTopic:
-    m = OffsetForLeaderTopic()
+    m = OffsetForLeaderTopic.__new__(OffsetForLeaderTopic)
     if v >= 4:
         m.topic = r.compact_string()
-        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.compact_count(13))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.count(12))]
     return m
 
 
@@ -84,32 +66,24 @@ def _write_OffsetForLeaderTopic(w: Writer, m: OffsetForLeaderTopic, v: int) -> N
     if v >= 4:
         w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetForLeaderPartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetForLeaderPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_OffsetForLeaderPartition(w, item, v)
+        for partition in m.partitions:
+            _write_OffsetForLeaderPartition(w, partition, v)
 
 
 class OffsetForLeaderEpochRequest(Message):
-    __slots__ = (
-        "replica_id",
-        "topics",
-    )
+    __slots__ = ("replica_id", "topics")
     API_KEY: ClassVar[int] = 23
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        replica_id: int = -2,
-        topics: list[OffsetForLeaderTopic] = EMPTY,
-    ) -> None:
+    def __init__(self, *, replica_id: int = -2, topics: list[OffsetForLeaderTopic] = EMPTY) -> None:
         self.replica_id: int = replica_id
         self.topics: list[OffsetForLeaderTopic] = [] if topics is EMPTY else topics
 
@@ -122,15 +96,14 @@ class OffsetForLeaderEpochRequest(Message):
 
 
 def _read_OffsetForLeaderEpochRequest(r: Reader, v: int) -> OffsetForLeaderEpochRequest:
-    m = OffsetForLeaderEpochRequest()
+    m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
     if v >= 4:
         m.replica_id = r.int32()
-        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
-        if v == 3:
-            m.replica_id = r.int32()
-        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.count())]
+        m.replica_id = r.int32() if v == 3 else -2
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -138,32 +111,22 @@ def _write_OffsetForLeaderEpochRequest(w: Writer, m: OffsetForLeaderEpochRequest
     if v >= 4:
         w.int32(m.replica_id)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetForLeaderTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetForLeaderTopic(w, topic, v)
         w.uvarint(0)
     else:
         if v == 3:
             w.int32(m.replica_id)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetForLeaderTopic(w, item, v)
+        for topic in m.topics:
+            _write_OffsetForLeaderTopic(w, topic, v)
 
 
 class EpochEndOffset(Structure):
-    __slots__ = (
-        "error_code",
-        "partition",
-        "leader_epoch",
-        "end_offset",
-    )
+    __slots__ = ("error_code", "partition", "leader_epoch", "end_offset")
 
     def __init__(
-        self,
-        *,
-        error_code: int = 0,
-        partition: int = 0,
-        leader_epoch: int = -1,
-        end_offset: int = -1,
+        self, *, error_code: int = 0, partition: int = 0, leader_epoch: int = -1, end_offset: int = -1
     ) -> None:
         self.error_code: int = error_code
         self.partition: int = partition
@@ -172,7 +135,7 @@ class EpochEndOffset(Structure):
 
 
 def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
-    m = EpochEndOffset()
+    m = EpochEndOffset.__new__(EpochEndOffset)
     if v >= 4:
         m.error_code = r.int16()
         m.partition = r.int32()
@@ -202,30 +165,22 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
 
 
 class OffsetForLeaderTopicResult(Structure):
-    __slots__ = (
-        "topic",
-        "partitions",
-    )
+    __slots__ = ("topic", "partitions")
 
-    def __init__(
-        self,
-        *,
-        topic: str = "",
-        partitions: list[EpochEndOffset] = EMPTY,
-    ) -> None:
+    def __init__(self, *, topic: str = "", partitions: list[EpochEndOffset] = EMPTY) -> None:
         self.topic: str = topic
         self.partitions: list[EpochEndOffset] = [] if partitions is EMPTY else partitions
 
 
 def _read_OffsetForLeaderTopicResult(r: Reader, v: int) -> OffsetForLeaderTopicResult:
-    m = OffsetForLeaderTopicResult()
+    m = OffsetForLeaderTopicResult.__new__(OffsetForLeaderTopicResult)
     if v >= 4:
         m.topic = r.compact_string()
-        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.compact_count(19))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.count())]
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.count(18))]
     return m
 
 
@@ -233,32 +188,24 @@ def _write_OffsetForLeaderTopicResult(w: Writer, m: OffsetForLeaderTopicResult, 
     if v >= 4:
         w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_EpochEndOffset(w, item, v)
+        for partition in m.partitions:
+            _write_EpochEndOffset(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_EpochEndOffset(w, item, v)
+        for partition in m.partitions:
+            _write_EpochEndOffset(w, partition, v)
 
 
 class OffsetForLeaderEpochResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 23
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 4
     FLEXIBLE_FROM: ClassVar[int | None] = 4
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[OffsetForLeaderTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[OffsetForLeaderTopicResult] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[OffsetForLeaderTopicResult] = [] if topics is EMPTY else topics
 
@@ -271,14 +218,14 @@ class OffsetForLeaderEpochResponse(Message):
 
 
 def _read_OffsetForLeaderEpochResponse(r: Reader, v: int) -> OffsetForLeaderEpochResponse:
-    m = OffsetForLeaderEpochResponse()
+    m = OffsetForLeaderEpochResponse.__new__(OffsetForLeaderEpochResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.count())]
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -286,11 +233,11 @@ def _write_OffsetForLeaderEpochResponse(w: Writer, m: OffsetForLeaderEpochRespon
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetForLeaderTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_OffsetForLeaderTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_OffsetForLeaderTopicResult(w, item, v)
+        for topic in m.topics:
+            _write_OffsetForLeaderTopicResult(w, topic, v)

@@ -8,23 +8,15 @@ from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reade
 
 
 class PartitionProduceData(Structure):
-    __slots__ = (
-        "index",
-        "records",
-    )
+    __slots__ = ("index", "records")
 
-    def __init__(
-        self,
-        *,
-        index: int = 0,
-        records: Buffer | None = None,
-    ) -> None:
+    def __init__(self, *, index: int = 0, records: Buffer | None = None) -> None:
         self.index: int = index
         self.records: Buffer | None = records
 
 
 def _read_PartitionProduceData(r: Reader, v: int) -> PartitionProduceData:
-    m = PartitionProduceData()
+    m = PartitionProduceData.__new__(PartitionProduceData)
     if v >= 9:
         m.index = r.int32()
         m.records = r.compact_nullable_records()
@@ -46,18 +38,10 @@ def _write_PartitionProduceData(w: Writer, m: PartitionProduceData, v: int) -> N
 
 
 class TopicProduceData(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partition_data",
-    )
+    __slots__ = ("topic_id", "name", "partition_data")
 
     def __init__(
-        self,
-        *,
-        topic_id: bytes = ZERO_UUID,
-        name: str = "",
-        partition_data: list[PartitionProduceData] = EMPTY,
+        self, *, topic_id: bytes = ZERO_UUID, name: str = "", partition_data: list[PartitionProduceData] = EMPTY
     ) -> None:
         self.topic_id: bytes = topic_id
         self.name: str = name
@@ -65,17 +49,16 @@ class TopicProduceData(Structure):
 
 
 def _read_TopicProduceData(r: Reader, v: int) -> TopicProduceData:
-    m = TopicProduceData()
+    m = TopicProduceData.__new__(TopicProduceData)
     if v >= 9:
-        if v == 13:
-            m.topic_id = r.uuid()
-        if v <= 12:
-            m.name = r.compact_string()
-        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v == 13 else ZERO_UUID
+        m.name = r.compact_string() if v <= 12 else ""
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.compact_count(6))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.count())]
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.count(8))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -86,23 +69,18 @@ def _write_TopicProduceData(w: Writer, m: TopicProduceData, v: int) -> None:
         if v <= 12:
             w.compact_string(m.name)
         w.compact_count(len(m.partition_data))
-        for item in m.partition_data:
-            _write_PartitionProduceData(w, item, v)
+        for partition_data_item in m.partition_data:
+            _write_PartitionProduceData(w, partition_data_item, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partition_data))
-        for item in m.partition_data:
-            _write_PartitionProduceData(w, item, v)
+        for partition_data_item in m.partition_data:
+            _write_PartitionProduceData(w, partition_data_item, v)
 
 
 class ProduceRequest(Message):
-    __slots__ = (
-        "transactional_id",
-        "acks",
-        "timeout_ms",
-        "topic_data",
-    )
+    __slots__ = ("transactional_id", "acks", "timeout_ms", "topic_data")
     API_KEY: ClassVar[int] = 0
     MIN_VERSION: ClassVar[int] = 3
     MAX_VERSION: ClassVar[int] = 13
@@ -130,18 +108,18 @@ class ProduceRequest(Message):
 
 
 def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
-    m = ProduceRequest()
+    m = ProduceRequest.__new__(ProduceRequest)
     if v >= 9:
         m.transactional_id = r.compact_nullable_string()
         m.acks = r.int16()
         m.timeout_ms = r.int32()
-        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.compact_count())]
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.compact_count(2))]
         r.skip_tags()
     else:
         m.transactional_id = r.nullable_string()
         m.acks = r.int16()
         m.timeout_ms = r.int32()
-        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.count())]
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -151,36 +129,28 @@ def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
         w.int16(m.acks)
         w.int32(m.timeout_ms)
         w.compact_count(len(m.topic_data))
-        for item in m.topic_data:
-            _write_TopicProduceData(w, item, v)
+        for topic_data_item in m.topic_data:
+            _write_TopicProduceData(w, topic_data_item, v)
         w.uvarint(0)
     else:
         w.nullable_string(m.transactional_id)
         w.int16(m.acks)
         w.int32(m.timeout_ms)
         w.count(len(m.topic_data))
-        for item in m.topic_data:
-            _write_TopicProduceData(w, item, v)
+        for topic_data_item in m.topic_data:
+            _write_TopicProduceData(w, topic_data_item, v)
 
 
 class BatchIndexAndErrorMessage(Structure):
-    __slots__ = (
-        "batch_index",
-        "batch_index_error_message",
-    )
+    __slots__ = ("batch_index", "batch_index_error_message")
 
-    def __init__(
-        self,
-        *,
-        batch_index: int = 0,
-        batch_index_error_message: str | None = None,
-    ) -> None:
+    def __init__(self, *, batch_index: int = 0, batch_index_error_message: str | None = None) -> None:
         self.batch_index: int = batch_index
         self.batch_index_error_message: str | None = batch_index_error_message
 
 
 def _read_BatchIndexAndErrorMessage(r: Reader, v: int) -> BatchIndexAndErrorMessage:
-    m = BatchIndexAndErrorMessage()
+    m = BatchIndexAndErrorMessage.__new__(BatchIndexAndErrorMessage)
     if v >= 9:
         m.batch_index = r.int32()
         m.batch_index_error_message = r.compact_nullable_string()
@@ -202,23 +172,15 @@ def _write_BatchIndexAndErrorMessage(w: Writer, m: BatchIndexAndErrorMessage, v:
 
 
 class LeaderIdAndEpoch(Structure):
-    __slots__ = (
-        "leader_id",
-        "leader_epoch",
-    )
+    __slots__ = ("leader_id", "leader_epoch")
 
-    def __init__(
-        self,
-        *,
-        leader_id: int = -1,
-        leader_epoch: int = -1,
-    ) -> None:
+    def __init__(self, *, leader_id: int = -1, leader_epoch: int = -1) -> None:
         self.leader_id: int = leader_id
         self.leader_epoch: int = leader_epoch
 
 
 def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
-    m = LeaderIdAndEpoch()
+    m = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
     m.leader_id = r.int32()
     m.leader_epoch = r.int32()
     r.skip_tags()
@@ -249,7 +211,7 @@ class PartitionProduceResponse(Structure):
         index: int = 0,
         error_code: int = 0,
         base_offset: int = 0,
-        log_append_time_ms: int = None,
+        log_append_time_ms: int = -1,
         log_start_offset: int = -1,
         record_errors: list[BatchIndexAndErrorMessage] = EMPTY,
         error_message: str | None = None,
@@ -266,33 +228,33 @@ class PartitionProduceResponse(Structure):
 
 
 def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceResponse:
-    m = PartitionProduceResponse()
+    m = PartitionProduceResponse.__new__(PartitionProduceResponse)
     if v >= 9:
         m.index = r.int32()
         m.error_code = r.int16()
         m.base_offset = r.int64()
         m.log_append_time_ms = r.int64()
         m.log_start_offset = r.int64()
-        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.compact_count())]
+        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.compact_count(6))]
         m.error_message = r.compact_nullable_string()
+        m.current_leader = LeaderIdAndEpoch()
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0 and v >= 10:
                 m.current_leader = _read_LeaderIdAndEpoch(r, v)
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
         m.index = r.int32()
         m.error_code = r.int16()
         m.base_offset = r.int64()
         m.log_append_time_ms = r.int64()
-        if v >= 5:
-            m.log_start_offset = r.int64()
-        if v == 8:
-            m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.count())]
-            m.error_message = r.nullable_string()
+        m.log_start_offset = r.int64() if v >= 5 else -1
+        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.count(6))] if v == 8 else []
+        m.error_message = r.nullable_string() if v == 8 else None
+        m.current_leader = LeaderIdAndEpoch()
     return m
 
 
@@ -304,17 +266,15 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
         w.int64(m.log_append_time_ms)
         w.int64(m.log_start_offset)
         w.compact_count(len(m.record_errors))
-        for item in m.record_errors:
-            _write_BatchIndexAndErrorMessage(w, item, v)
+        for record_error in m.record_errors:
+            _write_BatchIndexAndErrorMessage(w, record_error, v)
         w.compact_nullable_string(m.error_message)
         tags: list[tuple[int, Writer]] = []
         if m.current_leader != LeaderIdAndEpoch() and v >= 10:
             t = Writer()
             _write_LeaderIdAndEpoch(t, m.current_leader, v)
             tags.append((0, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.int32(m.index)
         w.int16(m.error_code)
@@ -324,17 +284,13 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
             w.int64(m.log_start_offset)
         if v == 8:
             w.count(len(m.record_errors))
-            for item in m.record_errors:
-                _write_BatchIndexAndErrorMessage(w, item, v)
+            for record_error in m.record_errors:
+                _write_BatchIndexAndErrorMessage(w, record_error, v)
             w.nullable_string(m.error_message)
 
 
 class TopicProduceResponse(Structure):
-    __slots__ = (
-        "topic_id",
-        "name",
-        "partition_responses",
-    )
+    __slots__ = ("topic_id", "name", "partition_responses")
 
     def __init__(
         self,
@@ -351,17 +307,16 @@ class TopicProduceResponse(Structure):
 
 
 def _read_TopicProduceResponse(r: Reader, v: int) -> TopicProduceResponse:
-    m = TopicProduceResponse()
+    m = TopicProduceResponse.__new__(TopicProduceResponse)
     if v >= 9:
-        if v == 13:
-            m.topic_id = r.uuid()
-        if v <= 12:
-            m.name = r.compact_string()
-        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.compact_count())]
+        m.topic_id = r.uuid() if v == 13 else ZERO_UUID
+        m.name = r.compact_string() if v <= 12 else ""
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.compact_count(33))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.count())]
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.count(22))]
+        m.topic_id = ZERO_UUID
     return m
 
 
@@ -372,32 +327,20 @@ def _write_TopicProduceResponse(w: Writer, m: TopicProduceResponse, v: int) -> N
         if v <= 12:
             w.compact_string(m.name)
         w.compact_count(len(m.partition_responses))
-        for item in m.partition_responses:
-            _write_PartitionProduceResponse(w, item, v)
+        for partition_response in m.partition_responses:
+            _write_PartitionProduceResponse(w, partition_response, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partition_responses))
-        for item in m.partition_responses:
-            _write_PartitionProduceResponse(w, item, v)
+        for partition_response in m.partition_responses:
+            _write_PartitionProduceResponse(w, partition_response, v)
 
 
 class NodeEndpoint(Structure):
-    __slots__ = (
-        "node_id",
-        "host",
-        "port",
-        "rack",
-    )
+    __slots__ = ("node_id", "host", "port", "rack")
 
-    def __init__(
-        self,
-        *,
-        node_id: int = 0,
-        host: str = "",
-        port: int = 0,
-        rack: str | None = None,
-    ) -> None:
+    def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
         self.node_id: int = node_id
         self.host: str = host
         self.port: int = port
@@ -405,7 +348,7 @@ class NodeEndpoint(Structure):
 
 
 def _read_NodeEndpoint(r: Reader, v: int) -> NodeEndpoint:
-    m = NodeEndpoint()
+    m = NodeEndpoint.__new__(NodeEndpoint)
     m.node_id = r.int32()
     m.host = r.compact_string()
     m.port = r.int32()
@@ -423,11 +366,7 @@ def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
 
 
 class ProduceResponse(Message):
-    __slots__ = (
-        "responses",
-        "throttle_time_ms",
-        "node_endpoints",
-    )
+    __slots__ = ("responses", "throttle_time_ms", "node_endpoints")
     API_KEY: ClassVar[int] = 0
     MIN_VERSION: ClassVar[int] = 3
     MAX_VERSION: ClassVar[int] = 13
@@ -453,42 +392,42 @@ class ProduceResponse(Message):
 
 
 def _read_ProduceResponse(r: Reader, v: int) -> ProduceResponse:
-    m = ProduceResponse()
+    m = ProduceResponse.__new__(ProduceResponse)
     if v >= 9:
-        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.compact_count())]
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.compact_count(2))]
         m.throttle_time_ms = r.int32()
+        m.node_endpoints = []
+        tag = -1
         for _ in range(r.uvarint()):
-            tag = r.uvarint()
-            end = r.tag_end()
+            tag, end = r.tag(tag)
             if tag == 0 and v >= 10:
-                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count())]
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count(11))]
             else:
                 r.pos = end
-            r.check_tag(end)
+            r.end_tag(end)
     else:
-        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.count())]
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.count(6))]
         m.throttle_time_ms = r.int32()
+        m.node_endpoints = []
     return m
 
 
 def _write_ProduceResponse(w: Writer, m: ProduceResponse, v: int) -> None:
     if v >= 9:
         w.compact_count(len(m.responses))
-        for item in m.responses:
-            _write_TopicProduceResponse(w, item, v)
+        for response in m.responses:
+            _write_TopicProduceResponse(w, response, v)
         w.int32(m.throttle_time_ms)
         tags: list[tuple[int, Writer]] = []
-        if len(m.node_endpoints) > 0 and v >= 10:
+        if m.node_endpoints and v >= 10:
             t = Writer()
             t.compact_count(len(m.node_endpoints))
-            for item in m.node_endpoints:
-                _write_NodeEndpoint(t, item, v)
+            for node_endpoint in m.node_endpoints:
+                _write_NodeEndpoint(t, node_endpoint, v)
             tags.append((0, t))
-        w.uvarint(len(tags))
-        for number, content in tags:
-            w.tag(number, content)
+        w.tags(tags)
     else:
         w.count(len(m.responses))
-        for item in m.responses:
-            _write_TopicProduceResponse(w, item, v)
+        for response in m.responses:
+            _write_TopicProduceResponse(w, response, v)
         w.int32(m.throttle_time_ms)

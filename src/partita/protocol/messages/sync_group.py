@@ -8,23 +8,15 @@ from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structur
 
 
 class SyncGroupRequestAssignment(Structure):
-    __slots__ = (
-        "member_id",
-        "assignment",
-    )
+    __slots__ = ("member_id", "assignment")
 
-    def __init__(
-        self,
-        *,
-        member_id: str = "",
-        assignment: Buffer = b"",
-    ) -> None:
+    def __init__(self, *, member_id: str = "", assignment: Buffer = b"") -> None:
         self.member_id: str = member_id
         self.assignment: Buffer = assignment
 
 
 def _read_SyncGroupRequestAssignment(r: Reader, v: int) -> SyncGroupRequestAssignment:
-    m = SyncGroupRequestAssignment()
+    m = SyncGroupRequestAssignment.__new__(SyncGroupRequestAssignment)
     if v >= 4:
         m.member_id = r.compact_string()
         m.assignment = r.compact_bytes()
@@ -88,24 +80,24 @@ class SyncGroupRequest(Message):
 
 
 def _read_SyncGroupRequest(r: Reader, v: int) -> SyncGroupRequest:
-    m = SyncGroupRequest()
+    m = SyncGroupRequest.__new__(SyncGroupRequest)
     if v >= 4:
         m.group_id = r.compact_string()
         m.generation_id = r.int32()
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        if v == 5:
-            m.protocol_type = r.compact_nullable_string()
-            m.protocol_name = r.compact_nullable_string()
-        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.compact_count())]
+        m.protocol_type = r.compact_nullable_string() if v == 5 else None
+        m.protocol_name = r.compact_nullable_string() if v == 5 else None
+        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.generation_id = r.int32()
         m.member_id = r.string()
-        if v == 3:
-            m.group_instance_id = r.nullable_string()
-        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.count())]
+        m.group_instance_id = r.nullable_string() if v == 3 else None
+        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.count(6))]
+        m.protocol_type = None
+        m.protocol_name = None
     return m
 
 
@@ -119,8 +111,8 @@ def _write_SyncGroupRequest(w: Writer, m: SyncGroupRequest, v: int) -> None:
             w.compact_nullable_string(m.protocol_type)
             w.compact_nullable_string(m.protocol_name)
         w.compact_count(len(m.assignments))
-        for item in m.assignments:
-            _write_SyncGroupRequestAssignment(w, item, v)
+        for assignment in m.assignments:
+            _write_SyncGroupRequestAssignment(w, assignment, v)
         w.uvarint(0)
     else:
         w.string(m.group_id)
@@ -129,18 +121,12 @@ def _write_SyncGroupRequest(w: Writer, m: SyncGroupRequest, v: int) -> None:
         if v == 3:
             w.nullable_string(m.group_instance_id)
         w.count(len(m.assignments))
-        for item in m.assignments:
-            _write_SyncGroupRequestAssignment(w, item, v)
+        for assignment in m.assignments:
+            _write_SyncGroupRequestAssignment(w, assignment, v)
 
 
 class SyncGroupResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "error_code",
-        "protocol_type",
-        "protocol_name",
-        "assignment",
-    )
+    __slots__ = ("throttle_time_ms", "error_code", "protocol_type", "protocol_name", "assignment")
     API_KEY: ClassVar[int] = 14
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
@@ -170,20 +156,20 @@ class SyncGroupResponse(Message):
 
 
 def _read_SyncGroupResponse(r: Reader, v: int) -> SyncGroupResponse:
-    m = SyncGroupResponse()
+    m = SyncGroupResponse.__new__(SyncGroupResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16()
-        if v == 5:
-            m.protocol_type = r.compact_nullable_string()
-            m.protocol_name = r.compact_nullable_string()
+        m.protocol_type = r.compact_nullable_string() if v == 5 else None
+        m.protocol_name = r.compact_nullable_string() if v == 5 else None
         m.assignment = r.compact_bytes()
         r.skip_tags()
     else:
-        if v >= 1:
-            m.throttle_time_ms = r.int32()
+        m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
         m.assignment = r.bytes()
+        m.protocol_type = None
+        m.protocol_name = None
     return m
 
 

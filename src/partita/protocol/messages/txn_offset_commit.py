@@ -8,12 +8,7 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class TxnOffsetCommitRequestPartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "committed_offset",
-        "committed_leader_epoch",
-        "committed_metadata",
-    )
+    __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
 
     def __init__(
         self,
@@ -30,7 +25,7 @@ class TxnOffsetCommitRequestPartition(Structure):
 
 
 def _read_TxnOffsetCommitRequestPartition(r: Reader, v: int) -> TxnOffsetCommitRequestPartition:
-    m = TxnOffsetCommitRequestPartition()
+    m = TxnOffsetCommitRequestPartition.__new__(TxnOffsetCommitRequestPartition)
     if v >= 3:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
@@ -40,8 +35,7 @@ def _read_TxnOffsetCommitRequestPartition(r: Reader, v: int) -> TxnOffsetCommitR
     else:
         m.partition_index = r.int32()
         m.committed_offset = r.int64()
-        if v == 2:
-            m.committed_leader_epoch = r.int32()
+        m.committed_leader_epoch = r.int32() if v == 2 else -1
         m.committed_metadata = r.nullable_string()
     return m
 
@@ -62,30 +56,22 @@ def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestP
 
 
 class TxnOffsetCommitRequestTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[TxnOffsetCommitRequestPartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitRequestPartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[TxnOffsetCommitRequestPartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_TxnOffsetCommitRequestTopic(r: Reader, v: int) -> TxnOffsetCommitRequestTopic:
-    m = TxnOffsetCommitRequestTopic()
+    m = TxnOffsetCommitRequestTopic.__new__(TxnOffsetCommitRequestTopic)
     if v >= 3:
         m.name = r.compact_string()
-        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.compact_count(18))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.count(14))]
     return m
 
 
@@ -93,14 +79,14 @@ def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic
     if v >= 3:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_TxnOffsetCommitRequestPartition(w, item, v)
+        for partition in m.partitions:
+            _write_TxnOffsetCommitRequestPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_TxnOffsetCommitRequestPartition(w, item, v)
+        for partition in m.partitions:
+            _write_TxnOffsetCommitRequestPartition(w, partition, v)
 
 
 class TxnOffsetCommitRequest(Message):
@@ -149,7 +135,7 @@ class TxnOffsetCommitRequest(Message):
 
 
 def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
-    m = TxnOffsetCommitRequest()
+    m = TxnOffsetCommitRequest.__new__(TxnOffsetCommitRequest)
     if v >= 3:
         m.transactional_id = r.compact_string()
         m.group_id = r.compact_string()
@@ -158,14 +144,17 @@ def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
         m.generation_id = r.int32()
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.transactional_id = r.string()
         m.group_id = r.string()
         m.producer_id = r.int64()
         m.producer_epoch = r.int16()
-        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.count())]
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.count(6))]
+        m.generation_id = -1
+        m.member_id = ""
+        m.group_instance_id = None
     return m
 
 
@@ -179,8 +168,8 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_TxnOffsetCommitRequestTopic(w, item, v)
+        for topic in m.topics:
+            _write_TxnOffsetCommitRequestTopic(w, topic, v)
         w.uvarint(0)
     else:
         w.string(m.transactional_id)
@@ -188,28 +177,20 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
         w.int64(m.producer_id)
         w.int16(m.producer_epoch)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_TxnOffsetCommitRequestTopic(w, item, v)
+        for topic in m.topics:
+            _write_TxnOffsetCommitRequestTopic(w, topic, v)
 
 
 class TxnOffsetCommitResponsePartition(Structure):
-    __slots__ = (
-        "partition_index",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "error_code")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index: int = partition_index
         self.error_code: int = error_code
 
 
 def _read_TxnOffsetCommitResponsePartition(r: Reader, v: int) -> TxnOffsetCommitResponsePartition:
-    m = TxnOffsetCommitResponsePartition()
+    m = TxnOffsetCommitResponsePartition.__new__(TxnOffsetCommitResponsePartition)
     if v >= 3:
         m.partition_index = r.int32()
         m.error_code = r.int16()
@@ -231,30 +212,22 @@ def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitRespons
 
 
 class TxnOffsetCommitResponseTopic(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[TxnOffsetCommitResponsePartition] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitResponsePartition] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[TxnOffsetCommitResponsePartition] = [] if partitions is EMPTY else partitions
 
 
 def _read_TxnOffsetCommitResponseTopic(r: Reader, v: int) -> TxnOffsetCommitResponseTopic:
-    m = TxnOffsetCommitResponseTopic()
+    m = TxnOffsetCommitResponseTopic.__new__(TxnOffsetCommitResponseTopic)
     if v >= 3:
         m.name = r.compact_string()
-        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.compact_count())]
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.compact_count(7))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.count())]
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -262,32 +235,24 @@ def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTop
     if v >= 3:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for item in m.partitions:
-            _write_TxnOffsetCommitResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_TxnOffsetCommitResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for item in m.partitions:
-            _write_TxnOffsetCommitResponsePartition(w, item, v)
+        for partition in m.partitions:
+            _write_TxnOffsetCommitResponsePartition(w, partition, v)
 
 
 class TxnOffsetCommitResponse(Message):
-    __slots__ = (
-        "throttle_time_ms",
-        "topics",
-    )
+    __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 28
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 5
     FLEXIBLE_FROM: ClassVar[int | None] = 3
 
-    def __init__(
-        self,
-        *,
-        throttle_time_ms: int = 0,
-        topics: list[TxnOffsetCommitResponseTopic] = EMPTY,
-    ) -> None:
+    def __init__(self, *, throttle_time_ms: int = 0, topics: list[TxnOffsetCommitResponseTopic] = EMPTY) -> None:
         self.throttle_time_ms: int = throttle_time_ms
         self.topics: list[TxnOffsetCommitResponseTopic] = [] if topics is EMPTY else topics
 
@@ -300,14 +265,14 @@ class TxnOffsetCommitResponse(Message):
 
 
 def _read_TxnOffsetCommitResponse(r: Reader, v: int) -> TxnOffsetCommitResponse:
-    m = TxnOffsetCommitResponse()
+    m = TxnOffsetCommitResponse.__new__(TxnOffsetCommitResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.compact_count())]
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.count())]
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
@@ -315,11 +280,11 @@ def _write_TxnOffsetCommitResponse(w: Writer, m: TxnOffsetCommitResponse, v: int
     if v >= 3:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for item in m.topics:
-            _write_TxnOffsetCommitResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_TxnOffsetCommitResponseTopic(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for item in m.topics:
-            _write_TxnOffsetCommitResponseTopic(w, item, v)
+        for topic in m.topics:
+            _write_TxnOffsetCommitResponseTopic(w, topic, v)

@@ -8,34 +8,24 @@ from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Write
 
 
 class WritableTxnMarkerTopic(Structure):
-    __slots__ = (
-        "name",
-        "partition_indexes",
-    )
+    __slots__ = ("name", "partition_indexes")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partition_indexes: list[int] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
         self.name: str = name
         self.partition_indexes: list[int] = [] if partition_indexes is EMPTY else partition_indexes
 
 
 def _read_WritableTxnMarkerTopic(r: Reader, v: int) -> WritableTxnMarkerTopic:
-    m = WritableTxnMarkerTopic()
+    m = WritableTxnMarkerTopic.__new__(WritableTxnMarkerTopic)
     m.name = r.compact_string()
-    m.partition_indexes = [r.int32() for _ in range(r.compact_count())]
+    m.partition_indexes = r.compact_int32_array()
     r.skip_tags()
     return m
 
 
 def _write_WritableTxnMarkerTopic(w: Writer, m: WritableTxnMarkerTopic, v: int) -> None:
     w.compact_string(m.name)
-    w.compact_count(len(m.partition_indexes))
-    for item in m.partition_indexes:
-        w.int32(item)
+    w.compact_int32_array(m.partition_indexes)
     w.uvarint(0)
 
 
@@ -68,14 +58,13 @@ class WritableTxnMarker(Structure):
 
 
 def _read_WritableTxnMarker(r: Reader, v: int) -> WritableTxnMarker:
-    m = WritableTxnMarker()
+    m = WritableTxnMarker.__new__(WritableTxnMarker)
     m.producer_id = r.int64()
     m.producer_epoch = r.int16()
     m.transaction_result = r.boolean()
-    m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in range(r.compact_count())]
+    m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in range(r.compact_count(3))]
     m.coordinator_epoch = r.int32()
-    if v == 2:
-        m.transaction_version = r.int8()
+    m.transaction_version = r.int8() if v == 2 else 0
     r.skip_tags()
     return m
 
@@ -85,8 +74,8 @@ def _write_WritableTxnMarker(w: Writer, m: WritableTxnMarker, v: int) -> None:
     w.int16(m.producer_epoch)
     w.boolean(m.transaction_result)
     w.compact_count(len(m.topics))
-    for item in m.topics:
-        _write_WritableTxnMarkerTopic(w, item, v)
+    for topic in m.topics:
+        _write_WritableTxnMarkerTopic(w, topic, v)
     w.int32(m.coordinator_epoch)
     if v == 2:
         w.int8(m.transaction_version)
@@ -100,11 +89,7 @@ class WriteTxnMarkersRequest(Message):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 1
 
-    def __init__(
-        self,
-        *,
-        markers: list[WritableTxnMarker] = EMPTY,
-    ) -> None:
+    def __init__(self, *, markers: list[WritableTxnMarker] = EMPTY) -> None:
         self.markers: list[WritableTxnMarker] = [] if markers is EMPTY else markers
 
     def write(self, w: Writer, version: int) -> None:
@@ -116,37 +101,29 @@ class WriteTxnMarkersRequest(Message):
 
 
 def _read_WriteTxnMarkersRequest(r: Reader, v: int) -> WriteTxnMarkersRequest:
-    m = WriteTxnMarkersRequest()
-    m.markers = [_read_WritableTxnMarker(r, v) for _ in range(r.compact_count())]
+    m = WriteTxnMarkersRequest.__new__(WriteTxnMarkersRequest)
+    m.markers = [_read_WritableTxnMarker(r, v) for _ in range(r.compact_count(17))]
     r.skip_tags()
     return m
 
 
 def _write_WriteTxnMarkersRequest(w: Writer, m: WriteTxnMarkersRequest, v: int) -> None:
     w.compact_count(len(m.markers))
-    for item in m.markers:
-        _write_WritableTxnMarker(w, item, v)
+    for marker in m.markers:
+        _write_WritableTxnMarker(w, marker, v)
     w.uvarint(0)
 
 
 class WritableTxnMarkerPartitionResult(Structure):
-    __slots__ = (
-        "partition_index",
-        "error_code",
-    )
+    __slots__ = ("partition_index", "error_code")
 
-    def __init__(
-        self,
-        *,
-        partition_index: int = 0,
-        error_code: int = 0,
-    ) -> None:
+    def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
         self.partition_index: int = partition_index
         self.error_code: int = error_code
 
 
 def _read_WritableTxnMarkerPartitionResult(r: Reader, v: int) -> WritableTxnMarkerPartitionResult:
-    m = WritableTxnMarkerPartitionResult()
+    m = WritableTxnMarkerPartitionResult.__new__(WritableTxnMarkerPartitionResult)
     m.partition_index = r.int32()
     m.error_code = r.int16()
     r.skip_tags()
@@ -160,25 +137,17 @@ def _write_WritableTxnMarkerPartitionResult(w: Writer, m: WritableTxnMarkerParti
 
 
 class WritableTxnMarkerTopicResult(Structure):
-    __slots__ = (
-        "name",
-        "partitions",
-    )
+    __slots__ = ("name", "partitions")
 
-    def __init__(
-        self,
-        *,
-        name: str = "",
-        partitions: list[WritableTxnMarkerPartitionResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, name: str = "", partitions: list[WritableTxnMarkerPartitionResult] = EMPTY) -> None:
         self.name: str = name
         self.partitions: list[WritableTxnMarkerPartitionResult] = [] if partitions is EMPTY else partitions
 
 
 def _read_WritableTxnMarkerTopicResult(r: Reader, v: int) -> WritableTxnMarkerTopicResult:
-    m = WritableTxnMarkerTopicResult()
+    m = WritableTxnMarkerTopicResult.__new__(WritableTxnMarkerTopicResult)
     m.name = r.compact_string()
-    m.partitions = [_read_WritableTxnMarkerPartitionResult(r, v) for _ in range(r.compact_count())]
+    m.partitions = [_read_WritableTxnMarkerPartitionResult(r, v) for _ in range(r.compact_count(7))]
     r.skip_tags()
     return m
 
@@ -186,31 +155,23 @@ def _read_WritableTxnMarkerTopicResult(r: Reader, v: int) -> WritableTxnMarkerTo
 def _write_WritableTxnMarkerTopicResult(w: Writer, m: WritableTxnMarkerTopicResult, v: int) -> None:
     w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for item in m.partitions:
-        _write_WritableTxnMarkerPartitionResult(w, item, v)
+    for partition in m.partitions:
+        _write_WritableTxnMarkerPartitionResult(w, partition, v)
     w.uvarint(0)
 
 
 class WritableTxnMarkerResult(Structure):
-    __slots__ = (
-        "producer_id",
-        "topics",
-    )
+    __slots__ = ("producer_id", "topics")
 
-    def __init__(
-        self,
-        *,
-        producer_id: int = 0,
-        topics: list[WritableTxnMarkerTopicResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, producer_id: int = 0, topics: list[WritableTxnMarkerTopicResult] = EMPTY) -> None:
         self.producer_id: int = producer_id
         self.topics: list[WritableTxnMarkerTopicResult] = [] if topics is EMPTY else topics
 
 
 def _read_WritableTxnMarkerResult(r: Reader, v: int) -> WritableTxnMarkerResult:
-    m = WritableTxnMarkerResult()
+    m = WritableTxnMarkerResult.__new__(WritableTxnMarkerResult)
     m.producer_id = r.int64()
-    m.topics = [_read_WritableTxnMarkerTopicResult(r, v) for _ in range(r.compact_count())]
+    m.topics = [_read_WritableTxnMarkerTopicResult(r, v) for _ in range(r.compact_count(3))]
     r.skip_tags()
     return m
 
@@ -218,8 +179,8 @@ def _read_WritableTxnMarkerResult(r: Reader, v: int) -> WritableTxnMarkerResult:
 def _write_WritableTxnMarkerResult(w: Writer, m: WritableTxnMarkerResult, v: int) -> None:
     w.int64(m.producer_id)
     w.compact_count(len(m.topics))
-    for item in m.topics:
-        _write_WritableTxnMarkerTopicResult(w, item, v)
+    for topic in m.topics:
+        _write_WritableTxnMarkerTopicResult(w, topic, v)
     w.uvarint(0)
 
 
@@ -230,11 +191,7 @@ class WriteTxnMarkersResponse(Message):
     MAX_VERSION: ClassVar[int] = 2
     FLEXIBLE_FROM: ClassVar[int | None] = 1
 
-    def __init__(
-        self,
-        *,
-        markers: list[WritableTxnMarkerResult] = EMPTY,
-    ) -> None:
+    def __init__(self, *, markers: list[WritableTxnMarkerResult] = EMPTY) -> None:
         self.markers: list[WritableTxnMarkerResult] = [] if markers is EMPTY else markers
 
     def write(self, w: Writer, version: int) -> None:
@@ -246,14 +203,14 @@ class WriteTxnMarkersResponse(Message):
 
 
 def _read_WriteTxnMarkersResponse(r: Reader, v: int) -> WriteTxnMarkersResponse:
-    m = WriteTxnMarkersResponse()
-    m.markers = [_read_WritableTxnMarkerResult(r, v) for _ in range(r.compact_count())]
+    m = WriteTxnMarkersResponse.__new__(WriteTxnMarkersResponse)
+    m.markers = [_read_WritableTxnMarkerResult(r, v) for _ in range(r.compact_count(10))]
     r.skip_tags()
     return m
 
 
 def _write_WriteTxnMarkersResponse(w: Writer, m: WriteTxnMarkersResponse, v: int) -> None:
     w.compact_count(len(m.markers))
-    for item in m.markers:
-        _write_WritableTxnMarkerResult(w, item, v)
+    for marker in m.markers:
+        _write_WritableTxnMarkerResult(w, marker, v)
     w.uvarint(0)

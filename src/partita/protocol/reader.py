@@ -1,0 +1,271 @@
+"""Read the primitive types of the Kafka protocol from one frame.
+
+A `Reader` never allocates by an announced length: every length and count is checked against the bytes that are left,
+and the elements of one message are counted. (Kafka: ByteBufferAccessor; hostile input: faults H6, H7.)
+Compiled where a compiler is there, with the types in `reader.pxd`.
+Must not know about any API, version, socket or clock.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, unpack_from
+from struct import error as StructError
+from typing import TypeAlias
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+Bytes: TypeAlias = bytes  # inside the classes, `bytes` is the method
+
+ELEMENTS_MAX = 1 << 20
+"""How many array elements one message may hold; no honest message comes near."""
+
+_STRING_BYTES_MAX = 0x7FFF
+_int8 = Struct(">b").unpack_from
+_int16 = Struct(">h").unpack_from
+_uint16 = Struct(">H").unpack_from
+_int32 = Struct(">i").unpack_from
+_int64 = Struct(">q").unpack_from
+_float64 = Struct(">d").unpack_from
+
+
+class MalformedRequest(ValueError):
+    """Bytes that are not a valid message: cut short, oversized, or nonsense."""
+
+
+class Reader:
+    """A cursor over one message. Raises MalformedRequest instead of reading past the end."""
+
+    __slots__ = ("_elements", "buf", "end", "pos")
+
+    def __init__(self, buf: Buffer, pos: int = 0) -> None:
+        self.buf = buf
+        self.pos = pos
+        self.end = len(buf)
+        self._elements = 0
+
+    def remaining(self) -> int:
+        return self.end - self.pos
+
+    def finish(self) -> None:
+        """Refuse bytes after the end of a message."""
+        if self.pos != self.end:
+            raise MalformedRequest(f"{self.end - self.pos} bytes left over at {self.pos}")
+
+    def _short(self, size: int) -> MalformedRequest:
+        return MalformedRequest(f"{size} bytes expected at {self.pos}, {self.end - self.pos} left")
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def int8(self) -> int:
+        try:
+            (value,) = _int8(self.buf, self.pos)
+        except StructError:
+            raise self._short(1) from None
+        self.pos += 1
+        return value  # type: ignore[no-any-return]
+
+    def int16(self) -> int:
+        try:
+            (value,) = _int16(self.buf, self.pos)
+        except StructError:
+            raise self._short(2) from None
+        self.pos += 2
+        return value  # type: ignore[no-any-return]
+
+    def uint16(self) -> int:
+        try:
+            (value,) = _uint16(self.buf, self.pos)
+        except StructError:
+            raise self._short(2) from None
+        self.pos += 2
+        return value  # type: ignore[no-any-return]
+
+    def int32(self) -> int:
+        try:
+            (value,) = _int32(self.buf, self.pos)
+        except StructError:
+            raise self._short(4) from None
+        self.pos += 4
+        return value  # type: ignore[no-any-return]
+
+    def int64(self) -> int:
+        try:
+            (value,) = _int64(self.buf, self.pos)
+        except StructError:
+            raise self._short(8) from None
+        self.pos += 8
+        return value  # type: ignore[no-any-return]
+
+    def float64(self) -> float:
+        try:
+            (value,) = _float64(self.buf, self.pos)
+        except StructError:
+            raise self._short(8) from None
+        self.pos += 8
+        return value  # type: ignore[no-any-return]
+
+    def boolean(self) -> bool:
+        return self.int8() != 0
+
+    def uvarint(self) -> int:
+        """An unsigned 32-bit varint, of at most five bytes."""
+        try:
+            byte = self.buf[self.pos]
+            self.pos += 1
+            value = byte & 0x7F
+            shift = 7
+            while byte > 0x7F:
+                if shift > 28:
+                    raise MalformedRequest(f"varint longer than 5 bytes at {self.pos}")
+                byte = self.buf[self.pos]
+                self.pos += 1
+                value |= (byte & 0x7F) << shift
+                shift += 7
+        except IndexError:
+            raise MalformedRequest(f"varint cut short at {self.pos}") from None
+        if value > 0xFFFFFFFF:
+            raise MalformedRequest(f"varint {value} exceeds 32 bits")
+        return value
+
+    # -- bytes and text -------------------------------------------------------------------------------------------
+
+    def take(self, size: int) -> Buffer:
+        """The next `size` bytes: a slice of what is read from."""
+        start = self.pos
+        if size < 0 or size > self.end - start:
+            raise MalformedRequest(f"length {size} at {start}, {self.end - start} bytes left")
+        self.pos = start + size
+        return self.buf[start : self.pos]
+
+    def _text(self, size: int) -> str:
+        if size > _STRING_BYTES_MAX:
+            raise MalformedRequest(f"string of {size} bytes; at most {_STRING_BYTES_MAX} are allowed")
+        raw = self.take(size)
+        try:
+            return str(raw, "utf-8")
+        except UnicodeDecodeError:
+            return replaced(bytes(raw))
+
+    def string(self) -> str:
+        return self._text(self.int16())
+
+    def nullable_string(self) -> str | None:
+        size = self.int16()
+        return None if size == -1 else self._text(size)
+
+    def compact_string(self) -> str:
+        return self._text(self.uvarint() - 1)
+
+    def compact_nullable_string(self) -> str | None:
+        size = self.uvarint()
+        return None if size == 0 else self._text(size - 1)
+
+    def uuid(self) -> Bytes:
+        return bytes(self.take(16))
+
+    def bytes(self) -> Bytes:
+        return bytes(self.take(self.int32()))
+
+    def nullable_bytes(self) -> Bytes | None:
+        size = self.int32()
+        return None if size == -1 else bytes(self.take(size))
+
+    def compact_bytes(self) -> Bytes:
+        return bytes(self.take(self.uvarint() - 1))
+
+    def compact_nullable_bytes(self) -> Bytes | None:
+        size = self.uvarint()
+        return None if size == 0 else bytes(self.take(size - 1))
+
+    def nullable_records(self) -> memoryview | None:
+        """Record batches as a view of the frame; nothing is copied."""
+        size = self.int32()
+        return None if size == -1 else self._view(size)
+
+    def compact_nullable_records(self) -> memoryview | None:
+        size = self.uvarint()
+        return None if size == 0 else self._view(size - 1)
+
+    def _view(self, size: int) -> memoryview:
+        start = self.pos
+        if size < 0 or size > self.end - start:
+            raise MalformedRequest(f"{size} bytes of records at {start}, {self.end - start} bytes left")
+        self.pos = start + size
+        return memoryview(self.buf)[start : self.pos]
+
+    # -- arrays ---------------------------------------------------------------------------------------------------
+
+    def count(self, least_size: int) -> int:
+        """How many elements follow, each of at least `least_size` bytes."""
+        return self._bounded(self.int32(), least_size)
+
+    def compact_count(self, least_size: int) -> int:
+        return self._bounded(self.uvarint() - 1, least_size)
+
+    def nullable_count(self, least_size: int) -> int:
+        """As `count`; -1 is null."""
+        count = self.int32()
+        return count if count == -1 else self._bounded(count, least_size)
+
+    def compact_nullable_count(self, least_size: int) -> int:
+        count = self.uvarint() - 1
+        return count if count == -1 else self._bounded(count, least_size)
+
+    def _bounded(self, count: int, least_size: int) -> int:
+        if count < 0 or count * least_size > self.end - self.pos:
+            raise MalformedRequest(f"{count} elements announced at {self.pos}, {self.end - self.pos} bytes left")
+        self._elements += count
+        if self._elements > ELEMENTS_MAX:
+            raise MalformedRequest(f"more than {ELEMENTS_MAX} array elements in one message")
+        return count
+
+    def int32_array(self) -> list[int]:
+        return self._int32s(self.count(4))
+
+    def compact_int32_array(self) -> list[int]:
+        return self._int32s(self.compact_count(4))
+
+    def nullable_int32_array(self) -> list[int] | None:
+        count = self.nullable_count(4)
+        return None if count < 0 else self._int32s(count)
+
+    def compact_nullable_int32_array(self) -> list[int] | None:
+        count = self.compact_nullable_count(4)
+        return None if count < 0 else self._int32s(count)
+
+    def _int32s(self, count: int) -> list[int]:
+        start = self.pos
+        self.pos = start + 4 * count
+        return list(unpack_from(f">{count}i", self.buf, start))
+
+    # -- tagged fields --------------------------------------------------------------------------------------------
+
+    def tag(self, last: int) -> tuple[int, int]:
+        """Read the number of a tagged field, higher than the last one, and its size; return number and end."""
+        number = self.uvarint()
+        size = self.uvarint()
+        if number <= last:
+            raise MalformedRequest(f"tag {number} after tag {last}")
+        if size > self.end - self.pos:
+            raise MalformedRequest(f"tagged field of {size} bytes at {self.pos}, {self.end - self.pos} left")
+        return number, self.pos + size
+
+    def end_tag(self, end: int) -> None:
+        if self.pos != end:
+            raise MalformedRequest(f"tagged field ends at {self.pos}, announced {end}")
+
+    def skip_tags(self) -> None:
+        """Pass over a section of tagged fields none of which is known."""
+        count = self.uvarint()
+        last = -1
+        while count:
+            last, self.pos = self.tag(last)
+            count -= 1
+
+
+def replaced(raw: bytes) -> str:
+    """Text that is not UTF-8, each bad piece as U+FFFD; an encoded surrogate is one piece, as in Java."""
+    try:
+        text = raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-8", "replace")
+    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)

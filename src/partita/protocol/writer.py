@@ -1,0 +1,175 @@
+"""Write the primitive types of the Kafka protocol.
+
+A `Writer` collects bytes; large record payloads are kept as they are, so that a response can be sent without copying
+them. Compiled where a compiler is there, with the types in `writer.pxd`.
+Must not know about any API, version, socket or clock.
+"""
+
+from __future__ import annotations
+
+from struct import Struct, pack
+from typing import Any
+
+from partita.protocol.reader import Buffer
+
+_KEEP_AS_CHUNK = 4096
+_STRING_BYTES_MAX = 0x7FFF
+_int8 = Struct(">b").pack
+_int16 = Struct(">h").pack
+_uint16 = Struct(">H").pack
+_int32 = Struct(">i").pack
+_int64 = Struct(">q").pack
+_float64 = Struct(">d").pack
+
+
+class Writer:
+    """Collects one message. `chunks` is what to send; `getvalue` joins it."""
+
+    __slots__ = ("_chunks", "buf")
+
+    def __init__(self) -> None:
+        self.buf = bytearray()
+        self._chunks: list[Buffer] = []
+
+    def getvalue(self) -> bytes:
+        return b"".join([*self._chunks, self.buf]) if self._chunks else bytes(self.buf)
+
+    def chunks(self) -> list[Buffer]:
+        """All that was written; the first chunk is the writer's own, and may be changed."""
+        return [*self._chunks, self.buf]
+
+    def required(self, value: Any, name: str) -> Any:
+        """Return `value`; raise ValueError when it is null, which this version cannot say."""
+        if value is None:
+            raise ValueError(f"{name} cannot be null in this version; give a value or use a newer version")
+        return value
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def int8(self, value: int) -> None:
+        self.buf += _int8(value)
+
+    def int16(self, value: int) -> None:
+        self.buf += _int16(value)
+
+    def uint16(self, value: int) -> None:
+        self.buf += _uint16(value)
+
+    def int32(self, value: int) -> None:
+        self.buf += _int32(value)
+
+    def int64(self, value: int) -> None:
+        self.buf += _int64(value)
+
+    def float64(self, value: float) -> None:
+        self.buf += _float64(value)
+
+    def boolean(self, value: bool) -> None:
+        self.buf.append(1 if value else 0)
+
+    def uvarint(self, value: int) -> None:
+        while value > 0x7F:
+            self.buf.append((value & 0x7F) | 0x80)
+            value >>= 7
+        self.buf.append(value)
+
+    # -- bytes and text -------------------------------------------------------------------------------------------
+
+    def uuid(self, value: bytes) -> None:
+        if len(value) != 16:
+            raise ValueError(f"a UUID has 16 bytes, not {len(value)}")
+        self.buf += value
+
+    def _encoded(self, value: str) -> Buffer:
+        raw = value.encode()
+        if len(raw) > _STRING_BYTES_MAX:
+            raise ValueError(f"string of {len(raw)} bytes; at most {_STRING_BYTES_MAX} fit")
+        return raw
+
+    def string(self, value: str) -> None:
+        raw = self._encoded(value)
+        self.buf += _int16(len(raw))
+        self.buf += raw
+
+    def nullable_string(self, value: str | None) -> None:
+        if value is None:
+            self.buf += b"\xff\xff"
+        else:
+            self.string(value)
+
+    def compact_string(self, value: str) -> None:
+        raw = self._encoded(value)
+        self.uvarint(len(raw) + 1)
+        self.buf += raw
+
+    def compact_nullable_string(self, value: str | None) -> None:
+        if value is None:
+            self.buf.append(0)
+        else:
+            self.compact_string(value)
+
+    def bytes(self, value: Buffer) -> None:
+        self.buf += _int32(len(value))
+        self.buf += value
+
+    def nullable_bytes(self, value: Buffer | None) -> None:
+        if value is None:
+            self.buf += b"\xff\xff\xff\xff"
+        else:
+            self.bytes(value)
+
+    def compact_bytes(self, value: Buffer) -> None:
+        self.uvarint(len(value) + 1)
+        self.buf += value
+
+    def compact_nullable_bytes(self, value: Buffer | None) -> None:
+        if value is None:
+            self.buf.append(0)
+        else:
+            self.compact_bytes(value)
+
+    def nullable_records(self, value: Buffer | None) -> None:
+        if value is None:
+            self.buf += b"\xff\xff\xff\xff"
+        else:
+            self.buf += _int32(len(value))
+            self._payload(value)
+
+    def compact_nullable_records(self, value: Buffer | None) -> None:
+        if value is None:
+            self.buf.append(0)
+        else:
+            self.uvarint(len(value) + 1)
+            self._payload(value)
+
+    def _payload(self, value: Buffer) -> None:
+        if len(value) < _KEEP_AS_CHUNK:
+            self.buf += value
+            return
+        self._chunks += (self.buf, value)
+        self.buf = bytearray()
+
+    # -- arrays and tagged fields ---------------------------------------------------------------------------------
+
+    def count(self, value: int) -> None:
+        """How many elements follow; -1 is null."""
+        self.buf += _int32(value)
+
+    def compact_count(self, value: int) -> None:
+        self.uvarint(value + 1)
+
+    def int32_array(self, values: list[int]) -> None:
+        self.buf += pack(f">i{len(values)}i", len(values), *values)
+
+    def compact_int32_array(self, values: list[int]) -> None:
+        self.uvarint(len(values) + 1)
+        self.buf += pack(f">{len(values)}i", *values)
+
+    def tags(self, fields: list[tuple[int, Writer]]) -> None:
+        """Append the tagged fields, given by ascending number."""
+        self.uvarint(len(fields))
+        for number, content in fields:
+            raw = content.getvalue()
+            self.uvarint(number)
+            self.uvarint(len(raw))
+            self.buf += raw
