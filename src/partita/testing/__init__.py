@@ -1,0 +1,1 @@
+"""What partita offers to test suites: the pytest plugin (`plugin`)."""
