@@ -5,11 +5,12 @@
 
 import os
 import sysconfig
+from runpy import run_path
 from shutil import which
 
 from setuptools import Extension, setup
 
-COMPILED: tuple[str, ...] = ()
+COMPILED: tuple[str, ...] = ("partita.records.decode",)
 """Modules worth compiling, each a plain Python file."""
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from partita.protocol.primitives import Buffer
-from partita.records.builder import ABORT, COMMIT, BatchBuilder, Headers, NewRecord, build_batch, build_marker
+from partita.records.builder import BatchBuilder, Headers, NewRecord, build_batch, build_marker
 from partita.records.compression import DEFAULT_MAX_BYTES, decompress
+from partita.records.control import ABORT, COMMIT, control_type
 from partita.records.decode import Record, RecordReader
 from partita.records.header import (
     CREATE_TIME,
@@ -46,6 +47,7 @@ __all__ = [
     "build_batch",
     "build_marker",
     "check_crc",
+    "control_type",
     "corrupt",
     "cut",
     "has_valid_crc",

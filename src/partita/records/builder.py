@@ -13,20 +13,15 @@ from typing import TypeAlias
 from partita.protocol.primitives import Buffer
 from partita.records.checksum import crc32c
 from partita.records.compression import compress
+from partita.records.control import marker_key, marker_value
 from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT
 
 Headers: TypeAlias = Sequence[tuple[str, Buffer | None]]
 NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
 """Timestamp in ms, key, value, headers."""
 
-ABORT, COMMIT = 0, 1
-
 _CRC = Struct(">I")
-_CONTROL_KEY = Struct(">hh")
-_CONTROL_VALUE = Struct(">hi")
 _NULL = b"\x01"
-_MAX_RECORD_OVERHEAD = 21
-"""Most bytes the length, attributes, deltas and sizes of a record without headers can take."""
 
 
 def varint(value: int) -> bytes:
@@ -230,9 +225,8 @@ def build_marker(
     leader_epoch: int = -1,
 ) -> bytes:
     """The control batch that ends a transaction: ABORT or COMMIT."""
-    key, value = _CONTROL_KEY.pack(0, kind), _CONTROL_VALUE.pack(0, coordinator_epoch)
     return build_batch(
-        [(timestamp, key, value, ())],
+        [(timestamp, marker_key(kind), marker_value(coordinator_epoch), ())],
         base_offset=base_offset,
         producer_id=producer_id,
         producer_epoch=producer_epoch,

@@ -26,6 +26,7 @@ _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 << 10
 _GZIP_WINDOW = 31
+_GZIP_MAGIC = b"\x1f\x8b"
 _SIZE = Struct(">i")
 
 
@@ -105,7 +106,7 @@ def _gunzip(data: Buffer, limit: int) -> bytes:
 
     members: list[bytes] = []
     left, rest = limit, bytes(data)
-    while rest:
+    while not members or rest.startswith(_GZIP_MAGIC):  # like Kafka's, this reader ignores what else may follow
         member = isal_zlib.decompressobj(wbits=_GZIP_WINDOW)
         members.append(member.decompress(rest, left + 1))
         left -= len(members[-1])
@@ -132,7 +133,7 @@ def _unsnappy(data: memoryview, limit: int) -> Buffer:
     blocks = [data]
     if data[:8] == _XERIAL:
         blocks, pos = [], len(_XERIAL_HEADER)
-        while pos < len(data):
+        while pos + 4 <= len(data):
             (size,) = _SIZE.unpack_from(data, pos)
             if size < 0 or size > len(data) - pos - 4:
                 raise corrupt(f"snappy block of {size} bytes, {len(data) - pos - 4} are left")
@@ -168,8 +169,9 @@ def _snappy_size(block: memoryview) -> int:
 def _unlz4(data: Buffer, limit: int) -> Buffer:
     from cramjam import lz4
 
-    out = bytearray(min(lz4_bound(data), limit))
-    return _filled(out, lz4.decompress_into(data, out))
+    end, bound = lz4_bound(data)
+    out = bytearray(min(bound, limit))
+    return _filled(out, lz4.decompress_into(memoryview(data)[:end], out))
 
 
 def _unzstd(data: Buffer, limit: int) -> Buffer:

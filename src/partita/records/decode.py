@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
-# mypy: disable-error-code="untyped-decorator, no-any-return, valid-type, attr-defined"
+# mypy: disable-error-code="untyped-decorator, no-any-return, valid-type, attr-defined, index"
 """Records inside a batch: found by position, made into objects, or copied straight into Arrow's columns.
 
 Compiled by Cython when a compiler is there; the same file runs uncompiled. `RecordScanner` finds the fields of one
@@ -13,18 +13,16 @@ from __future__ import annotations
 from partita.records.header import BatchHeader, corrupt
 
 try:
-    import cython
+    import cython  # type: ignore[import-untyped]
 except ImportError:
     from partita.records.uncompiled import cython
 
 COMPILED: bool = cython.compiled
 """Whether this module runs as machine code."""
 
-_LOG_APPEND_TIME_BIT = 0x08
 
-
-@cython.cclass
 @cython.freelist(1024)
+@cython.cclass
 class Record:
     """One record as a consumer gets it. `headers` keeps order and duplicates; a null value is a tombstone."""
 
@@ -285,7 +283,7 @@ class RecordReader(RecordScanner):
         self.epoch = header.partition_leader_epoch
         self.timestamp_type = header.timestamp_type
         self.first_offset = header.base_offset
-        self.first_timestamp = header.max_timestamp if header.timestamp_type else header.base_timestamp
+        self.first_timestamp = header.max_timestamp if header.timestamp_type == 1 else header.base_timestamp
         self.from_offset = from_offset
 
     @cython.locals(offset=cython.longlong, room=cython.Py_ssize_t)
@@ -316,7 +314,7 @@ class RecordReader(RecordScanner):
         record.offset = offset
         record.timestamp_type = self.timestamp_type
         record.timestamp = self.first_timestamp
-        if self.timestamp_type == 0:
+        if self.timestamp_type != 1:
             record.timestamp = wrapped(self.first_timestamp + self.timestamp_delta)
         record.key = None if self.key_size < 0 else self.data[self.key_at : self.key_at + self.key_size]
         record.value = None if self.value_size < 0 else self.data[self.value_at : self.value_at + self.value_size]
@@ -347,6 +345,6 @@ class RecordReader(RecordScanner):
 @cython.exceptval(check=False)
 def wrapped(value: cython.longlong) -> int:
     """The number as 64 bits hold it; machine code wraps by itself."""
-    if cython.compiled or -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
-        return value
-    return (value + 0x8000000000000000) % 0x10000000000000000 - 0x8000000000000000
+    if not cython.compiled and not -0x8000000000000000 <= value <= 0x7FFFFFFFFFFFFFFF:
+        value = (value + 0x8000000000000000) % 0x10000000000000000 - 0x8000000000000000
+    return value

@@ -30,22 +30,22 @@ _P1, _P2, _P3, _P4, _P5 = 2654435761, 2246822519, 3266489917, 668265263, 3747613
 _M32 = 0xFFFFFFFF
 
 
-def lz4_bound(data: Buffer) -> int:
-    """The most bytes these LZ4 frames can hold; refuses what Kafka's reader refuses."""
-    pos, bound = 0, 0
-    while pos < len(data):
-        pos, size = _lz4_frame(data, pos)
-        bound += size
-    return min(bound, _LZ4_MAX_RATIO * len(data))
+def lz4_bound(data: Buffer) -> tuple[int, int]:
+    """Where the LZ4 frame at the start ends, and the most bytes it can hold.
 
-
-def _lz4_frame(data: Buffer, start: int) -> tuple[int, int]:
-    if len(data) - start < _LZ4_HEADER or _U32.unpack_from(data, start)[0] != _LZ4_MAGIC:
+    Refuses what Kafka's reader refuses. It reads one frame and ignores what follows; so do we.
+    """
+    if len(data) < _LZ4_HEADER or _U32.unpack_from(data, 0)[0] != _LZ4_MAGIC:
         raise corrupt("no LZ4 frame")
-    flags, block_max = data[start + 4], 1 << (8 + 2 * (data[start + 5] >> 4 & 7))
+    end, bound = _lz4_blocks(data)
+    return end, min(bound, _LZ4_MAX_RATIO * len(data))
+
+
+def _lz4_blocks(data: Buffer) -> tuple[int, int]:
+    flags, block_max = data[4], 1 << (8 + 2 * (data[5] >> 4 & 7))
     if flags >> 6 != 1 or not flags & 0x20 or flags & 0x03 or not 1 << 16 <= block_max <= 1 << 22:
-        raise corrupt(f"LZ4 frame flags {flags:02x} {data[start + 5]:02x}; version 1 and independent blocks expected")
-    pos, bound = start + _LZ4_HEADER + (8 if flags & 0x08 else 0), 0
+        raise corrupt(f"LZ4 frame flags {flags:02x} {data[5]:02x}; version 1 and independent blocks expected")
+    pos, bound = _LZ4_HEADER + (8 if flags & 0x08 else 0), 0
     check_size = 4 if flags & 0x10 else 0
     while True:
         if pos + 4 > len(data):

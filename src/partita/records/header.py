@@ -134,6 +134,9 @@ class BatchHeader:
 
     @property
     def timestamp_type(self) -> int:
+        """CREATE_TIME, LOG_APPEND_TIME, or NO_TIMESTAMP_TYPE for magic 0, which has no timestamps."""
+        if self.magic == 0:
+            return NO_TIMESTAMP_TYPE
         return LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else CREATE_TIME
 
     @property

@@ -1,7 +1,7 @@
 """What a broker's produce path checks before it appends bytes it will not open.
 
 One batch of magic 2, whole, its checksum right, its header without contradictions, no larger than allowed.
-Records inside are not looked at (docs/decisions/0020); a consumer finds what is wrong there.
+Records inside are not looked at (docs/decisions/0020-records-are-not-opened.md).
 Upstream: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
 Must not know about partitions, producers' state or files.
 """
@@ -61,6 +61,8 @@ def _check_header(header: BatchHeader) -> None:
         raise _invalid(f"record count {count} with last offset delta {header.last_offset_delta}; count - 1 expected")
     if header.codec > _MAX_CODEC:
         raise _invalid(f"unknown compression codec {header.codec}; known are 0 to 4")
+    if header.codec and header.base_offset:
+        raise _invalid(f"compressed batch with base offset {header.base_offset}; producers count from 0")
     if header.is_control:
         raise _invalid("control batches are written by the broker alone")
     if header.producer_id >= 0 and header.base_sequence < 0:
