@@ -10,8 +10,7 @@ from shutil import which
 
 from setuptools import Extension, setup
 
-COMPILED: tuple[str, ...] = ("partita.records.decode",)
-"""Modules worth compiling, each a plain Python file."""
+COMPILED: tuple[str, ...] = run_path("src/partita/compiled.py")["COMPILED"]
 
 
 def extensions() -> list[Extension]:

@@ -21,6 +21,8 @@ RESPONSE_BYTES_MIN = 4
 
 _LENGTH = Struct(">i")
 _REQUEST_START = Struct(">hhih")
+_LENGTH_AND_REQUEST_START = Struct(">ihhi")
+_RESPONSE_START = Struct(">ii")
 _STRANGERS = (
     (b"GET ", "HTTP"), (b"POST", "HTTP"), (b"PUT ", "HTTP"), (b"HEAD", "HTTP"), (b"OPTI", "HTTP"), (b"PRI ", "HTTP/2"),
     (b"HTTP", "an HTTP answer"), (b"\x16\x03", "TLS on a plain port"), (b"\x15\x03", "a TLS alert on a plain port"),
@@ -33,10 +35,7 @@ def encode_request(
 ) -> list[Buffer]:
     """One request, ready to send: length, header, body."""
     w = Writer()
-    w.int32(0)
-    w.int16(api_key)
-    w.int16(version)
-    w.int32(correlation_id)
+    w.buf += _LENGTH_AND_REQUEST_START.pack(0, api_key, version, correlation_id)
     w.nullable_string(client_id)
     if version >= APIS[api_key].flexible_from:
         w.uvarint(0)
@@ -47,8 +46,7 @@ def encode_request(
 def encode_response(api_key: int, version: int, correlation_id: int, message: Message) -> list[Buffer]:
     """One response, ready to send: length, header, body."""
     w = Writer()
-    w.int32(0)
-    w.int32(correlation_id)
+    w.buf += _RESPONSE_START.pack(0, correlation_id)
     if APIS[api_key].response_header_version(version):
         w.uvarint(0)
     message.write(w, version)

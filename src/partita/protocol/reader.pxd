@@ -1,0 +1,30 @@
+# The C types of reader.py, for its compiled build.
+cimport cython
+
+cdef class Reader:
+    cdef public object buf
+    cdef public Py_ssize_t pos
+    cdef public Py_ssize_t end
+    cdef Py_ssize_t _elements
+
+    cpdef Py_ssize_t remaining(self)
+    cpdef int int8(self) except? -99
+    cpdef int int16(self) except? -99
+    cpdef int uint16(self) except? -99
+    cpdef int int32(self) except? -99
+    @cython.locals(byte=cython.uint, shift=cython.int, value=cython.ulonglong)
+    cpdef long long uvarint(self) except -1
+    cpdef object take(self, Py_ssize_t size)
+    @cython.locals(raw=object)
+    cdef object _text(self, Py_ssize_t size)
+    @cython.locals(start=Py_ssize_t)
+    cdef object _view(self, Py_ssize_t size)
+    cpdef Py_ssize_t count(self, Py_ssize_t least_size) except -2
+    cpdef Py_ssize_t compact_count(self, Py_ssize_t least_size) except -2
+    cpdef Py_ssize_t nullable_count(self, Py_ssize_t least_size) except -2
+    cpdef Py_ssize_t compact_nullable_count(self, Py_ssize_t least_size) except -2
+    cdef Py_ssize_t _bounded(self, Py_ssize_t count, Py_ssize_t least_size) except -2
+    cdef object _int32s(self, Py_ssize_t count)
+    cpdef tuple tag(self, long long last)
+    @cython.locals(count="long long", last="long long")
+    cpdef skip_tags(self)

@@ -1,0 +1,13 @@
+# The C types of writer.py, for its compiled build.
+
+cdef class Writer:
+    cdef public bytearray buf
+    cdef list _chunks
+
+    cdef bytes _encoded(self, str value)
+    cpdef string(self, value)
+    cpdef compact_string(self, value)
+    cpdef bytes(self, value)
+    cpdef compact_bytes(self, value)
+    cpdef uvarint(self, unsigned long long value)
+    cdef _payload(self, value)
