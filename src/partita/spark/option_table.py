@@ -1,0 +1,120 @@
+"""Every option of `format("partita")`: names, types, bounds, one line of help each. Nothing is parsed here.
+
+Names are those of Spark's own Kafka connector, so that only `.format()` changes; the rest are ours (GROUP, OURS).
+The user guide prints its tables from here. Pure.
+"""
+
+from __future__ import annotations
+
+from partita.options import Option
+
+BOOTSTRAP = "kafka.bootstrap.servers"
+
+TOPICS = (
+    Option("subscribe", "str", None, "topics to read, separated by commas"),
+    Option("subscribePattern", "str", None, "regular expression; a topic is read if it matches anywhere in its name"),
+    Option("assign", "str", None, 'partitions to read, as JSON: {"topic":[0,1]}'),
+)
+POSITIONS = (
+    Option("startingOffsets", "str", None, "earliest, latest, committed, or JSON; batch: earliest, stream: latest"),
+    Option("startingTimestamp", "str", None, "milliseconds; start at the first record at or after it"),
+    Option("startingOffsetsByTimestamp", "str", None, "milliseconds for each partition, as JSON"),
+    Option(
+        "startingOffsetsByTimestampStrategy",
+        "str",
+        "error",
+        "what to do where no record is that young: error or latest",
+        choices=("error", "latest"),
+        ignore_case=True,
+    ),
+    Option("endingOffsets", "str", None, "batch only: latest, or JSON"),
+    Option("endingTimestamp", "str", None, "batch only: milliseconds; end before the first record at or after it"),
+    Option("endingOffsetsByTimestamp", "str", None, "batch only: milliseconds for each partition, as JSON"),
+)
+READING = (
+    Option("failOnDataLoss", "bool", True, "fail when records were removed before they were read"),
+    Option("minPartitions", "int", None, "at least so many tasks, if there are records enough", minimum=1),
+    Option("maxRecordsPerPartition", "int", None, "no task reads more offsets than this", minimum=1),
+    Option("includeHeaders", "bool", False, "add the column headers"),
+    Option("pushdown", "bool", False, "batch: take filters on topic, partition, offset; Spark must allow it"),
+    Option("view", "str", "records", "what to read; records is the only view of this release"),
+)
+LIMITS = (
+    Option("maxOffsetsPerTrigger", "str", None, "stream: offsets in one batch, shared out by backlog"),
+    Option("minOffsetsPerTrigger", "str", None, "stream: wait until so many offsets are there"),
+    Option("maxTriggerDelay", "str", "15m", "stream: longest wait for minOffsetsPerTrigger"),
+    Option("maxBytesPerTrigger", "str", None, "stream: record bytes in one batch, estimated"),
+    Option("offsetPollMs", "int", 200, "stream: shortest time between two looks at the end offsets", minimum=0),
+)
+GROUP = (
+    Option("group", "str", None, "consumer group that progress is committed to"),
+    Option(
+        "groupMode",
+        "str",
+        "none",
+        "none: the group is not touched; commit: progress is committed",
+        choices=("none", "commit", "member"),
+        ignore_case=True,
+    ),
+    Option(
+        "offsetAuthority",
+        "str",
+        "checkpoint",
+        "who decides after a restart: checkpoint or group",
+        choices=("checkpoint", "group"),
+        ignore_case=True,
+    ),
+    Option(
+        "commitFailure",
+        "str",
+        "warn",
+        "when a group commit fails: warn and go on, or fail the query",
+        choices=("warn", "fail"),
+        ignore_case=True,
+    ),
+    Option("queryName", "str", None, "stable name of the query; part of the metadata of its commits"),
+)
+MEMBER_ONLY = ("groupMembers", "groupInstanceId", "onReplayLost", "leaveOnStop")
+"""Options of groupMode=member, which a later release brings; naming one fails."""
+
+NO_EFFECT = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "kafkaConsumer.*",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+"""Accepted because users of Spark's connector set them."""
+
+SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP)
+SINK = (Option("topic", "str", None, "topic for every row; without it, the column topic decides"),)
+SPARK_OWN = ("checkpointlocation", "asyncprogresstrackingenabled", "asyncprogresstrackingcheckpointintervalms")
+"""Options of Spark's writers that it hands on to the data source; lower case."""
+
+CLIENT = {
+    "kafka.bootstrap.servers": "brokers to ask first, host:port separated by commas",
+    "kafka.client.id": "name shown in the broker's logs",
+    "kafka.isolation.level": "read_uncommitted (default) or read_committed",
+    "kafka.request.timeout.ms": "how long one answer may take",
+    "kafka.fetch.max.bytes": "source: most bytes of one fetch answer",
+    "kafka.max.partition.fetch.bytes": "source: most bytes of one partition in a fetch answer",
+    "kafka.fetch.max.wait.ms": "source: how long the broker may wait for records",
+    "kafka.acks": "sink: all (default), 1 or 0",
+    "kafka.enable.idempotence": "sink: true (default) removes duplicates of retries inside a task",
+    "kafka.compression.type": "sink: none (default), gzip, snappy, lz4 or zstd",
+    "kafka.batch.size": "sink: record bytes in one batch",
+    "kafka.max.request.size": "sink: most bytes of one produce request",
+    "kafka.max.block.ms": "sink: how long an unknown topic or partition is waited for",
+    "kafka.delivery.timeout.ms": "sink: how long a batch is retried",
+    "kafka.linger.ms": "sink: accepted without effect, rows come in batches anyway",
+}
+"""The client options that we act on; any other `kafka.*` is accepted with a warning."""
+
+FORBIDDEN_SOURCE = (
+    "kafka.auto.offset.reset",
+    "kafka.key.deserializer",
+    "kafka.value.deserializer",
+    "kafka.enable.auto.commit",
+    "kafka.interceptor.classes",
+)
+FORBIDDEN_SINK = ("kafka.key.serializer", "kafka.value.serializer")

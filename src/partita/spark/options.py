@@ -1,0 +1,284 @@
+"""Parse and check the options of `format("partita")`, for reading and for writing.
+
+`parse_source` and `parse_sink` raise ConfigError for everything that must fail at `load()`. What Spark's connector
+reports only once the query runs is collected in `run_problems`, and what needs to know whether this is a batch or a
+stream in `check_batch` and `check_stream`, since a Python data source is not told at `load()`.
+Pure: must not know Spark or a cluster.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from partita.options import ConfigError, Option, check_value
+from partita.spark import option_table as table
+from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
+from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
+
+NO_NAMES = ("subscribe", "subscribePattern", "assign")
+_DELAY = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
+_UNIT_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_ISOLATION = {"read_uncommitted": False, "read_committed": True}
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSelection:
+    """Which topics: exactly one of the three is given."""
+
+    names: tuple[str, ...] = ()
+    pattern: str | None = None
+    assigned: tuple[TopicPartition, ...] = ()
+
+    def wants(self, topic: str) -> bool:
+        """Whether the topic is selected. A pattern matches anywhere in the name, as in Spark's connector."""
+        if self.pattern is not None:
+            return re.search(self.pattern, topic) is not None
+        return topic in self.names or any(topic == name for name, _ in self.assigned)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one batch of a stream may hold; None: no limit."""
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = 900_000
+    max_bytes: int | None = None
+
+    @property
+    def any(self) -> bool:
+        return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """All options of a read, checked. `starting` is None when the user said nothing."""
+
+    client: Mapping[str, str]
+    topics: TopicSelection
+    starting: Position | None = None
+    ending: Position | None = None
+    ending_names: tuple[str, ...] = ()
+    time_or_latest: bool = False
+    fail_on_data_loss: bool = True
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    include_headers: bool = False
+    pushdown: bool = False
+    read_committed: bool = False
+    limits: Limits = Limits()
+    offset_poll_ms: int = 200
+    group: str | None = None
+    commits: bool = False
+    group_decides: bool = False
+    commit_failure_fails: bool = False
+    query_name: str | None = None
+    run_problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    """All options of a write, checked."""
+
+    client: Mapping[str, str]
+    topic: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Given:
+    """Options sorted by kind, while being parsed."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    client: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def parse_source(options: Mapping[str, str]) -> SourceOptions:
+    """The options of a batch or streaming read. Raises ConfigError naming the option."""
+    given = _sort(options, table.SOURCE, table.FORBIDDEN_SOURCE)
+    values = given.values
+    topics = _topics(values)
+    _check_view_and_group(values, topics)
+    start = starting(values, given.problems)
+    end, ending_names = ending(values, given.problems)
+    check_start_against_end(start, end)
+    isolation = given.client.get("isolation.level", "read_uncommitted").strip().lower()
+    if isolation not in _ISOLATION:
+        given.problems.append(f"kafka.isolation.level must be one of {', '.join(_ISOLATION)}, not {isolation!r}")
+    return SourceOptions(
+        client=given.client,
+        topics=topics,
+        starting=start,
+        ending=end,
+        ending_names=ending_names,
+        time_or_latest=values["startingOffsetsByTimestampStrategy"] == "latest",
+        fail_on_data_loss=values["failOnDataLoss"],
+        min_partitions=values["minPartitions"],
+        max_records_per_partition=values["maxRecordsPerPartition"],
+        include_headers=values["includeHeaders"],
+        pushdown=values["pushdown"],
+        read_committed=_ISOLATION.get(isolation, False),
+        limits=_limits(values, given.problems),
+        offset_poll_ms=values["offsetPollMs"],
+        group=values["group"],
+        commits=values["groupMode"] == "commit",
+        group_decides=values["offsetAuthority"] == "group",
+        commit_failure_fails=values["commitFailure"] == "fail",
+        query_name=values["queryName"],
+        run_problems=tuple(given.problems),
+        warnings=tuple(given.warnings),
+    )
+
+
+def parse_sink(options: Mapping[str, str]) -> SinkOptions:
+    """The options of a batch or streaming write. Raises ConfigError naming the option."""
+    given = _sort(options, table.SINK, table.FORBIDDEN_SINK)
+    topic = given.values["topic"]
+    if topic is not None and not topic:
+        raise ConfigError("topic must not be blank")
+    return SinkOptions(client=given.client, topic=topic, warnings=tuple(given.warnings))
+
+
+def check_batch(options: SourceOptions) -> None:
+    """What only a batch read may not have. Raises ConfigError."""
+    _raise_run_problems(options)
+    if options.starting == AtWord("latest") or mentions(options.starting, LATEST):
+        raise ConfigError("startingOffsets must not be latest (or -1) in a batch read: nothing would be read")
+    if options.commits:
+        raise ConfigError("groupMode=commit needs a stream; a batch read has no point at which progress is known")
+
+
+def check_stream(options: SourceOptions) -> None:
+    """What only a streaming read may not have. Raises ConfigError."""
+    _raise_run_problems(options)
+    if options.ending_names:
+        raise ConfigError(f"{options.ending_names[0]} has no meaning in a stream: it has no end")
+    if options.pushdown:
+        raise ConfigError("pushdown has no meaning in a stream: Spark offers filters to batch reads only")
+
+
+def _raise_run_problems(options: SourceOptions) -> None:
+    if options.run_problems:
+        raise ConfigError("; ".join(options.run_problems))
+
+
+def _sort(options: Mapping[str, str], known: tuple[Option, ...], forbidden: tuple[str, ...]) -> _Given:
+    """Check names, convert values, split off the client's options."""
+    given = _Given()
+    by_name = {option.name.lower(): option for option in known}
+    for spelled, value in options.items():
+        name = spelled.lower()
+        if name in by_name:
+            given.values[by_name[name].name] = check_value(by_name[name], value)
+        elif name.startswith("kafka."):
+            _take_client_option(given, spelled, value, forbidden)
+        elif not _has_no_effect(name):
+            raise ConfigError(_unknown(spelled, known))
+    if not given.client.get("bootstrap.servers", "").strip():
+        raise ConfigError(f"{table.BOOTSTRAP} is required: host:port of one broker or more, separated by commas")
+    for option in known:
+        given.values.setdefault(option.name, option.default)
+    return given
+
+
+def _take_client_option(given: _Given, spelled: str, value: str, forbidden: tuple[str, ...]) -> None:
+    name = spelled.lower()
+    if name in forbidden:
+        raise ConfigError(f"{spelled} must not be set: the data source decides it itself")
+    if name == "kafka.security.protocol" and value.strip().upper() != "PLAINTEXT":
+        raise ConfigError(f"kafka.security.protocol={value} is not supported by this release; only PLAINTEXT")
+    if name == "kafka.group.id":
+        given.warnings.append("kafka.group.id has no effect: use the options group and groupMode")
+    elif name not in table.CLIENT:
+        given.warnings.append(f"{spelled} is not known and has no effect")
+    given.client[name.removeprefix("kafka.")] = value
+
+
+def _has_no_effect(name: str) -> bool:
+    plain = tuple(option.lower() for option in table.NO_EFFECT)
+    return name in plain or name.startswith("kafkaconsumer.") or name in table.SPARK_OWN
+
+
+def _unknown(spelled: str, known: tuple[Option, ...]) -> str:
+    if spelled.lower() in (name.lower() for name in table.MEMBER_ONLY):
+        return f"{spelled} belongs to groupMode=member, which this release does not have; use groupMode=commit"
+    names = {name.lower(): name for name in (*(option.name for option in known), *table.CLIENT, *table.NO_EFFECT)}
+    near = get_close_matches(spelled.lower(), names, n=1, cutoff=0.5)
+    return f"unknown option {spelled!r}" + (f"; did you mean {names[near[0]]!r}?" if near else "")
+
+
+def _topics(values: Mapping[str, Any]) -> TopicSelection:
+    chosen = [name for name in NO_NAMES if values[name] is not None]
+    if len(chosen) != 1:
+        got = " and ".join(chosen) or "none"
+        raise ConfigError(f"exactly one of {', '.join(NO_NAMES)} must be given, not {got}")
+    name, text = chosen[0], values[chosen[0]]
+    if not text.strip():
+        raise ConfigError(f"{name} must not be blank")
+    if name == "assign":
+        return TopicSelection(assigned=parse_assign(text))
+    if name == "subscribe":
+        topics = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        if not topics:
+            raise ConfigError(f"subscribe names no topic: {text!r}")
+        return TopicSelection(names=topics)
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ConfigError(f"subscribePattern is not a regular expression: {error}") from None
+    return TopicSelection(pattern=text)
+
+
+def _check_view_and_group(values: Mapping[str, Any], topics: TopicSelection) -> None:
+    view, mode, group = values["view"], values["groupMode"], values["group"]
+    if view.lower() != "records":
+        raise ConfigError(f"view={view} is not available in this release; only view=records is")
+    if group is not None and not group:
+        raise ConfigError("group must not be blank")
+    if mode == "member":
+        why = "; besides, it does not go with assign" if topics.assigned else ""
+        raise ConfigError(f"groupMode=member is not available in this release{why}; use groupMode=commit")
+    if mode != "none" and group is None:
+        raise ConfigError(f"groupMode={mode} needs the option group")
+    if mode == "none" and values["offsetAuthority"] == "group":
+        raise ConfigError("offsetAuthority=group needs groupMode=commit")
+    if (values["startingOffsets"] or "").strip().lower() == "committed" and group is None:
+        raise ConfigError("startingOffsets=committed needs the option group")
+
+
+def _limits(values: Mapping[str, Any], problems: list[str]) -> Limits:
+    numbers = {
+        name: _limit(name, values[name], problems)
+        for name in ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger")
+    }
+    most, least = numbers["maxOffsetsPerTrigger"], numbers["minOffsetsPerTrigger"]
+    if most is not None and least is not None and least > most:
+        raise ConfigError(f"minOffsetsPerTrigger ({least}) must not exceed maxOffsetsPerTrigger ({most})")
+    return Limits(most, least, _delay_ms(values["maxTriggerDelay"]), numbers["maxBytesPerTrigger"])
+
+
+def _limit(name: str, text: str | None, problems: list[str]) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        problems.append(f"{name} must be a whole number, not {text!r}")
+        return None
+    if number < 1:
+        problems.append(f"{name} must be at least 1, not {number}")
+    return number
+
+
+def _delay_ms(text: str) -> int:
+    match = _DELAY.fullmatch(text.strip().lower())
+    if match is None:
+        raise ConfigError(f"maxTriggerDelay must be a time like 15m, 30s or 500ms, not {text!r}")
+    return int(int(match[1]) * _UNIT_MS[match[2]])

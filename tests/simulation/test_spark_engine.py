@@ -1,0 +1,337 @@
+"""The streaming source under a simulated engine: crashes at every step, limits, losses, group commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.now import ManualClock
+from partita.spark.commits import Committed
+from partita.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
+from partita.spark.lookups import CommitRefused
+from partita.spark.offsets import canonical_text, decode
+from partita.spark.options import parse_source
+from partita.spark.planner import RangeTask
+from partita.spark.positions import TopicPartition
+from partita.spark.starts import DataLossError, SourceError
+from partita.spark.stream_core import StreamCore
+from support.spark_cluster import MemoryCluster
+
+COMMIT = {"group": "g", "groupMode": "commit", "queryName": "q"}
+
+
+class World:
+    """One query over one checkpoint and one cluster in memory."""
+
+    def __init__(self, cluster: MemoryCluster, **options: str) -> None:
+        self.cluster = cluster
+        self.clock = ManualClock()
+        self.options = {"kafka.bootstrap.servers": "h:1", "startingOffsets": "earliest", "offsetPollMs": "0"}
+        self.options |= {} if "subscribePattern" in options else {"subscribe": "a"}
+        self.options |= options
+        self.cores: list[StreamCore] = []
+        self.engine: EngineSimulator[RangeTask] = EngineSimulator(self.source, cluster.read)
+        cluster.on_commit = self.check_commit
+
+    def source(self) -> StreamCore:
+        core = StreamCore(parse_source(self.options), self.cluster, self.clock)
+        self.cores.append(core)
+        return core
+
+    def check_commit(self, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """What is committed is never ahead of the newest batch in the commit log."""
+        complete = self.engine.checkpoint.last_complete()
+        assert complete is not None, "committed before any batch was complete"
+        ends = decode(complete).ranges
+        for key, committed in offsets.items():
+            assert committed.offset <= ends[key].end, f"{key} committed ahead of the commit log"
+
+    def check_texts(self) -> None:
+        for text in self.engine.checkpoint.offsets.values():
+            assert canonical_text(decode(json.loads(text))) == text
+
+    def group(self) -> dict[TopicPartition, int]:
+        return {key: c.offset for key, c in self.cluster.groups.get("g", {}).items()}
+
+    def batches(self) -> list[int]:
+        return [len(rows) for _, rows in sorted(self.engine.sink.by_batch.items())]
+
+
+def cluster_of(*ends: int) -> MemoryCluster:
+    cluster = MemoryCluster()
+    cluster.create("a", *ends)
+    return cluster
+
+
+def test_call_order_of_a_new_query() -> None:
+    world = World(cluster_of(3))
+    world.engine.run(Trigger.STEPS, steps=2)
+    assert world.engine.calls == ["initialOffset", "latestOffset", "initialOffset", "partitions", "latestOffset"]
+
+
+def test_everything_is_read_once_and_committed() -> None:
+    world = World(cluster_of(30, 0, 7), maxOffsetsPerTrigger="10", **COMMIT)
+    world.engine.run()
+    assert sorted(world.engine.sink.written) == world.cluster.records()
+    assert world.group() == {("a", 0): 30, ("a", 1): 0, ("a", 2): 7}
+    assert all(c.metadata.startswith("spark:q:") for c in world.cluster.groups["g"].values())
+    world.check_texts()
+
+
+def test_an_idle_stream_shows_no_false_lag_and_commits_nothing_more() -> None:
+    world = World(cluster_of(5), **COMMIT)
+    world.engine.run(Trigger.STEPS, steps=2)
+    assert world.group() == {("a", 0): 5}
+    world.cluster.refuse_commits = True
+    world.engine.run(Trigger.STEPS, steps=5)
+    assert [core.failed_commits for core in world.cores] == [0, 0]
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=4),
+    st.integers(1, 9),
+    st.lists(st.tuples(st.sampled_from(CrashPoint), st.integers(0, 6), st.integers(0, 5)), max_size=6),
+    st.booleans(),
+)
+def test_crashes_lose_nothing(
+    ends: list[int], limit: int, crashes: list[tuple[CrashPoint, int, int]], group_decides: bool
+) -> None:
+    authority = {"offsetAuthority": "group"} if group_decides else {}
+    world = World(cluster_of(*ends), maxOffsetsPerTrigger=str(limit), **COMMIT, **authority)
+    crashed = 0
+    for point, batch, more in crashes:
+        try:
+            world.engine.run(crash=(point, batch))
+        except Crashed:
+            crashed += 1
+        world.cluster.produce("a", 0, more)
+    world.engine.run()
+    records = world.cluster.records()
+    assert sorted(world.engine.sink.rows_once) == records
+    assert set(world.engine.sink.written) == set(records)
+    assert len(world.engine.sink.written) - len(records) <= crashed * max(
+        len(rows) for rows in world.engine.sink.by_batch.values()
+    )
+    assert {key: end for key, end in world.group().items() if end} == {
+        ("a", p): part.latest for p, part in enumerate(world.cluster.topics["a"][1]) if part.latest
+    }
+    world.check_texts()
+
+
+@given(st.integers(0, 5), st.sampled_from(["none", "commit"]))
+def test_a_replayed_batch_has_the_very_same_rows(batch: int, mode: str) -> None:
+    world = World(cluster_of(20, 3), maxOffsetsPerTrigger="4", **(COMMIT if mode == "commit" else {}))
+    with pytest.raises(Crashed):
+        world.engine.run(crash=(CrashPoint.AFTER_SINK_COMMIT, batch))
+    before = world.engine.sink.by_batch[batch]
+    world.cluster.produce("a", 0, 50)
+    world.cluster.create("b", 9)
+    world.engine.run()
+    assert world.engine.sink.by_batch[batch] == before
+
+
+def test_a_refused_commit_is_counted_and_made_up_for() -> None:
+    world = World(cluster_of(5), **COMMIT)
+    world.cluster.refuse_commits = True
+    world.engine.run()
+    assert world.cores[0].failed_commits == 1
+    assert world.group() == {}
+    world.cluster.refuse_commits = False
+    world.engine.run()
+    assert world.group() == {("a", 0): 5}
+
+
+def test_a_refused_commit_fails_the_query_when_asked_to() -> None:
+    world = World(cluster_of(5), commitFailure="fail", **COMMIT)
+    world.cluster.refuse_commits = True
+    with pytest.raises(CommitRefused):
+        world.engine.run()
+
+
+def test_a_new_checkpoint_goes_on_where_the_group_is() -> None:
+    world = World(cluster_of(10, 10), **COMMIT)
+    world.cluster.groups["g"] = {("a", 1): Committed(8)}
+    world.engine.run()
+    assert world.batches() == [12]
+
+
+@pytest.mark.parametrize(("authority", "rows"), [("checkpoint", 2), ("group", 9)])
+def test_a_reset_by_hand_is_followed_only_in_group_mode(authority: str, rows: int) -> None:
+    world = World(cluster_of(10), offsetAuthority=authority, **COMMIT)
+    world.engine.run()
+    world.cluster.groups["g"] = {("a", 0): Committed(3, metadata="by hand")}
+    world.cluster.produce("a", 0, 2)
+    world.engine.run()
+    assert world.batches() == [10, rows]
+    assert world.group() == {("a", 0): 12}
+
+
+def test_our_own_commit_below_the_checkpoint_is_not_followed() -> None:
+    world = World(cluster_of(10), offsetAuthority="group", **COMMIT)
+    with pytest.raises(Crashed):
+        world.engine.run(crash=(CrashPoint.AFTER_COMMIT_LOG, 0))
+    world.cluster.groups["g"] = {("a", 0): Committed(4, metadata="spark:q:0")}
+    world.engine.run()
+    assert world.batches() == [10]
+    assert world.group() == {("a", 0): 10}
+
+
+@pytest.mark.case("BM-178")
+def test_a_start_at_the_end_stays_where_it_was_first_seen() -> None:
+    world = World(cluster_of(10), startingOffsets="latest")
+    core = world.source()
+    initial = core.initial_offset()
+    world.cluster.produce("a", 0, 4)
+    assert core.initial_offset() == initial
+    end = core.latest_offset(initial, use_limits=True)
+    assert [(task.begin, task.end) for task in core.partitions(end)] == [(10, 14)]
+
+
+def test_available_now_ends_at_what_was_there() -> None:
+    world = World(cluster_of(10), maxOffsetsPerTrigger="4")
+    world.engine.run(between=lambda: world.cluster.produce("a", 0, 1))
+    assert world.batches() == [4, 4, 2]
+
+
+def test_available_now_with_nothing_still_runs_batch_zero() -> None:
+    world = World(cluster_of(0))
+    world.engine.run()
+    assert world.batches() == [0]
+
+
+def test_once_reads_everything_whatever_the_limit() -> None:
+    world = World(cluster_of(10), maxOffsetsPerTrigger="4")
+    world.engine.run(Trigger.ONCE)
+    assert world.batches() == [10]
+
+
+def test_the_minimum_is_waited_for_but_not_for_ever() -> None:
+    world = World(cluster_of(1), minOffsetsPerTrigger="5", maxTriggerDelay="10s")
+    ticks: list[int] = []
+
+    def tick() -> None:
+        ticks.append(len(world.engine.sink.written))
+        world.clock.advance(4000)
+        world.cluster.produce("a", 0, 1)
+
+    world.engine.run(Trigger.STEPS, steps=6, between=tick)
+    assert world.batches() == [2, 3]
+    assert ticks == [0, 2, 2, 2, 5, 5]
+
+
+def test_looks_are_spaced_out_on_an_idle_stream() -> None:
+    world = World(cluster_of(1), offsetPollMs="200")
+    world.engine.run(Trigger.STEPS, steps=50, between=lambda: world.clock.advance(12) and None)
+    assert world.cluster.looks < 8
+
+
+def test_new_partitions_and_new_topics_start_at_the_earliest() -> None:
+    world = World(cluster_of(3), subscribePattern="^(a|b)$", startingOffsets="latest")
+    world.engine.run()
+    world.cluster.topics["a"][1].append(type(world.cluster.part("a", 0))(latest=2))
+    world.cluster.create("b", 4)
+    world.engine.run()
+    assert world.batches() == [0, 6]
+
+
+def test_a_topic_added_to_subscribe_must_exist() -> None:
+    world = World(cluster_of(3))
+    world.engine.run()
+    world.options["subscribe"] = "a,typo"
+    with pytest.raises(SourceError, match="typo"):
+        world.engine.run()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda c: c.topics.pop("a"), "a-0 was deleted or is no longer subscribed"),
+        (
+            lambda c: (setattr(c.part("a", 0), "latest", 30), setattr(c.part("a", 0), "earliest", 20)),
+            "10 to 20 of a-0 were removed",
+        ),
+        (lambda c: setattr(c.part("a", 0), "latest", 6), "a-0 was truncated: its end was 10 and is now 6"),
+        (lambda c: c.create("a", 7), "deleted and made again"),
+        (
+            lambda c: (setattr(c.part("a", 0), "leader_epoch", 1), setattr(c.part("a", 0), "epoch_end", 8)),
+            "a-0 was truncated: its end was 10 and is now 8",
+        ),
+    ],
+)
+def test_every_loss_fails_by_default(damage, said: str) -> None:
+    world = World(cluster_of(10), subscribePattern="a|z")
+    world.cluster.create("z", 1)
+    world.engine.run()
+    damage(world.cluster)
+    with pytest.raises(DataLossError, match=said):
+        world.engine.run()
+
+
+def test_losses_can_be_gone_over() -> None:
+    world = World(cluster_of(10, 10, 10), failOnDataLoss="false")
+    world.engine.run()
+    world.cluster.part("a", 0).earliest, world.cluster.part("a", 0).latest = 20, 22
+    world.cluster.part("a", 1).latest = 6
+    world.engine.run()
+    world.cluster.produce("a", 1, 3)
+    world.engine.run()
+    assert world.engine.sink.written[30:] == [("a", 0, 20), ("a", 0, 21), ("a", 1, 6), ("a", 1, 7), ("a", 1, 8)]
+
+
+def test_a_topic_made_again_is_read_from_its_start_though_it_is_shorter() -> None:
+    world = World(cluster_of(10), failOnDataLoss="false")
+    world.engine.run()
+    world.cluster.create("a", 4)
+    world.engine.run()
+    world.engine.run()
+    assert world.batches() == [10, 4]
+
+
+@pytest.mark.case("BM-175")
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_blank_look_leaves_the_offset_alone(fail: str) -> None:
+    world = World(cluster_of(10), failOnDataLoss=fail)
+    world.engine.run()
+    world.cluster.blank_looks = 2
+    world.engine.run(Trigger.STEPS, steps=3)
+    assert world.batches() == [10]
+
+
+@pytest.mark.case("BM-174")
+def test_an_end_before_the_known_one_is_looked_at_again_then_fails() -> None:
+    world = World(cluster_of(10))
+    world.engine.run()
+    part = world.cluster.part("a", 0)
+    part.latest = 0
+    looks = world.cluster.looks
+    with pytest.raises(DataLossError, match="truncated"):
+        world.engine.run(Trigger.STEPS)
+    assert world.cluster.looks - looks == 4
+    part.latest = 10
+    world.engine.run()
+    assert world.batches() == [10]
+
+
+@pytest.mark.case("BM-179")
+def test_two_sources_one_idle_restart_each_from_its_own_checkpoint() -> None:
+    cluster = cluster_of(4)
+    cluster.create("b", 0)
+    worlds = [World(cluster, subscribe=topic) for topic in ("a", "b")]
+    for world in worlds:
+        world.engine.run()
+    cluster.produce("a", 0, 2)
+    for world in worlds:
+        world.engine.run()
+    assert [world.batches() for world in worlds] == [[4, 2], [0]]
+
+
+def test_progress_tells_the_real_end() -> None:
+    world = World(cluster_of(10), maxOffsetsPerTrigger="4")
+    core = world.source()
+    assert core.report_latest() is None
+    core.latest_offset(core.initial_offset(), use_limits=True)
+    assert core.report_latest()["t"] == {"a": {"0": [10, 10, 0]}}

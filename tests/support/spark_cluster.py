@@ -1,0 +1,99 @@
+"""A cluster in memory that answers the look-ups of the Spark source; what the engine simulator reads from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from partita.spark.commits import Committed
+from partita.spark.lookups import CommitRefused
+from partita.spark.options import TopicSelection
+from partita.spark.planner import RangeTask
+from partita.spark.positions import TopicPartition
+from partita.spark.starts import ClusterView, PartitionFacts
+
+
+@dataclass(slots=True)
+class Part:
+    """One partition: offsets earliest to latest hold a record each, but for holes; records[i] has timestamp 10*i."""
+
+    earliest: int = 0
+    latest: int = 0
+    leader_epoch: int = 0
+    epoch_end: int | None = None
+
+
+@dataclass(slots=True)
+class MemoryCluster:
+    """Topics by name: an id and a list of partitions. `on_commit` sees every accepted commit."""
+
+    topics: dict[str, tuple[bytes, list[Part]]] = field(default_factory=dict)
+    groups: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
+    refuse_commits: bool = False
+    on_commit: Callable[[Mapping[TopicPartition, Committed]], None] = lambda offsets: None
+    blank_looks: int = 0
+    looks: int = 0
+    ids: int = 0
+
+    def create(self, topic: str, *ends: int) -> None:
+        self.ids += 1
+        self.topics[topic] = (self.ids.to_bytes(16, "big"), [Part(latest=end) for end in ends])
+
+    def part(self, topic: str, partition: int) -> Part:
+        return self.topics[topic][1][partition]
+
+    def produce(self, topic: str, partition: int, count: int) -> None:
+        self.part(topic, partition).latest += count
+
+    def records(self) -> list[object]:
+        """Every record there is."""
+        return [
+            (t, p, o)
+            for t, (_, parts) in self.topics.items()
+            for p, x in enumerate(parts)
+            for o in range(x.earliest, x.latest)
+        ]
+
+    def read(self, task: RangeTask) -> Iterator[object]:
+        part = self.part(task.topic, task.partition)
+        return iter(
+            [(task.topic, task.partition, o) for o in range(max(task.begin, part.earliest), min(task.end, part.latest))]
+        )
+
+    def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
+        self.looks += 1
+        if self.blank_looks > 0:
+            self.blank_looks -= 1
+            return ClusterView({})
+        chosen = {t: found for t, found in self.topics.items() if selection.wants(t)}
+        partitions = {
+            (topic, p): PartitionFacts(part.earliest, part.latest, part.leader_epoch)
+            for topic, (_, parts) in chosen.items()
+            for p, part in enumerate(parts)
+            if not selection.assigned or (topic, p) in selection.assigned
+        }
+        return ClusterView(partitions, {topic: topic_id for topic, (topic_id, _) in chosen.items()})
+
+    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        found: dict[TopicPartition, int | None] = {}
+        for (topic, partition), timestamp in wanted.items():
+            part = self.part(topic, partition)
+            offset = max(part.earliest, -(-timestamp // 10))
+            found[topic, partition] = offset if offset < part.latest else None
+        return found
+
+    def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        ends = {key: self.part(*key).epoch_end for key in wanted}
+        return {key: end for key, end in ends.items() if end is not None}
+
+    def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        return {key: 100.0 * (key[1] + 1) for key in wanted}
+
+    def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        return {key: c for key, c in self.groups.get(group, {}).items() if key in partitions}
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        if self.refuse_commits:
+            raise CommitRefused(f"group {group} has live members")
+        self.on_commit(offsets)
+        self.groups.setdefault(group, {}).update(offsets)

@@ -1,0 +1,90 @@
+"""Batch planning against a cluster in memory: which offsets are read, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.options import ConfigError
+from partita.spark.batch_core import plan_batch
+from partita.spark.commits import Committed
+from partita.spark.options import parse_source
+from partita.spark.starts import SourceError
+from support.spark_cluster import MemoryCluster
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    cluster = MemoryCluster()
+    cluster.create("a", 10, 20, 0)
+    cluster.create("b", 5)
+    return cluster
+
+
+def plan(cluster: MemoryCluster, **options: str) -> list[tuple[str, int, int, int]]:
+    given = {"kafka.bootstrap.servers": "h:1"} | (
+        {} if {"assign", "subscribePattern"} & options.keys() else {"subscribe": "a"}
+    )
+    return [(t.topic, t.partition, t.begin, t.end) for t in plan_batch(parse_source(given | options), cluster)]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [("a", 0, 0, 10), ("a", 1, 0, 20)]),
+        ({"subscribe": "b, a"}, [("a", 0, 0, 10), ("a", 1, 0, 20), ("b", 0, 0, 5)]),
+        ({"subscribePattern": "b"}, [("b", 0, 0, 5)]),
+        ({"subscribePattern": "zzz"}, []),
+        ({"assign": '{"a":[1],"b":[0]}'}, [("a", 1, 0, 20), ("b", 0, 0, 5)]),
+        ({"startingOffsets": '{"a":{"0":3,"1":-2,"2":0}}'}, [("a", 0, 3, 10), ("a", 1, 0, 20)]),
+        ({"endingOffsets": '{"a":{"0":3,"1":-1,"2":0}}'}, [("a", 0, 0, 3), ("a", 1, 0, 20)]),
+        ({"startingTimestamp": "95", "startingOffsetsByTimestampStrategy": "LATEST"}, [("a", 1, 10, 20)]),
+        ({"endingTimestamp": "40"}, [("a", 0, 0, 4), ("a", 1, 0, 4)]),
+        ({"endingOffsetsByTimestamp": '{"a":{"0":20,"1":1000,"2":5}}'}, [("a", 0, 0, 2), ("a", 1, 0, 20)]),
+        ({"minPartitions": "3"}, [("a", 0, 0, 10), ("a", 1, 0, 10), ("a", 1, 10, 20)]),
+        ({"maxRecordsPerPartition": "10"}, [("a", 0, 0, 10), ("a", 1, 0, 10), ("a", 1, 10, 20)]),
+        ({"failOnDataLoss": "false", "endingOffsets": '{"a":{"0":99,"1":1,"2":0}}'}, [("a", 0, 0, 10), ("a", 1, 0, 1)]),
+    ],
+)
+def test_ranges(cluster: MemoryCluster, options: dict[str, str], expected: list[tuple[str, int, int, int]]) -> None:
+    assert plan(cluster, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"subscribe": "a,missing"}, "not found in the cluster: missing"),
+        ({"assign": '{"a":[7]}'}, "not found in the cluster: a-7"),
+        ({"startingOffsets": '{"a":{"0":3}}'}, "missing: a-1, a-2"),
+        ({"startingOffsets": '{"a":{"0":0,"1":0,"2":0,"3":0}}'}, "not among them: a-3"),
+        ({"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "start 11 of a-0 lies after its end 10"),
+        ({"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}', "failOnDataLoss": "false"}, "start 11 of a-0 lies after"),
+        ({"endingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "the end lies after the real end of a-0"),
+        ({"startingTimestamp": "50"}, "no record at or after the starting timestamp in a-2"),
+    ],
+)
+def test_refused(cluster: MemoryCluster, options: dict[str, str], said: str) -> None:
+    with pytest.raises(SourceError, match=said):
+        plan(cluster, **options)
+
+
+def test_a_start_before_the_log_start_is_a_loss(cluster: MemoryCluster) -> None:
+    cluster.part("a", 1).earliest = 4
+    start = {"startingOffsets": '{"a":{"0":0,"1":2,"2":0}}'}
+    with pytest.raises(SourceError, match="before the first offset that is left in a-1"):
+        plan(cluster, **start)
+    assert plan(cluster, failOnDataLoss="false", **start) == [("a", 0, 0, 10), ("a", 1, 4, 20)]
+
+
+def test_committed_starts_where_the_group_is_else_at_the_earliest(cluster: MemoryCluster) -> None:
+    cluster.groups["g"] = {("a", 1): Committed(15)}
+    assert plan(cluster, startingOffsets="committed", group="g") == [("a", 0, 0, 10), ("a", 1, 15, 20)]
+
+
+def test_a_batch_commits_nothing(cluster: MemoryCluster) -> None:
+    with pytest.raises(ConfigError, match="groupMode=commit needs a stream"):
+        plan(cluster, group="g", groupMode="commit")
+
+
+def test_a_topic_that_shows_up_late_is_waited_for(cluster: MemoryCluster) -> None:
+    cluster.blank_looks = 2
+    assert plan(cluster, subscribe="b") == [("b", 0, 0, 5)]

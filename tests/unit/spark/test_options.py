@@ -1,0 +1,180 @@
+"""Options of format("partita"): what fails at load(), what later, and what the messages name."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.options import ConfigError
+from partita.spark.options import Limits, check_batch, check_stream, parse_sink, parse_source
+from partita.spark.positions import AtOffsets, AtTime, AtTimes, AtWord
+
+BASE = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
+
+
+def source(**more: str):
+    return parse_source(BASE | {name.replace("__", "."): value for name, value in more.items()})
+
+
+def test_defaults_are_those_of_sparks_connector() -> None:
+    options = source()
+    assert options.fail_on_data_loss
+    assert options.limits == Limits()
+    assert not options.read_committed
+    assert (options.starting, options.ending, options.group, options.commits) == (None, None, None, False)
+
+
+def test_names_count_in_any_case() -> None:
+    options = parse_source({"KAFKA.BOOTSTRAP.SERVERS": "h:1", "SubScribe": " a, ,b ,a", "STARTINGOFFSETS": "EarLiest"})
+    assert options.topics.names == ("a", "b")
+    assert options.starting == AtWord("earliest")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"subscribe": None}, "exactly one of subscribe, subscribePattern, assign"),
+        ({"assign": '{"t":[0]}'}, "subscribe and assign"),
+        ({"subscribe": " "}, "subscribe must not be blank"),
+        ({"subscribe": ","}, "names no topic"),
+        ({"subscribe": None, "subscribePattern": "("}, "subscribePattern is not a regular expression"),
+        ({"subscribe": None, "assign": "[0]"}, "assign must be JSON"),
+        ({"subscribe": None, "assign": '{"t":[-1]}'}, "negative"),
+        ({"kafka.bootstrap.servers": None}, "kafka.bootstrap.servers is required"),
+        ({"kafka.bootstrap.servers": " "}, "kafka.bootstrap.servers is required"),
+        ({"startingOffsets": "erliest"}, "startingOffsets must be one of earliest, latest, committed"),
+        ({"startingOffsets": '{"t":{"0":"x"}}'}, "startingOffsets must be JSON"),
+        ({"startingOffsets": "{nonsense"}, "startingOffsets must be JSON"),
+        ({"startingOffsets": "committed"}, "needs the option group"),
+        ({"endingOffsets": "earliest"}, "endingOffsets must not be earliest"),
+        ({"endingOffsets": '{"t":{"0":-2}}'}, "endingOffsets must not hold -2"),
+        ({"startingTimestamp": "soon"}, "startingTimestamp must be a whole number"),
+        ({"startingOffsetsByTimestamp": "12"}, "startingOffsetsByTimestamp must be JSON"),
+        ({"startingOffsetsByTimestampStrategy": "newest"}, "must be one of error, latest"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
+        ({"includeHeaders": "1"}, "includeHeaders must be true or false"),
+        ({"minPartitions": "0"}, "minPartitions must be at least 1"),
+        ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be at least 1"),
+        ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "must not exceed maxOffsetsPerTrigger"),
+        ({"maxTriggerDelay": "a while"}, "maxTriggerDelay must be a time like 15m"),
+        ({"groupMode": "commit"}, "groupMode=commit needs the option group"),
+        ({"groupMode": "member", "group": "g"}, "groupMode=member is not available in this release"),
+        ({"groupMode": "comit", "group": "g"}, "did you mean 'commit'"),
+        ({"groupMembers": "3"}, "groupMembers belongs to groupMode=member"),
+        ({"view": "groups"}, "view=groups is not available in this release"),
+        ({"offsetAuthority": "group"}, "offsetAuthority=group needs groupMode=commit"),
+        ({"startingOffset": "earliest"}, "unknown option 'startingOffset'; did you mean 'startingOffsets'"),
+        ({"bootstrap.servers": "h:1"}, "did you mean 'kafka.bootstrap.servers'"),
+        ({"kafka.auto.offset.reset": "earliest"}, "kafka.auto.offset.reset must not be set"),
+        ({"kafka.key.deserializer": "x"}, "kafka.key.deserializer must not be set"),
+        ({"kafka.enable.auto.commit": "x"}, "kafka.enable.auto.commit must not be set"),
+        ({"kafka.interceptor.classes": "x"}, "kafka.interceptor.classes must not be set"),
+        ({"kafka.security.protocol": "SSL"}, "not supported by this release"),
+        (
+            {"startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"1":1}}'},
+            "must name the same partitions; only one has t-0, t-1",
+        ),
+        ({"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'}, "start 5 of t-0 lies after its end 4"),
+    ],
+)
+def test_fails_at_load(changes: dict[str, str | None], named: str) -> None:
+    options = {name: value for name, value in (BASE | changes).items() if value is not None}
+    with pytest.raises(ConfigError, match=named.replace("(", r"\(")):
+        parse_source(options)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("startingTimestamp", "-1"),
+        ("startingOffsets", '{"t":{"0":-3}}'),
+        ("kafka.isolation.level", "read_it_all"),
+        ("maxOffsetsPerTrigger", "many"),
+    ],
+)
+def test_fails_only_when_the_query_runs(name: str, value: str) -> None:
+    options = parse_source(BASE | {name: value})
+    for check in (check_batch, check_stream):
+        with pytest.raises(ConfigError, match=name):
+            check(options)
+
+
+@pytest.mark.parametrize("value", ["latest", '{"t":{"0":-1}}'])
+def test_a_batch_cannot_start_at_the_end(value: str) -> None:
+    with pytest.raises(ConfigError, match="must not be latest"):
+        check_batch(source(startingOffsets=value))
+    check_stream(source(startingOffsets=value))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("endingOffsets", "latest"),
+        ("endingTimestamp", "1"),
+        ("endingOffsetsByTimestamp", '{"t":{"0":1}}'),
+        ("pushdown", "true"),
+    ],
+)
+def test_a_stream_has_no_end(name: str, value: str) -> None:
+    options = parse_source(BASE | {name: value})
+    with pytest.raises(ConfigError, match=name):
+        check_stream(options)
+    check_batch(options)
+
+
+def test_the_timestamp_goes_first_then_timestamps_then_offsets() -> None:
+    every = {"startingOffsets": "earliest", "startingOffsetsByTimestamp": '{"t":{"0":7}}', "startingTimestamp": "9"}
+    assert parse_source(BASE | every).starting == AtTime(9)
+    del every["startingTimestamp"]
+    assert parse_source(BASE | every).starting == AtTimes({("t", 0): 7})
+
+
+def test_the_offset_json_of_a_stream_is_a_start_too() -> None:
+    ours = '{"v":1,"t":{"t":{"0":[3,8,1]}},"n":4}'
+    assert source(startingOffsets=ours).starting == AtOffsets({("t", 0): 8})
+
+
+def test_options_of_sparks_connector_without_effect_are_accepted() -> None:
+    options = source(
+        groupIdPrefix="p",
+        kafkaConsumer__pollTimeoutMs="1",
+        fetchOffset__numRetries="1",
+        kafka__group__id="g",
+        kafka__x="1",
+    )
+    assert options.warnings == (
+        "kafka.group.id has no effect: use the options group and groupMode",
+        "kafka.x is not known and has no effect",
+    )
+
+
+@pytest.mark.parametrize(("text", "ms"), [("15m", 900_000), ("500ms", 500), ("2h", 7_200_000), ("3", 3), ("5 s", 5000)])
+def test_delays_have_units(text: str, ms: int) -> None:
+    assert source(maxTriggerDelay=text).limits.max_delay_ms == ms
+
+
+def test_a_pattern_matches_anywhere_in_the_name() -> None:
+    topics = parse_source({"kafka.bootstrap.servers": "h:1", "subscribePattern": "at-"}).topics
+    assert topics.wants("pat-a")
+    assert not topics.wants("pta")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"topic": " "}, "topic must not be blank"),
+        ({"kafka.key.serializer": "x"}, "kafka.key.serializer must not be set"),
+        ({"topci": "x"}, "did you mean 'topic'"),
+        ({"subscribe": "x"}, "unknown option 'subscribe'"),
+    ],
+)
+def test_wrong_sink_options(options: dict[str, str], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        parse_sink({"kafka.bootstrap.servers": "h:1"} | options)
+
+
+def test_what_sparks_writers_hand_on_is_accepted_by_the_sink() -> None:
+    options = parse_sink(
+        {"kafka.bootstrap.servers": "h:1", "checkpointLocation": "/c", "topic": "t", "kafka.acks": "1"}
+    )
+    assert options.topic == "t"
+    assert options.client["acks"] == "1"
