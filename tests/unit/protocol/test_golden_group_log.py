@@ -1,0 +1,55 @@
+"""Keys and values of `__consumer_offsets`, offsets and classic groups: Kafka's bytes, both ways."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from partita.protocol.messages.group_log import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from partita.protocol.primitives import Reader
+from support.schemas import described
+
+VECTORS = Path(__file__).parents[2] / "vectors"
+SCHEMAS = {message.schema.name: message for message in described()}
+KEYS = {0: LegacyOffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
+VALUES = {0: OffsetCommitValue, 1: OffsetCommitValue, 2: GroupMetadataValue}
+
+
+def load(name):
+    cases = [json.loads(line) for line in (VECTORS / name).read_text().splitlines()]
+    return [case for case in cases if case.get("key_id") in KEYS and case.get("value_hex") and "outcome" not in case]
+
+
+CASES = load("group-log.jsonl") + load("group-log-written.jsonl")
+
+
+def read(cls, hex_bytes):
+    reader = Reader(bytes.fromhex(hex_bytes))
+    version = reader.int16()
+    message = cls.read(reader, version)
+    reader.finish()
+    return version, message
+
+
+def test_there_are_vectors_of_every_version():
+    assert {(case["key_id"], case["value_version"]) for case in CASES} >= {(1, v) for v in range(5)} | {
+        (2, v) for v in range(5)
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"key{case['key_id']}-v{case['value_version']}")
+def test_keys_and_values_are_kafkas(case):
+    for cls, hex_bytes, fields in (
+        (KEYS[case["key_id"]], case["key_hex"], case["key"]),
+        (VALUES[case["key_id"]], case["value_hex"], case["value"]),
+    ):
+        version, message = read(cls, hex_bytes)
+        assert message == SCHEMAS[cls.__name__].from_json(fields, version, iter(()))
+        if case.get("fill") != "tagged":  # unknown tagged fields are not kept
+            assert (version.to_bytes(2, "big") + message.encode(version)).hex() == hex_bytes
