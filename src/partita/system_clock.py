@@ -16,6 +16,10 @@ class SystemClock:
     def now(self) -> Now:
         return Now(time.monotonic_ns() // 1_000_000 + self._ahead_ms, time.time_ns() // 1_000_000 + self._ahead_ms)
 
+    def mono_ms(self) -> int:
+        """`now().mono_ms`, for hot paths."""
+        return time.monotonic_ns() // 1_000_000 + self._ahead_ms
+
     def advance(self, ms: int) -> None:
         """Let this clock run `ms` (>= 0) ahead of the machine from now on."""
         if ms < 0:

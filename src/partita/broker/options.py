@@ -121,6 +121,7 @@ TOPIC: tuple[Option, ...] = (
     Option("flush.ms", LONG, 9223372036854775807, low=0, changeable=True, synonym="log.flush.interval.ms"),
     Option("follower.replication.throttled.replicas", LIST, (), changeable=True),
     Option("index.interval.bytes", INT, 4096, low=0, changeable=True, synonym="log.index.interval.bytes"),
+    Option("internal.segment.bytes", INT, None, changeable=True),
     Option("leader.replication.throttled.replicas", LIST, (), changeable=True),
     Option("local.retention.bytes", LONG, -2, low=-2, changeable=True, synonym="log.local.retention.bytes"),
     Option("local.retention.ms", LONG, -2, low=-2, changeable=True, synonym="log.local.retention.ms"),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ class Store(Protocol):
     unclean: bool
     description: str
     """One line for the start banner: where, and what survives what."""
+
+    @property
+    def logs(self) -> Mapping[str, PartitionLog]:
+        """Every open log, by its folder; for upkeep."""
+        ...
 
     def read_catalogue(self) -> list[bytes]:
         """All whole lines of the catalogue, oldest first, without their line ends."""
@@ -38,6 +44,10 @@ class Store(Protocol):
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is closed already."""
+        ...
+
+    def refresh_configs(self) -> None:
+        """Let every open log obey its topic's settings of now."""
         ...
 
     def close(self) -> None:

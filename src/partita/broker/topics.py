@@ -222,6 +222,7 @@ class TopicCatalogue:
                 topic.deleted = True
             case "config":
                 self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
+                self._store.refresh_configs()
             case "broker-config":
                 value = entry["value"]
                 self._config.change(entry["name"], tuple(value) if isinstance(value, list) else value)

@@ -1,0 +1,233 @@
+"""The nodes of one broker process over one shared store: who is there, and who leads which partition.
+
+Each node has its own listener; leadership of partitions, `__consumer_offsets` included, moves between them, and group
+state is loaded by the new leader and unloaded by the old one. Many machines are Apache Kafka's job. Mirrors what
+KRaft's controller decides (ReplicationControlManager). Must not know about frames or single requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from partita.broker.config import BrokerConfig
+from partita.broker.dispatch import Dispatcher
+from partita.broker.faults import Faults
+from partita.broker.notes import Notes
+from partita.broker.options import Value
+from partita.broker.server import Server
+from partita.broker.shards import GroupShards
+from partita.broker.store import Store
+from partita.broker.topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic, TopicCatalogue
+from partita.system_clock import SystemClock
+
+if TYPE_CHECKING:
+    from partita.broker.fetch_sessions import FetchSessions
+    from partita.broker.long_poll import LongPolls
+
+CLOSE_WITHIN_SECONDS = 2.0
+
+
+class Node:
+    """One broker of the cluster: an id, a listener, and what it keeps of its own."""
+
+    def __init__(self, cluster: Cluster, node_id: int) -> None:
+        self.cluster = cluster
+        self.node_id = node_id
+        self.host = ""
+        self.port = 0
+        self.is_alive = False
+        self.dispatcher = Dispatcher(self)
+        self.server: Server | None = None
+
+    @cached_property
+    def fetch_sessions(self) -> FetchSessions:
+        from partita.broker.fetch_sessions import FetchSessions
+
+        return FetchSessions(self.cluster.config.int("max.incremental.fetch.session.cache.slots"))
+
+    @property
+    def advertised_host(self) -> str:
+        """Where clients find this node: an address that means every interface helps nobody."""
+        return socket.gethostname() if self.host in ("0.0.0.0", "::", "") else self.host
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises OSError when the port is taken."""
+        server = Server(self.cluster.loop, self.dispatcher, self.cluster.config)
+        self.port = await server.listen(host, port)
+        self.host = host
+        self.server = server
+        self.is_alive = True
+
+    async def stop(self) -> None:
+        """Stop listening, send what is ready, close."""
+        self.is_alive = False
+        server, self.server = self.server, None
+        self.__dict__.pop("fetch_sessions", None)
+        if server is None:
+            return
+        server.stop_listening()
+        server.close_connections()
+        for _ in range(20):
+            if not server.connections:
+                return
+            await asyncio.sleep(CLOSE_WITHIN_SECONDS / 100)
+        server.abort_connections()
+
+
+class Cluster:
+    """All that one broker process holds. Lives on one event loop."""
+
+    def __init__(self, config: BrokerConfig, store: Store, node_count: int = 1) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.config = config
+        self.store = store
+        self.clock = SystemClock()
+        self.notes = Notes(self.clock)
+        self.faults = Faults(self)
+        self.catalogue = TopicCatalogue(store, config, new_uuid)
+        first = config.int("node.id")
+        self.nodes: dict[int, Node] = {node_id: Node(self, node_id) for node_id in range(first, first + node_count)}
+        self.groups = GroupShards(self)
+        self._next_replica = 0
+        self._housekeeping: asyncio.TimerHandle | None = None
+
+    @cached_property
+    def long_polls(self) -> LongPolls:
+        from partita.broker.long_poll import LongPolls
+
+        return LongPolls(self.loop, self.clock)
+
+    @property
+    def alive(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.is_alive]
+
+    @property
+    def controller(self) -> Node | None:
+        return next(iter(self.alive), None)
+
+    async def start(self, host: str, ports: Sequence[int]) -> None:
+        """Start all nodes; then groups load, clients being told so meanwhile."""
+        if not self.catalogue.cluster_id:
+            self.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
+        self.catalogue.on_created(self._created)
+        self.catalogue.on_deleted(self._deleted)
+        for node, port in zip(self.nodes.values(), ports, strict=True):
+            await node.start(host, port)
+        self._give_orphans_a_leader()
+        offsets = self.catalogue.get(OFFSETS_TOPIC)
+        if offsets is not None:
+            self.groups.lead_all(offsets)
+
+    async def stop(self) -> None:
+        """Resign from every group (waiting members are told), close connections, then the logs."""
+        for node in self.alive:
+            if node.server is not None:
+                node.server.stop_listening()
+        self.groups.resign_all()
+        await asyncio.gather(*(node.stop() for node in self.nodes.values()))
+        await self.groups.settle()
+        self.catalogue.close()
+        self.notes.close()
+
+    async def stop_node(self, node_id: int) -> None:
+        """Let one node go: its partitions move to the nodes that stay, its connections close."""
+        node = self.nodes[node_id]
+        node.is_alive = False
+        for partition in self._led_by(node_id):
+            self.elect(partition, self._next_leader(partition))
+        await node.stop()
+        self.notes.control("node stopped", node=node_id)
+
+    async def start_node(self, node_id: int) -> None:
+        """Bring a stopped node back on its old port. It leads again what nobody leads."""
+        node = self.nodes[node_id]
+        await node.start(node.host, node.port)
+        self._give_orphans_a_leader()
+        self.notes.control("node started", node=node_id)
+
+    def elect(self, partition: Partition, leader: int) -> None:
+        """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch."""
+        is_groups = partition.topic.name == OFFSETS_TOPIC
+        self.catalogue.elect(partition, leader)
+        if is_groups:
+            self.groups.leadership_changed(partition)
+        if "long_polls" in self.__dict__:
+            self.long_polls.leader_changed(partition)
+
+    def create_topic(
+        self, name: str, partitions: int, replication: int, settings: dict[str, Value] | None = None
+    ) -> Topic:
+        return self.catalogue.create(name, self.place(partitions, replication), settings)
+
+    def place(self, partitions: int, replication: int) -> list[list[int]]:
+        """Choose replicas for new partitions: round robin over the live nodes."""
+        ids = [node.node_id for node in self.alive]
+        width = max(1, min(replication, len(ids)))
+        placed = []
+        for _ in range(partitions):
+            start = self._next_replica % len(ids)
+            self._next_replica += 1
+            placed.append([ids[(start + i) % len(ids)] for i in range(width)])
+        return placed
+
+    def ensure_offsets_topic(self) -> Topic:
+        """Return `__consumer_offsets`, made now if it was missing."""
+        topic = self.catalogue.get(OFFSETS_TOPIC)
+        if topic is not None:
+            return topic
+        settings: dict[str, Value] = {
+            "cleanup.policy": ("compact",),
+            "compression.type": "producer",
+            "segment.bytes": self.config.int("offsets.topic.segment.bytes"),
+        }
+        count = self.config.int("offsets.topic.num.partitions")
+        return self.create_topic(OFFSETS_TOPIC, count, len(self.nodes), settings)
+
+    def advance_clock(self, ms: int) -> None:
+        """Let the broker's clock jump forward; what became due happens now."""
+        self.clock.advance(ms)
+        self.groups.clock_jumped()
+        if "long_polls" in self.__dict__:
+            self.long_polls.clock_jumped()
+
+    def _created(self, topic: Topic) -> None:
+        if topic.name == OFFSETS_TOPIC:
+            self.groups.lead_all(topic)
+
+    def _deleted(self, topics: list[Topic]) -> None:
+        if any(topic.name == OFFSETS_TOPIC for topic in topics):
+            self.groups.resign_all()
+        self.groups.topics_deleted([topic.name for topic in topics])
+        if "long_polls" in self.__dict__:
+            for topic in topics:
+                for partition in topic.partitions:
+                    self.long_polls.leader_changed(partition)
+
+    def _led_by(self, node_id: int) -> list[Partition]:
+        return [p for topic in self.catalogue for p in topic.partitions if p.leader == node_id]
+
+    def _next_leader(self, partition: Partition) -> int:
+        """A live replica, else any live node: all of them see the shared store."""
+        live = {node.node_id for node in self.alive}
+        return next((n for n in partition.replicas if n in live), min(live, default=NO_LEADER))
+
+    def _give_orphans_a_leader(self) -> None:
+        live = {node.node_id for node in self.alive}
+        for topic in self.catalogue:
+            for partition in topic.partitions:
+                if partition.leader not in live:
+                    self.elect(partition, self._next_leader(partition))
+
+
+def new_uuid() -> bytes:
+    """A random topic or cluster id whose text does not begin with a dash, as Kafka's."""
+    while True:
+        uuid = os.urandom(16)
+        if uuid[0] >> 2 != 62:
+            return uuid

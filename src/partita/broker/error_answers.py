@@ -1,0 +1,259 @@
+"""The answer each API has when the whole request failed with one code.
+
+Mirrors `getErrorResponse` of Kafka's request classes: the code goes to the top where the version has a place for it,
+otherwise onto every group, topic or partition asked for. Must not know why a request failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from partita.protocol.api_table import APIS
+from partita.protocol.primitives import Message
+
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 18, 22, 47, 60})
+"""APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
+
+
+def error_answer(api_key: int, version: int, request: Any, code: int) -> Message | None:
+    """The response to `request` that says `code`; None where no answer is due (Produce with acks=0)."""
+    api = APIS[api_key]
+    if api_key in _TOP_LEVEL:
+        return api.response(error_code=code)  # type: ignore[call-arg]
+    messages = import_module(api.request.__module__)
+    return _BUILDERS[api_key](messages, version, request, code)
+
+
+def _produce(m: Any, version: int, request: Any, code: int) -> Message | None:
+    if request.acks == 0:
+        return None
+    return m.ProduceResponse(  # type: ignore[no-any-return]
+        responses=[
+            m.TopicProduceResponse(
+                topic_id=topic.topic_id,
+                name=topic.name,
+                partition_responses=[
+                    m.PartitionProduceResponse(index=p.index, error_code=code, base_offset=-1)
+                    for p in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def _fetch(m: Any, version: int, request: Any, code: int) -> Message:
+    if version >= 7:
+        return m.FetchResponse(error_code=code, session_id=request.session_id)  # type: ignore[no-any-return]
+    return m.FetchResponse(  # type: ignore[no-any-return]
+        responses=[
+            m.FetchableTopicResponse(
+                topic=topic.topic,
+                partitions=[
+                    m.PartitionData(partition_index=p.partition, error_code=code, high_watermark=-1, records=b"")
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _list_offsets(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.ListOffsetsResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    m.ListOffsetsPartitionResponse(partition_index=p.partition_index, error_code=code)
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _metadata(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.MetadataResponse(  # type: ignore[no-any-return]
+        error_code=code,
+        topics=[
+            m.MetadataResponseTopic(error_code=code, name=t.name or ("" if version < 12 else None), topic_id=t.topic_id)
+            for t in request.topics or ()
+        ],
+    )
+
+
+def _offset_commit(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.OffsetCommitResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    m.OffsetCommitResponsePartition(partition_index=p.partition_index, error_code=code)
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _offset_fetch(m: Any, version: int, request: Any, code: int) -> Message:
+    if version >= 8:
+        return m.OffsetFetchResponse(  # type: ignore[no-any-return]
+            groups=[m.OffsetFetchResponseGroup(group_id=g.group_id, error_code=code) for g in request.groups]
+        )
+    if version >= 2:
+        return m.OffsetFetchResponse(error_code=code)  # type: ignore[no-any-return]
+    return m.OffsetFetchResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    m.OffsetFetchResponsePartition(
+                        partition_index=index, committed_offset=-1, metadata="", error_code=code
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def _find_coordinator(m: Any, version: int, request: Any, code: int) -> Message:
+    if version < 4:
+        return m.FindCoordinatorResponse(error_code=code, error_message="", node_id=-1, port=-1)  # type: ignore[no-any-return]
+    return m.FindCoordinatorResponse(  # type: ignore[no-any-return]
+        coordinators=[
+            m.Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message="")
+            for key in request.coordinator_keys
+        ]
+    )
+
+
+def _join_group(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.JoinGroupResponse(  # type: ignore[no-any-return]
+        error_code=code, member_id=request.member_id, protocol_name="" if version < 7 else None
+    )
+
+
+def _describe_groups(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.DescribeGroupsResponse(  # type: ignore[no-any-return]
+        groups=[m.DescribedGroup(group_id=group_id, error_code=code) for group_id in request.groups]
+    )
+
+
+def _create_topics(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.CreateTopicsResponse(  # type: ignore[no-any-return]
+        topics=[m.CreatableTopicResult(name=t.name, error_code=code, error_message=None) for t in request.topics]
+    )
+
+
+def _delete_topics(m: Any, version: int, request: Any, code: int) -> Message:
+    asked = [(t.name, t.topic_id) for t in request.topics] or [(name, bytes(16)) for name in request.topic_names]
+    return m.DeleteTopicsResponse(  # type: ignore[no-any-return]
+        responses=[m.DeletableTopicResult(name=name, topic_id=id_, error_code=code) for name, id_ in asked]
+    )
+
+
+def _delete_records(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.DeleteRecordsResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    m.DeleteRecordsPartitionResult(partition_index=p.partition_index, low_watermark=-1, error_code=code)
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _offset_for_leader_epoch(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.OffsetForLeaderEpochResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[m.EpochEndOffset(partition=p.partition, error_code=code) for p in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _txn_offset_commit(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.TxnOffsetCommitResponse(  # type: ignore[no-any-return]
+        topics=[
+            m.TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    m.TxnOffsetCommitResponsePartition(partition_index=p.partition_index, error_code=code)
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe_configs(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.DescribeConfigsResponse(  # type: ignore[no-any-return]
+        results=[
+            m.DescribeConfigsResult(
+                resource_type=r.resource_type, resource_name=r.resource_name, error_code=code, error_message=None
+            )
+            for r in request.resources
+        ]
+    )
+
+
+def _create_partitions(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.CreatePartitionsResponse(  # type: ignore[no-any-return]
+        results=[m.CreatePartitionsTopicResult(name=t.name, error_code=code) for t in request.topics]
+    )
+
+
+def _delete_groups(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.DeleteGroupsResponse(  # type: ignore[no-any-return]
+        results=[m.DeletableGroupResult(group_id=g, error_code=code) for g in dict.fromkeys(request.groups_names)]
+    )
+
+
+def _incremental_alter_configs(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.IncrementalAlterConfigsResponse(  # type: ignore[no-any-return]
+        responses=[
+            m.AlterConfigsResourceResponse(
+                resource_type=r.resource_type, resource_name=r.resource_name, error_code=code, error_message=None
+            )
+            for r in request.resources
+        ]
+    )
+
+
+_BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
+    0: _produce,
+    1: _fetch,
+    2: _list_offsets,
+    3: _metadata,
+    8: _offset_commit,
+    9: _offset_fetch,
+    10: _find_coordinator,
+    11: _join_group,
+    15: _describe_groups,
+    19: _create_topics,
+    20: _delete_topics,
+    21: _delete_records,
+    23: _offset_for_leader_epoch,
+    28: _txn_offset_commit,
+    32: _describe_configs,
+    37: _create_partitions,
+    42: _delete_groups,
+    44: _incremental_alter_configs,
+}

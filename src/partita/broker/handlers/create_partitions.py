@@ -1,0 +1,63 @@
+"""CreatePartitions: let a topic grow; it never shrinks. (Kafka: ReplicationControlManager.)"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from partita.broker import topic_admin
+from partita.broker.context import RequestContext
+from partita.broker.topic_admin import Refused
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+
+def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    counts = Counter(topic.name for topic in request.topics)
+    results = []
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        try:
+            if counts[topic.name] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            _grow(ctx, topic, validate_only=request.validate_only)
+            results.append(CreatePartitionsTopicResult(name=topic.name))
+        except Refused as refused:
+            results.append(
+                CreatePartitionsTopicResult(name=topic.name, error_code=refused.code, error_message=str(refused))
+            )
+    return CreatePartitionsResponse(results=results)
+
+
+def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
+    topic = ctx.catalogue.get(asked.name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    current = len(topic.partitions)
+    more = asked.count - current
+    if more == 0:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s).")
+    if more < 0:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {asked.name} currently has {current} partition(s); {asked.count} would not be an increase.",
+        )
+    if topic_admin.too_many(ctx.catalogue, more):
+        raise Refused(ErrorCode.INVALID_PARTITIONS, f"{asked.count} partitions are more than this broker holds.")
+    live = {node.node_id for node in ctx.cluster.alive}
+    if asked.assignments is None:
+        replicas = ctx.cluster.place(more, len(topic.partitions[0].replicas))
+    else:
+        replicas = [list(assignment.broker_ids) for assignment in asked.assignments]
+        if len(replicas) != more:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {more} additional partition(s), but only {len(replicas)} assignment(s) were "
+                "specified.",
+            )
+        topic_admin.check_replicas(replicas, live)
+    if not validate_only:
+        ctx.catalogue.add_partitions(topic, replicas)

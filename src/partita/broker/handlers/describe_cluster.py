@@ -1,0 +1,41 @@
+"""DescribeCluster: the nodes and which of them is the controller. (Kafka: KafkaApis.)"""
+
+from __future__ import annotations
+
+from partita.broker.context import RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS = 1
+
+
+def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClusterResponse:
+    """Endpoint type 1 means brokers; controllers have no listener of their own here."""
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message=f"The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type "
+            f"{'CONTROLLER' if request.endpoint_type == 2 else 'UNKNOWN'}",
+            endpoint_type=request.endpoint_type,
+        )
+    rack = ctx.config.get("broker.rack")
+    controller = ctx.cluster.controller
+    return DescribeClusterResponse(
+        cluster_id=ctx.catalogue.cluster_id,
+        controller_id=-1 if controller is None else controller.node_id,
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=node.node_id,
+                host=node.advertised_host,
+                port=node.port,
+                rack=None if rack is None else str(rack),
+                is_fenced=not node.is_alive,
+            )
+            for node in ctx.cluster.nodes.values()
+            if node.is_alive or request.include_fenced_brokers
+        ],
+    )

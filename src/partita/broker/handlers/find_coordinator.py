@@ -1,0 +1,71 @@
+"""FindCoordinator: which node leads the partition of `__consumer_offsets` that a group hashes to.
+
+The first question makes the topic and is answered COORDINATOR_NOT_AVAILABLE, as in Kafka. (Kafka: KafkaApis.)
+Deviation: there is no transaction coordinator yet; a transactional id is refused with INVALID_REQUEST.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from partita.broker.context import RequestContext
+from partita.broker.topics import OFFSETS_TOPIC
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+GROUP = 0
+_NOT_AVAILABLE_TEXT = "The coordinator is not available."
+
+
+class Found(NamedTuple):
+    """The answer for one key."""
+
+    code: ErrorCode
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    """Up to version 3 one key, from 4 on a list; versions 1 to 3 carry the error's text."""
+    is_group = ctx.version == 0 or request.key_type == GROUP
+    if ctx.version >= 4:
+        return FindCoordinatorResponse(
+            coordinators=[_row(key, _find(ctx, key) if is_group else REFUSED) for key in request.coordinator_keys]
+        )
+    found = _find(ctx, request.key) if is_group else REFUSED
+    return FindCoordinatorResponse(
+        error_code=found.code,
+        error_message=_text(found.code),
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+REFUSED = Found(ErrorCode.INVALID_REQUEST)
+_NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _find(ctx: RequestContext, group_id: str) -> Found:
+    cluster = ctx.cluster
+    if cluster.catalogue.get(OFFSETS_TOPIC) is None:
+        cluster.ensure_offsets_topic()
+        return _NOT_AVAILABLE
+    partition = cluster.groups.partition_of(group_id)
+    node = None if partition is None else cluster.nodes.get(partition.leader)
+    if node is None or not node.is_alive:
+        return _NOT_AVAILABLE
+    return Found(ErrorCode.NONE, node.node_id, node.advertised_host, node.port)
+
+
+def _row(key: str, found: Found) -> Coordinator:
+    return Coordinator(
+        key=key, node_id=found.node_id, host=found.host, port=found.port, error_code=found.code, error_message=""
+    )
+
+
+def _text(code: ErrorCode) -> str:
+    if code == ErrorCode.NONE:
+        return "NONE"
+    return _NOT_AVAILABLE_TEXT if code == ErrorCode.COORDINATOR_NOT_AVAILABLE else code.meaning

@@ -1,0 +1,33 @@
+"""Heartbeat: ask the group's shard. The hottest group request, so it has a quick way that makes no objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.dispatch import TAKE_THE_LONG_WAY
+from partita.broker.shard_runner import State
+from partita.protocol.messages.heartbeat import HeartbeatRequest
+
+
+def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
+    return ctx.cluster.groups.handle(ctx, request, request.group_id)
+
+
+def quick(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
+    """What answers this very heartbeat again and again: its error code, or TAKE_THE_LONG_WAY."""
+    shards = ctx.cluster.groups
+    mono_ms = ctx.cluster.clock.mono_ms
+    runner_of = shards.runner_of
+    node_id = ctx.node.node_id
+    group_id = request.group_id
+
+    def answer() -> int:
+        runner = runner_of(group_id)
+        if runner is None or runner.node_id != node_id or not group_id:
+            return TAKE_THE_LONG_WAY
+        if runner.state is not State.ACTIVE or runner.unwritten or runner.written:
+            return TAKE_THE_LONG_WAY
+        return runner.coordinator.heartbeat(request, mono_ms())
+
+    return answer

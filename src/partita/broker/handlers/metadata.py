@@ -1,0 +1,113 @@
+"""Metadata: nodes, topics by name or by id, partitions with their leaders. May create topics. (Kafka: KafkaApis.)
+
+Deviation: a topic that this request creates is in the answer at once, with leaders; Kafka says LEADER_NOT_AVAILABLE.
+"""
+
+from __future__ import annotations
+
+from partita.broker import topic_admin
+from partita.broker.context import RequestContext
+from partita.broker.topics import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, name_problem
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from partita.protocol.primitives import ZERO_UUID
+
+AUTO_CREATED_MAX = 1000
+"""How many topics one request may bring into being. (H23)"""
+
+
+def handle(ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    """Null topics ask for all, in version 0 an empty list does too; afterwards an empty list asks for none."""
+    cluster = ctx.cluster
+    if request.topics is None or (ctx.version == 0 and not request.topics):
+        topics = [_describe(ctx, topic) for topic in ctx.catalogue]
+    elif ctx.version >= 10 and any(t.name is None and t.topic_id == ZERO_UUID for t in request.topics):
+        return MetadataResponse(
+            error_code=ErrorCode.INVALID_REQUEST,
+            brokers=_brokers(ctx),
+            topics=[
+                MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=t.name, topic_id=t.topic_id)
+                for t in request.topics
+            ],
+        )
+    else:
+        may_create = request.allow_auto_topic_creation and cluster.config.bool("auto.create.topics.enable")
+        budget = [AUTO_CREATED_MAX if may_create else 0]
+        seen = dict.fromkeys((t.name, t.topic_id) for t in request.topics)
+        topics = [_one(ctx, MetadataRequestTopic(name=name, topic_id=id_), budget) for name, id_ in seen]
+    controller = cluster.controller
+    return MetadataResponse(
+        brokers=_brokers(ctx),
+        cluster_id=ctx.catalogue.cluster_id,
+        controller_id=-1 if controller is None else controller.node_id,
+        topics=topics,
+    )
+
+
+def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
+    rack = ctx.config.get("broker.rack")
+    return [
+        MetadataResponseBroker(
+            node_id=node.node_id, host=node.advertised_host, port=node.port, rack=None if rack is None else str(rack)
+        )
+        for node in ctx.cluster.alive
+    ]
+
+
+def _one(ctx: RequestContext, asked: MetadataRequestTopic, budget: list[int]) -> MetadataResponseTopic:
+    if asked.name is None or (ctx.version >= 12 and asked.topic_id != ZERO_UUID):
+        topic = ctx.catalogue.by_id.get(asked.topic_id)
+        if topic is None:
+            return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+        return _describe(ctx, topic)
+    topic = ctx.catalogue.get(asked.name)
+    if topic is not None:
+        return _describe(ctx, topic)
+    if name_problem(asked.name) is not None:
+        return _missing(asked.name, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if budget[0] <= 0:
+        return _missing(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    budget[0] -= 1
+    created = _create(ctx, asked.name)
+    return _describe(ctx, created) if isinstance(created, Topic) else _missing(asked.name, created)
+
+
+def _create(ctx: RequestContext, name: str) -> Topic | ErrorCode:
+    if name == OFFSETS_TOPIC:
+        return ctx.cluster.ensure_offsets_topic()
+    partitions = ctx.config.int("num.partitions")
+    if topic_admin.collision(ctx.catalogue, name) or topic_admin.too_many(ctx.catalogue, partitions):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    return ctx.cluster.create_topic(name, partitions, ctx.config.int("default.replication.factor"))
+
+
+def _missing(name: str, code: ErrorCode) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+
+
+def _describe(ctx: RequestContext, topic: Topic) -> MetadataResponseTopic:
+    alive = {node.node_id for node in ctx.cluster.alive}
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
+                partition_index=p.index,
+                leader_id=p.leader,
+                leader_epoch=p.leader_epoch,
+                replica_nodes=p.replicas,
+                isr_nodes=[node for node in p.replicas if node in alive],
+                offline_replicas=[node for node in p.replicas if node not in alive],
+            )
+            for p in topic.partitions
+        ],
+    )

@@ -1,0 +1,69 @@
+"""Facts about what happened, as they happen: rebalances with their causes, control calls, nodes coming and going.
+
+One place keeps the last ones and hands new ones to whoever listens: `Broker.notes()`, the JSON-lines file, the admin
+endpoint. Must not know what a note says, nor print anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from partita.group.notes import Note
+    from partita.now import Clock
+
+KEPT = 10_000
+
+
+class Notes:
+    """The latest facts, oldest first. Every one is a dict of plain values with `note` (its kind), `wall_ms`, `seq`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._listeners: list[Callable[[dict[str, Any]], None]] = []
+        self._file: TextIO | None = None
+        self._next_seq = 0
+
+    def write_to(self, path: str) -> None:
+        """Also append every note to this file, one JSON object a line."""
+        self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed in close()
+
+    def publish(self, notes: tuple[Note, ...]) -> None:
+        """Take what a coordinator's step noted."""
+        from partita.group.notes import as_json
+
+        for note in notes:
+            self._add(as_json(note))
+
+    def control(self, what: str, **details: Any) -> None:
+        """Note something that was caused from outside."""
+        self._add({"note": "Control", "what": what, **details})
+
+    def since(self, seq: int = 0) -> list[dict[str, Any]]:
+        """The kept notes from number `seq` on."""
+        return [note for note in self._kept if note["seq"] >= seq]
+
+    def listen(self, listener: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
+        """Call `listener` with each new note; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _add(self, note: dict[str, Any]) -> None:
+        note.setdefault("wall_ms", self._clock.now().wall_ms)
+        note["seq"] = self._next_seq
+        self._next_seq += 1
+        self._kept.append(note)
+        if self._file is not None:
+            self._file.write(json.dumps(note) + "\n")
+            self._file.flush()
+        for listener in self._listeners:
+            listener(note)

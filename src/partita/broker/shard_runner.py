@@ -1,0 +1,340 @@
+"""Runs one coordinator shard: load, append, reply gate, one timer.
+
+The coordinator decides, this shell acts: records of all steps of one loop turn are appended together, and no reply
+leaves before every record decided before it is durable (one queue, first in, first out). If an append fails the shard
+is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no undo. (Kafka: CoordinatorRuntime.)
+Must not know what a record or a request means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
+from partita.group.coordinator import GroupCoordinator
+from partita.group.refusals import first_check, refusal
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from partita.protocol.primitives import Message
+from partita.records.builder import build_batch, build_marker
+from partita.records.control import ABORT, COMMIT
+from partita.records.header import iter_batches
+
+if TYPE_CHECKING:
+    from partita.broker.shards import GroupShards
+    from partita.broker.topics import Partition
+
+log = logging.getLogger("partita.broker")
+BATCH_BYTES = 512 * 1024
+"""Steps share a batch up to this size; the records of one step are never parted."""
+
+
+class State(Enum):
+    """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class Call:
+    """One caller's token: its answer at once, or a future of it."""
+
+    __slots__ = ("future", "request", "response")
+
+    def __init__(self, request: GroupRequest) -> None:
+        self.request = request
+        self.response: Message | None = None
+        self.future: asyncio.Future[Message | None] | None = None
+
+    def answer(self, response: Message) -> None:
+        if self.future is None:
+            self.response = response
+        elif not self.future.done():
+            self.future.set_result(response)
+
+
+class ShardRunner:
+    """One shard on the node that leads its partition, for one leader epoch."""
+
+    def __init__(self, shards: GroupShards, partition: Partition) -> None:
+        self._shards = shards
+        self._cluster = shards.cluster
+        self._loop = shards.cluster.loop
+        self.partition = partition
+        self.node_id = partition.leader
+        self.leader_epoch = partition.leader_epoch
+        self.state = State.LOADING
+        self.coordinator = self._new_coordinator()
+        self.unwritten: list[Step] = []
+        """Steps decided and not yet appended; nothing may be answered before them."""
+        self.written: deque[tuple[int, Step]] = deque()
+        """Steps whose records are in the log, with the offset that must be durable before their replies leave."""
+        self._end_offset = 0
+        self._flush_soon = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._load: asyncio.Task[None] | None = None
+        self.fail_next_append = False
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def load(self, silences: Mapping[tuple[str, str], int] | None = None, *, clean: bool = True) -> None:
+        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
+        slices = self._replay()
+        try:
+            if next(slices, None) is None:
+                self._loaded(silences, clean)
+                return
+        except Exception as error:
+            self._load_failed(error)
+            return
+
+        async def continue_load() -> None:
+            try:
+                for _ in slices:
+                    await asyncio.sleep(0)
+                    if self.state is not State.LOADING:
+                        return
+                self._loaded(silences, clean)
+            except Exception as error:
+                self._load_failed(error)
+
+        self._load = self._loop.create_task(continue_load())
+
+    def resign(self) -> dict[tuple[str, str], int]:
+        """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
+
+        Returns how long each member had been silent, for whoever loads the shard next.
+        """
+        silences: dict[tuple[str, str], int] = {}
+        if self.state is State.ACTIVE:
+            self._flush()
+            silences = self.coordinator.silences(self._cluster.clock.now())
+        self._drop(State.CLOSED)
+        return silences
+
+    async def settle(self) -> None:
+        """Wait for a load that was under way to notice that it is over."""
+        if self._load is not None:
+            self._load.cancel()
+            await asyncio.gather(self._load, return_exceptions=True)
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def handle(self, request: GroupRequest) -> Message | asyncio.Future[Message | None]:
+        """Answer a request of one group: at once where nothing has to be waited for."""
+        if self.state is not State.ACTIVE:
+            return first_check(request, self._shards.group_config) or self.refuse(request)
+        call = Call(request)
+        self.take(self.coordinator.handle(call, request, self._cluster.clock.now()))
+        if call.response is not None:
+            return call.response
+        call.future = self._loop.create_future()
+        return call.future
+
+    def refuse(self, request: GroupRequest) -> Message:
+        """The answer while the shard is loading, failed or gone."""
+        if self.state is State.LOADING and isinstance(request.message, HeartbeatRequest):
+            return HeartbeatResponse()
+        loading = self.state is State.LOADING
+        return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
+
+    def take(self, step: Step) -> None:
+        """Do what a step of the coordinator says."""
+        if step.notes:
+            self._cluster.notes.publish(step.notes)
+        if step.records or step.marker is not None:
+            self.unwritten.append(step)
+            if not self._flush_soon:
+                self._flush_soon = True
+                self._loop.call_soon(self._flush)
+        elif self.unwritten:
+            self.unwritten.append(step)
+        elif self.written:
+            self.written.append((self.written[-1][0], step))
+        else:
+            _release(step)
+        self._arm()
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Append what was decided since the last time; release what is durable."""
+        self._flush_soon = False
+        steps, self.unwritten = self.unwritten, []
+        if not steps or self.state is not State.ACTIVE:
+            return
+        try:
+            for records, producer, marker, covered in _batches(steps):
+                self._append(records, producer, marker)
+                self.written.extend((self._end_offset, step) for step in covered)
+        except Exception as error:
+            self._append_failed(error, steps)
+            return
+        self._release_durable()
+
+    def _append(self, records: list[Record], producer: Producer | None, marker: Marker | None) -> None:
+        if self.fail_next_append:
+            self.fail_next_append = False
+            raise OSError("an append was made to fail by a control call")
+        now = self._cluster.clock.now()
+        for batch in self._encode(records, producer, marker, now.wall_ms):
+            appended = self.partition.log.append(batch, self.leader_epoch, now)
+            if appended.base_offset != self._end_offset:
+                raise RuntimeError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
+            self._end_offset = appended.last_offset + 1
+
+    def _encode(
+        self, records: list[Record], producer: Producer | None, marker: Marker | None, wall_ms: int
+    ) -> Iterator[bytes]:
+        if records:
+            given = [(wall_ms, key, value, ()) for key, value in records]
+            codec = self._cluster.config.int("offsets.topic.compression.codec")
+            if producer is None:
+                yield build_batch(given, codec=codec)
+            else:
+                yield build_batch(
+                    given,
+                    codec=codec,
+                    producer_id=producer.producer_id,
+                    producer_epoch=producer.producer_epoch,
+                    is_transactional=True,
+                )
+        if marker is not None:
+            yield build_marker(
+                COMMIT if marker.committed else ABORT,
+                timestamp=wall_ms,
+                producer_id=marker.producer.producer_id,
+                producer_epoch=marker.producer.producer_epoch,
+                coordinator_epoch=marker.coordinator_epoch,
+            )
+
+    def _release_durable(self) -> None:
+        durable = self.partition.log.high_watermark
+        written = self.written
+        while written and written[0][0] <= durable:
+            _release(written.popleft()[1])
+        if not written:
+            self.partition.log.unwatch(self._release_durable)
+        elif self.partition.log.failure is not None:
+            self._append_failed(OSError(self.partition.log.failure), [])
+        else:
+            self.partition.log.watch(self._release_durable)
+
+    def _append_failed(self, error: Exception, steps: list[Step]) -> None:
+        """Drop the shard and replay the log: to clients a coordinator failover."""
+        log.warning("shard %d: append failed, the shard is replayed: %s", self.partition.index, error)
+        self._cluster.notes.control("append failed", shard=self.partition.index, error=str(error))
+        self.unwritten = [step for step in steps if all(step is not kept for _, kept in self.written)]
+        self._drop(State.LOADING)
+        self.coordinator = self._new_coordinator()
+        self.load()
+
+    def _drop(self, state: State) -> None:
+        """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
+        was_active = self.state is State.ACTIVE
+        self.state = state
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        gated = [step for _, step in self.written] + self.unwritten
+        self.written.clear()
+        self.unwritten = []
+        for step in gated:
+            for reply in step.replies:
+                assert isinstance(reply.token, Call), "tokens are calls of this runner"
+                reply.token.answer(refusal(reply.token.request, ErrorCode.NOT_COORDINATOR))
+        if was_active:
+            _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
+
+    def _replay(self) -> Iterator[bool]:
+        """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
+        partition_log = self.partition.log
+        slice_bytes = self._cluster.config.int("offsets.load.buffer.size")
+        offset = partition_log.log_start_offset
+        while offset < partition_log.log_end_offset:
+            view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
+            if not view:
+                break
+            for header, batch in iter_batches(view):
+                self.coordinator.replay_batch(batch)
+                offset = header.next_offset
+            if offset < partition_log.log_end_offset:
+                yield True
+        self._end_offset = partition_log.log_end_offset
+
+    def _loaded(self, silences: Mapping[tuple[str, str], int] | None, clean: bool) -> None:
+        step = self.coordinator.resume(self._cluster.clock.now(), silences, clean=clean)
+        self.state = State.ACTIVE
+        self.take(step)
+
+    def _load_failed(self, error: Exception) -> None:
+        log.error("shard %d: load failed, its groups answer NOT_COORDINATOR: %s", self.partition.index, error)
+        self._cluster.notes.control("load failed", shard=self.partition.index, error=str(error))
+        self.state = State.FAILED
+
+    def _new_coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(self._shards.group_config, self._shards.new_member_id)
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def on_timer(self) -> None:
+        """Do what is due. Also called when the broker's clock jumped."""
+        self._timer = None
+        while self.state is State.ACTIVE:
+            now = self._cluster.clock.now()
+            due = self.coordinator.next_deadline_ms()
+            if due is None or due > now.mono_ms:
+                break
+            self.take(self.coordinator.on_deadline(now))
+        self._arm()
+
+    def _arm(self) -> None:
+        """Keep one timer, at or before the next deadline."""
+        if self.state is not State.ACTIVE:
+            return
+        due = self.coordinator.next_deadline_ms()
+        if due is None or (self._timer is not None and self._timer_ms <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_ms = max(0, due - self._cluster.clock.now().mono_ms)
+        self._timer_ms = due
+        self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
+
+
+def _release(step: Step) -> None:
+    for token, message in step.replies:
+        assert isinstance(token, Call), "tokens are calls of this runner"
+        token.answer(message)
+
+
+_Shared = tuple[list[Record], Producer | None, Marker | None, list[Step]]
+
+
+def _batches(steps: list[Step]) -> Iterator[_Shared]:
+    """Put steps together that may share a batch; a transactional step, or a marker, never shares one."""
+    records: list[Record] = []
+    covered: list[Step] = []
+    size = 0
+    for step in steps:
+        alone = step.producer is not None or step.marker is not None
+        step_bytes = sum(len(key) + len(value or b"") for key, value in step.records)
+        if covered and (alone or size + step_bytes > BATCH_BYTES):
+            yield records, None, None, covered
+            records, covered, size = [], [], 0
+        if alone:
+            yield list(step.records), step.producer, step.marker, [step]
+            continue
+        records += step.records
+        covered.append(step)
+        size += step_bytes
+    if covered:
+        yield records, None, None, covered

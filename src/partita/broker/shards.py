@@ -1,0 +1,129 @@
+"""All coordinator shards of the process: one runner per led partition of `__consumer_offsets`.
+
+Finds the shard of a group, starts and ends shards as leadership moves, and hears of what concerns all of them (topics
+deleted, settings changed, the clock advanced). Mirrors GroupCoordinatorService's onElection and onResignation. Must not
+know what requests mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from partita.broker.shard_runner import ShardRunner, State
+from partita.broker.topics import OFFSETS_TOPIC, Partition, Topic
+from partita.group import partition_for
+from partita.group.config import GroupConfig
+from partita.group.contract import GroupRequest
+from partita.group.refusals import first_check, refusal
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Message
+
+if TYPE_CHECKING:
+    from partita.broker.cluster import Cluster
+    from partita.broker.context import RequestContext
+
+REMEMBERED_GROUPS_MAX = 100_000
+
+
+class GroupShards:
+    """Runners by partition index; `runner_of` finds the one of a group."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.runners: dict[int, ShardRunner] = {}
+        self.group_config = GroupConfig.from_options(cluster.config)
+        self._by_group: dict[str, ShardRunner] = {}
+        self._ended: list[ShardRunner] = []
+        self._clean = not cluster.store.unclean
+        cluster.config.on_change(self._config_changed)
+
+    def new_member_id(self, prefix: str) -> str:
+        """A member id never given before: "<prefix>-<uuid>"."""
+        from uuid import uuid4
+
+        return f"{prefix}-{uuid4()}"
+
+    def lead_all(self, topic: Topic) -> None:
+        """Load the shard of every partition that has a leader and no shard yet."""
+        for partition in topic.partitions:
+            if partition.index not in self.runners and self._leader_is_alive(partition):
+                self._load(partition, {})
+
+    def leadership_changed(self, partition: Partition) -> None:
+        """Election: unload what an older leader epoch ran, load for the new leader. Stale news changes nothing."""
+        runner = self.runners.get(partition.index)
+        if runner is not None and runner.leader_epoch >= partition.leader_epoch:
+            return
+        silences = self._end(runner) if runner is not None else {}
+        if self._leader_is_alive(partition):
+            self._load(partition, silences)
+
+    def resign_all(self) -> None:
+        for runner in list(self.runners.values()):
+            self._end(runner)
+
+    async def settle(self) -> None:
+        """Wait for the loads that were cut short."""
+        for runner in self._ended:
+            await runner.settle()
+        self._ended.clear()
+
+    def partition_of(self, group_id: str) -> Partition | None:
+        """The partition of `__consumer_offsets` that holds the group; None while the topic is missing."""
+        topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
+        return None if topic is None else topic.partitions[partition_for(group_id, len(topic.partitions))]
+
+    def runner_of(self, group_id: str) -> ShardRunner | None:
+        """The group's shard, on whichever node; None while nobody leads it."""
+        runner = self._by_group.get(group_id)
+        if runner is not None:
+            return runner
+        partition = self.partition_of(group_id)
+        runner = None if partition is None else self.runners.get(partition.index)
+        if runner is not None:
+            if len(self._by_group) >= REMEMBERED_GROUPS_MAX:
+                self._by_group.clear()
+            self._by_group[group_id] = runner
+        return runner
+
+    def handle(self, ctx: RequestContext, message: Message, group_id: str) -> Message | asyncio.Future[Message | None]:
+        """Answer a request about one group, from the node it came to."""
+        request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
+        runner = self.runner_of(group_id)
+        if runner is not None and runner.node_id == ctx.node.node_id:
+            return runner.handle(request)
+        return first_check(request, self.group_config) or refusal(request, ErrorCode.NOT_COORDINATOR)
+
+    def led_by(self, node_id: int) -> list[ShardRunner]:
+        return [runner for runner in self.runners.values() if runner.node_id == node_id]
+
+    def topics_deleted(self, names: list[str]) -> None:
+        now = self.cluster.clock.now()
+        for runner in list(self.runners.values()):
+            if runner.state is State.ACTIVE:
+                runner.take(runner.coordinator.on_topics_deleted(names, now))
+
+    def clock_jumped(self) -> None:
+        for runner in list(self.runners.values()):
+            runner.on_timer()
+
+    def _leader_is_alive(self, partition: Partition) -> bool:
+        node = self.cluster.nodes.get(partition.leader)
+        return node is not None and node.is_alive
+
+    def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
+        runner = self.runners[partition.index] = ShardRunner(self, partition)
+        self._by_group.clear()
+        runner.load(silences, clean=self._clean)
+
+    def _end(self, runner: ShardRunner) -> dict[tuple[str, str], int]:
+        self._by_group.clear()
+        del self.runners[runner.partition.index]
+        self._ended.append(runner)
+        return runner.resign()
+
+    def _config_changed(self, name: str) -> None:
+        self.group_config = GroupConfig.from_options(self.cluster.config)
+        for runner in self.runners.values():
+            runner.coordinator.config = self.group_config
