@@ -1,0 +1,164 @@
+"""Incremental fetch sessions (KIP-227): what a client asked for is remembered, and only news is answered.
+
+A session has an id, an epoch that counts its requests, and partitions in the order they are served; those that gave
+data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.) Must not know how partitions are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+Key = tuple[bytes | str, int]
+"""Topic id (version 13+) or name, and partition."""
+INITIAL_EPOCH, FINAL_EPOCH = 0, -1
+_MAX_EPOCH = 2**31 - 1
+_EVICTION_MS = 120_000
+_IDS_FROM = 13
+
+
+class Wanted:
+    """One partition of a fetch, and what the client was last told of it."""
+
+    __slots__ = ("asked", "high_watermark", "log_start_offset", "topic")
+
+    def __init__(self, topic: bytes | str, asked: FetchPartition) -> None:
+        self.topic = topic
+        self.asked = asked
+        self.high_watermark = -1
+        self.log_start_offset = -1
+
+    def is_news(self, data: PartitionData) -> bool:
+        """Whether an incremental answer must show this."""
+        return bool(
+            data.records
+            or data.error_code
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+            or data.preferred_read_replica >= 0
+            or data.diverging_epoch.epoch >= 0
+        )
+
+    def told(self, data: PartitionData) -> None:
+        # After an error whatever comes next is news.
+        self.high_watermark = -1 if data.error_code else data.high_watermark
+        self.log_start_offset = data.log_start_offset
+
+
+class Session:
+    """One client's fetch session."""
+
+    __slots__ = ("epoch", "last_used_ms", "partitions", "session_id", "uses_topic_ids")
+
+    def __init__(self, session_id: int, partitions: dict[Key, Wanted], uses_topic_ids: bool, now_ms: int) -> None:
+        self.session_id = session_id
+        self.epoch = 1
+        self.partitions = partitions
+        self.uses_topic_ids = uses_topic_ids
+        self.last_used_ms = now_ms
+
+
+class FetchPlan:
+    """What one request wants, and how its answer is put together."""
+
+    __slots__ = ("_is_incremental", "_partitions", "session")
+
+    def __init__(self, partitions: dict[Key, Wanted], session: Session | None, *, is_incremental: bool) -> None:
+        self._partitions = partitions
+        self._is_incremental = is_incremental
+        self.session = session
+
+    @property
+    def session_id(self) -> int:
+        return 0 if self.session is None else self.session.session_id
+
+    def __iter__(self) -> Iterator[Wanted]:
+        return iter(tuple(self._partitions.values()))
+
+    def answer(self, found: list[tuple[Wanted, PartitionData]]) -> list[tuple[Wanted, PartitionData]]:
+        """Choose what is sent, and remember it. To be called once, for the answer that is sent."""
+        if self.session is None:
+            return found
+        sent = []
+        for wanted, data in found:
+            if self._is_incremental and not wanted.is_news(data):
+                continue
+            sent.append((wanted, data))
+            wanted.told(data)
+            if data.records:
+                key = (wanted.topic, data.partition_index)
+                self._partitions[key] = self._partitions.pop(key)
+        return sent
+
+
+class FetchSessions:
+    """The sessions of one node, at most `slots` of them."""
+
+    def __init__(self, slots: int, new_number: Callable[[], int] | None = None) -> None:
+        self._slots = slots
+        self._new_number = new_number or (lambda: Random().getrandbits(31))
+        self.sessions: dict[int, Session] = {}
+
+    def plan(self, request: FetchRequest, version: int, now_ms: int) -> FetchPlan | ErrorCode:
+        """Return what the request wants, with its session taken into account, or the error of the whole request."""
+        uses_topic_ids = version >= _IDS_FROM
+        if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self.sessions.pop(request.session_id, None)
+            partitions = _wanted(request, uses_topic_ids)
+            session = None
+            if request.session_epoch == INITIAL_EPOCH and partitions:
+                session = self._open(partitions, uses_topic_ids, now_ms)
+            return FetchPlan(partitions, session, is_incremental=False)
+        session = self.sessions.get(request.session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != request.session_epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.uses_topic_ids != uses_topic_ids:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        return self._go_on(session, request, now_ms)
+
+    def _go_on(self, session: Session, request: FetchRequest, now_ms: int) -> FetchPlan:
+        for forgotten in request.forgotten_topics_data:
+            topic = forgotten.topic_id if session.uses_topic_ids else forgotten.topic
+            for index in forgotten.partitions:
+                session.partitions.pop((topic, index), None)
+        for key, wanted in _wanted(request, session.uses_topic_ids).items():
+            known = session.partitions.get(key)
+            if known is None:
+                session.partitions[key] = wanted
+            else:
+                known.asked = wanted.asked
+        if not session.partitions:
+            del self.sessions[session.session_id]
+            return FetchPlan({}, None, is_incremental=False)
+        session.epoch = 1 if session.epoch == _MAX_EPOCH else session.epoch + 1
+        # The dictionary keeps the order of use: the first entry is the one to evict.
+        self.sessions[session.session_id] = self.sessions.pop(session.session_id)
+        session.last_used_ms = now_ms
+        return FetchPlan(session.partitions, session, is_incremental=True)
+
+    def _open(self, partitions: dict[Key, Wanted], uses_topic_ids: bool, now_ms: int) -> Session | None:
+        """A new session; None when all slots are in use and none is old enough to give up."""
+        if len(self.sessions) >= self._slots:
+            oldest = next(iter(self.sessions.values()), None)
+            if oldest is None or now_ms - oldest.last_used_ms < _EVICTION_MS:
+                return None
+            del self.sessions[oldest.session_id]
+        session_id = 0
+        while session_id == 0 or session_id in self.sessions:
+            session_id = self._new_number()
+        session = self.sessions[session_id] = Session(session_id, partitions, uses_topic_ids, now_ms)
+        return session
+
+
+def _wanted(request: FetchRequest, uses_topic_ids: bool) -> dict[Key, Wanted]:
+    found: dict[Key, Wanted] = {}
+    for topic in request.topics:
+        name = topic.topic_id if uses_topic_ids else topic.topic
+        for asked in topic.partitions:
+            found[name, asked.partition] = Wanted(name, asked)
+    return found

@@ -1,0 +1,43 @@
+"""What produce, fetch and the offset look-ups check first: is the partition here, and does the client know its leader?
+
+Upstream: Partition.checkCurrentLeaderEpoch, ReplicaManager.getPartitionOrError. Must not know what is asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from partita.broker.context import RequestContext
+from partita.broker.topics import NO_LEADER, Partition, Topic
+from partita.protocol.error_codes import ErrorCode
+
+
+class EndpointFields(Protocol):
+    """A NodeEndpoint class of any API."""
+
+    def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None: ...
+
+
+Endpoint = TypeVar("Endpoint", bound=EndpointFields)
+
+
+def find(
+    ctx: RequestContext, topic: Topic | None, index: int, *, current_leader_epoch: int = -1
+) -> Partition | ErrorCode:
+    """Return the partition when this node leads it at the epoch the client knows (-1: any), else why not."""
+    partition = topic.partition(index) if topic is not None else None
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if partition.leader != ctx.node.node_id:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if current_leader_epoch >= 0 and current_leader_epoch != partition.leader_epoch:
+        is_old = current_leader_epoch < partition.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return partition
+
+
+def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:
+    """Where the named leaders listen, for answers that send a client elsewhere (KIP-951)."""
+    nodes = [ctx.cluster.nodes[leader] for leader in dict.fromkeys(leaders) if leader != NO_LEADER]
+    return [kind(node_id=node.node_id, host=node.advertised_host, port=node.port) for node in nodes if node.is_alive]

@@ -1,0 +1,36 @@
+"""OffsetForLeaderEpoch: where a leader epoch ended, so that a client sees what was cut off behind its back. (KIP-320)
+
+Must not know how a log keeps its history.
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import RequestContext
+from partita.broker.handlers._partitions import find
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic, partitions=[_partition(ctx, topic.topic, part) for part in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _partition(ctx: RequestContext, name: str, part: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition = find(ctx, ctx.catalogue.get(name), part.partition, current_leader_epoch=part.current_leader_epoch)
+    if isinstance(partition, ErrorCode):
+        return EpochEndOffset(partition=part.partition, error_code=partition)
+    leader_epoch, end_offset = partition.log.epoch_end_offset(part.leader_epoch, partition.leader_epoch)
+    return EpochEndOffset(partition=part.partition, leader_epoch=leader_epoch, end_offset=end_offset)

@@ -1,0 +1,414 @@
+"""One partition's log: append ready batches, read them back, know its offsets.
+
+Work is per batch, never per record: an append checks the producer's sequence, stamps base offset and leader epoch into
+the header, and writes the bytes; a read returns a view of the file. Upstream: UnifiedLog, LocalLog.
+Must not know about requests, groups, nodes or tasks; whoever wants to hear of new data uses `watch`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from partita.log.durability import Durability, next_sync_ms
+from partita.log.log_config import LogConfig
+from partita.log.offset_lookup import TimestampOffset, first_at_or_after, with_largest_timestamp
+from partita.log.producer_state import Aborted, BatchFacts, Refusal
+from partita.log.recovery import Recovered, base_offsets, rebuild_states, recover
+from partita.log.retention import deletable_count
+from partita.log.segment import Segment, file_name
+from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
+from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
+from partita.log.transactions import note_batch, read_marker
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Buffer
+from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
+
+_SNAPSHOTS_KEPT = 2
+
+
+class AppendRefused(Exception):
+    """The batch was not appended; `code` is what to answer."""
+
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class OffsetOutOfRange(LookupError):
+    """An offset outside [log start offset, log end offset]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """Where a batch is. `is_duplicate`: it was there before, and nothing was written."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    is_duplicate: bool = False
+
+
+class SyncTicket:
+    """One sync under way: `run` may be called on another thread, the rest belongs to the log."""
+
+    __slots__ = ("_file", "appended_bytes", "begun_ms", "end_offset", "error")
+
+    def __init__(self, file: File, end_offset: int, appended_bytes: int, begun_ms: int) -> None:
+        self._file = file
+        self.end_offset = end_offset
+        self.appended_bytes = appended_bytes
+        self.begun_ms = begun_ms
+        self.error: StorageError | None = None
+
+    def run(self) -> None:
+        try:
+            self._file.sync()
+        except StorageError as error:
+            self.error = error
+
+
+class PartitionLog:
+    """Segments in order; the last one takes appends. Not for use by two threads."""
+
+    def __init__(
+        self, storage: Storage, directory: str, config: LogConfig, durability: Durability, recovered: Recovered
+    ) -> None:
+        self._storage = storage
+        self.directory = directory
+        self.config = config
+        self.durability = durability
+        self.report = recovered.report
+        self.segments = recovered.segments
+        self.state = recovered.state
+        self.producers = recovered.producers
+        self.log_end_offset = self.segments[-1].next_offset
+        self.durable_offset = self.log_end_offset
+        self.high_watermark = self.log_end_offset
+        self._appended_bytes = 0
+        self._synced_bytes = 0
+        self._unsynced_since_ms = 0
+        self.failure: str | None = None
+        self._watchers: dict[Callable[[], None], None] = {}
+
+    @classmethod
+    def open(
+        cls,
+        storage: Storage,
+        directory: str,
+        config: LogConfig | None = None,
+        *,
+        durability: Durability = Durability.OS,
+        was_clean: bool = True,
+        wall_ms: int = 0,
+    ) -> PartitionLog:
+        """Open or make the log in `directory`; `report` says what recovery found."""
+        config = config or LogConfig()
+        recovered = recover(storage, directory, config, was_clean=was_clean, wall_ms=wall_ms)
+        return cls(storage, directory, config, durability, recovered)
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.state.log_start_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.producers.last_stable_offset(self.high_watermark)
+
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def append(self, batch: Buffer, leader_epoch: int, now: Now, *, header: BatchHeader | None = None) -> Appended:
+        """Write one whole, checked batch; base offset and leader epoch are stamped on the way.
+
+        Raises AppendRefused when the producer's epoch or sequence does not fit, StorageError when the disk does not
+        take it; then nothing was written.
+        """
+        header = header or read_header(batch)
+        marker = read_marker(batch) if header.is_control else None
+        verdict = self.producers.check_marker(header, marker[1]) if marker else self._check(header)
+        if isinstance(verdict, BatchFacts):
+            stamp = verdict.timestamp if self.config.log_append_time else -1
+            return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, True)
+        if verdict is not None:
+            raise AppendRefused(verdict.code, verdict.reason)
+        self._check_usable()
+        self._roll_if_due(header.size_in_bytes, now)
+        log_append_time_ms = now.wall_ms if self.config.log_append_time and not header.is_control else None
+        base_offset = self.log_end_offset
+        header, chunks = _stamped(batch, header, base_offset, leader_epoch, log_append_time_ms)
+        self._write(header, chunks, now)
+        note_batch(self.producers, header, batch if marker else None)
+        self.state = self.state.with_epoch(leader_epoch, base_offset)
+        self._advance(header, now)
+        stamp = -1 if log_append_time_ms is None else log_append_time_ms
+        return Appended(base_offset, header.last_offset, stamp, self.log_start_offset)
+
+    def _check(self, header: BatchHeader) -> BatchFacts | Refusal | None:
+        return None if header.is_control else self.producers.check(header)
+
+    def _check_usable(self) -> None:
+        if self.failure is not None:
+            raise StorageError(f"{self.directory} takes no appends since: {self.failure}")
+
+    def _write(self, header: BatchHeader, chunks: list[Buffer], now: Now) -> None:
+        segment = self.segments[-1]
+        if not segment.size:
+            segment.created_ms = now.wall_ms
+        try:
+            segment.append(header, header.base_offset, chunks, now.wall_ms)
+        except StorageFull:
+            raise
+        except StorageError as error:
+            self.fail(str(error))
+            raise
+
+    def _advance(self, header: BatchHeader, now: Now) -> None:
+        self.log_end_offset = header.next_offset
+        if self.durability is Durability.MEMORY:
+            self.durable_offset = self.log_end_offset
+        else:
+            if not self.unsynced_bytes:
+                self._unsynced_since_ms = now.mono_ms
+            self._appended_bytes += header.size_in_bytes
+        if self.durability is not Durability.SYNC:
+            self._move_high_watermark(self.log_end_offset)
+
+    def _move_high_watermark(self, offset: int) -> None:
+        self.high_watermark = offset
+        if self._watchers:
+            for watcher in tuple(self._watchers):
+                watcher()
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher()` whenever the high watermark moves or the log fails, until `unwatch`."""
+        self._watchers[watcher] = None
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        self._watchers.pop(watcher, None)
+
+    def read(self, offset: int, max_bytes: int, *, up_to: int | None = None, at_least_one: bool = True) -> memoryview:
+        """Return whole batches from the one that holds `offset`, none that starts at or after `up_to`.
+
+        `up_to` defaults to the high watermark. At most `max_bytes`, unless the first batch alone is larger and
+        `at_least_one` is true. Empty when there is nothing. Raises OffsetOutOfRange.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRange(
+                f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}] of {self.directory}"
+            )
+        up_to = self.high_watermark if up_to is None else up_to
+        segments = self.segments
+        i = max(0, bisect_right(segments, offset, key=_base_offset) - 1) if len(segments) > 1 else 0
+        while i < len(segments) and offset < up_to:
+            segment = segments[i]
+            position = segment.position_of(offset)
+            if position < segment.size:
+                end = segment.size if up_to >= segment.next_offset else segment.position_of(up_to)
+                return segment.read(position, end, max_bytes, at_least_one=at_least_one)
+            i += 1
+        return memoryview(b"")
+
+    def aborted_transactions(self, offset: int, records: memoryview) -> list[Aborted]:
+        """The aborted transactions a reader of `records`, fetched from `offset`, must know of, by first offset."""
+        if not len(records) or not self.producers.aborted:
+            return []
+        at = 0
+        while at < len(records):
+            header = read_header(records, at)
+            at += header.size_in_bytes
+        return self.producers.aborted_between(offset, header.next_offset)
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
+        """The first record with a timestamp of at least `timestamp`."""
+        return first_at_or_after(self.segments, timestamp, self.log_start_offset)
+
+    def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        return with_largest_timestamp(self.segments, self.log_start_offset)
+
+    def epoch_end_offset(self, leader_epoch: int, current_epoch: int = -1) -> tuple[int, int]:
+        """(Largest known leader epoch at or below, its end offset); (-1, -1) when unknown.
+
+        `current_epoch`: the leader epoch of now, which has begun even if it has no record yet.
+        """
+        state = self.state.with_epoch(current_epoch, self.log_end_offset) if current_epoch >= 0 else self.state
+        return state.end_offset_of(leader_epoch, self.log_end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch under which `offset` was written; -1 when unknown."""
+        return self.state.epoch_at(offset)
+
+    def _roll_if_due(self, size: int, now: Now) -> None:
+        active = self.segments[-1]
+        if not active.size:
+            return
+        is_full = active.size + size > self.config.segment_bytes
+        if is_full or now.wall_ms - active.created_ms > self.config.segment_ms:
+            self.roll(now)
+
+    def roll(self, now: Now) -> None:
+        """Seal the last segment, synced and indexed, and begin another. Nothing happens while it is empty."""
+        active = self.segments[-1]
+        if not active.size:
+            return
+        if self.durability is not Durability.MEMORY:
+            active.is_sealed = True
+            try:
+                active.write_index()
+                self._save_snapshots()
+            except StorageError:
+                active.is_sealed = False
+                raise
+            self._note_synced(self.log_end_offset, self._appended_bytes)
+        interval = self.config.index_interval_bytes
+        self.segments.append(Segment.create(self._storage, self.directory, self.log_end_offset, interval, now.wall_ms))
+        active.is_sealed = True
+
+    @property
+    def unsynced_bytes(self) -> int:
+        return self._appended_bytes - self._synced_bytes
+
+    def begin_sync(self, now: Now) -> SyncTicket | None:
+        """What must be synced now; None when nothing waits. `run` it anywhere, then hand it to `finish_sync`."""
+        if not self.unsynced_bytes:
+            return None
+        return SyncTicket(self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
+
+    def finish_sync(self, ticket: SyncTicket) -> None:
+        """The sync is over. A failed one is the end of this log (D7)."""
+        if ticket.error is not None:
+            self.fail(str(ticket.error))
+            return
+        self._unsynced_since_ms = ticket.begun_ms
+        self._note_synced(ticket.end_offset, ticket.appended_bytes)
+
+    def _note_synced(self, offset: int, appended_bytes: int) -> None:
+        self._synced_bytes = max(self._synced_bytes, appended_bytes)
+        self.durable_offset = max(self.durable_offset, offset)
+        if self.durability is Durability.SYNC and self.durable_offset > self.high_watermark:
+            self._move_high_watermark(self.durable_offset)
+
+    def next_sync_ms(self) -> int | None:
+        """When (monotonic) the shell is to sync this log; None: nothing to do."""
+        if self.failure is not None:
+            return None
+        return next_sync_ms(self.durability, self.unsynced_bytes, self._unsynced_since_ms)
+
+    def flush(self, now: Now) -> None:
+        """Sync at once. Raises StorageError."""
+        ticket = self.begin_sync(now)
+        if ticket is not None:
+            ticket.run()
+            self.finish_sync(ticket)
+            if ticket.error is not None:
+                raise ticket.error
+
+    def fail(self, reason: str) -> None:
+        """Take no appends from now on; what is there stays readable."""
+        self.failure = self.failure or reason
+        for watcher in tuple(self._watchers):
+            watcher()
+
+    def delete_records_before(self, offset: int) -> int:
+        """Raise the log start offset (-1: to the high watermark), durably; return it. Raises OffsetOutOfRange."""
+        offset = self.high_watermark if offset == -1 else offset
+        if not 0 <= offset <= self.high_watermark:
+            raise OffsetOutOfRange(f"offset {offset} is beyond the high watermark {self.high_watermark}")
+        if offset > self.log_start_offset:
+            self._start_at(offset)
+        return self.log_start_offset
+
+    def delete_old_segments(self, now: Now) -> int:
+        """Apply retention; return how many segments went."""
+        count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
+        while count and self.segments[count - 1].next_offset > self.high_watermark:
+            count -= 1
+        if not count:
+            return 0
+        if count == len(self.segments):
+            self.roll(now)
+        gone, start = self.segments[:count], self.segments[count].base_offset
+        # First the durable start offset, then the files: a crash between leaves files that start-up deletes.
+        if start > self.log_start_offset:
+            self._start_at(start)
+        del self.segments[:count]
+        for segment in gone:
+            segment.delete()
+        self._storage.sync_dir(self.directory)
+        return count
+
+    def _start_at(self, offset: int) -> None:
+        self.state = self.state.started_at(offset)
+        self.producers.forget_before(offset)
+        self.save_state()
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
+        if offset >= self.log_end_offset:
+            return
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
+            self.segments.pop().delete()
+        last = self.segments[-1]
+        position = last.position_of(offset)
+        end = max((header.next_offset for header, at in last.headers() if at < position), default=last.base_offset)
+        last.truncate(position, end)
+        self._after_truncation(end)
+
+    def _after_truncation(self, end: int) -> None:
+        self.log_end_offset = end
+        self.durable_offset = min(self.durable_offset, end)
+        state = self.state.truncated(end)
+        self.state = replace(state, log_start_offset=min(state.log_start_offset, end))
+        self.save_state()
+        for base in base_offsets(self._storage.list(self.directory), PRODUCERS_SUFFIX):
+            if base > end:
+                self._storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+        self._storage.sync_dir(self.directory)
+        self.segments[-1].file.sync()
+        _, self.producers = rebuild_states(self._storage, self.directory, self.segments)
+        self._move_high_watermark(min(self.high_watermark, end))
+
+    def close(self) -> None:
+        """Stop in order: everything synced and indexed, so that the next start checks nothing (D10)."""
+        if self.durability is not Durability.MEMORY and self.failure is None:
+            self._save_snapshots()
+            self.segments[-1].write_index()
+            self._note_synced(self.log_end_offset, self._appended_bytes)
+        for segment in self.segments:
+            segment.file.close()
+
+    def save_state(self) -> None:
+        if self.durability is not Durability.MEMORY:
+            replace_file(self._storage, self.directory, STATE_NAME, encode_state(self.state))
+
+    def _save_snapshots(self) -> None:
+        self.save_state()
+        name = file_name(self.log_end_offset, PRODUCERS_SUFFIX)
+        replace_file(self._storage, self.directory, name, encode_producers(self.producers, self.log_end_offset))
+        known = base_offsets(self._storage.list(self.directory), PRODUCERS_SUFFIX)
+        for base in known[:-_SNAPSHOTS_KEPT]:
+            self._storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def _stamped(
+    batch: Buffer, header: BatchHeader, base_offset: int, leader_epoch: int, log_append_time_ms: int | None
+) -> tuple[BatchHeader, list[Buffer]]:
+    """The batch as it is written, in pieces; `batch` itself is left alone and mostly not copied."""
+    if log_append_time_ms is not None or header.attributes & LOG_APPEND_TIME_BIT:
+        whole = bytearray(batch)
+        restamp(whole, base_offset, leader_epoch, log_append_time_ms)
+        return read_header(whole), [whole]
+    view = memoryview(batch)
+    head = bytearray(view[:HEADER_SIZE])
+    restamp(head, base_offset, leader_epoch)
+    header.base_offset, header.partition_leader_epoch = base_offset, leader_epoch
+    return header, [head, view[HEADER_SIZE:]]

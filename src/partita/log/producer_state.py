@@ -1,0 +1,207 @@
+"""What a partition remembers of its producers: the last five batches of each, and their transactions.
+
+Duplicates are answered with the offset they already have, gaps in the sequence are refused, old producer epochs are
+fenced; open transactions bound the last stable offset. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where
+a producer without state may start at any sequence number. Must not know about files; it is rebuilt from batch headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from partita.protocol.error_codes import ErrorCode
+from partita.records.header import BatchHeader
+
+WINDOW = 5
+"""Batches remembered per producer, as many as a client may have in flight."""
+NO_PRODUCER = -1
+ABORT, COMMIT = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFacts:
+    """One remembered batch."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp: int
+
+
+@dataclass(slots=True)
+class Producer:
+    """One producer id. `transaction_start`: first offset of its open transaction."""
+
+    epoch: int
+    batches: list[BatchFacts] = field(default_factory=list)
+    transaction_start: int | None = None
+    last_timestamp: int = -1
+    coordinator_epoch: int = -1
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def last_offset(self) -> int:
+        return self.batches[-1].last_offset if self.batches else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Aborted:
+    """An aborted transaction: its first data offset and the offset of its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a batch is not appended."""
+
+    code: ErrorCode
+    reason: str
+
+
+class ProducerStates:
+    """All producers of one partition."""
+
+    def __init__(self) -> None:
+        self.producers: dict[int, Producer] = {}
+        self.aborted: list[Aborted] = []
+        self._undecided: list[tuple[int, int]] = []
+        self._open: dict[int, int] = {}
+
+    def check(self, header: BatchHeader) -> BatchFacts | Refusal | None:
+        """Return the earlier batch of a duplicate, a refusal, or None: append it. Data batches of clients only."""
+        if header.producer_id == NO_PRODUCER:
+            return None
+        known = self.producers.get(header.producer_id)
+        if known is None:
+            return None
+        if header.producer_epoch < known.epoch:
+            return Refusal(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} is at epoch {known.epoch}; the batch says {header.producer_epoch}",
+            )
+        if header.producer_epoch == known.epoch:
+            for batch in known.batches:
+                if (batch.first_sequence, batch.last_sequence) == (header.base_sequence, header.last_sequence):
+                    return batch
+            expected = (known.last_sequence + 1) & 0x7FFFFFFF
+        else:
+            expected = 0
+        if header.base_sequence != expected:
+            return Refusal(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} at epoch {header.producer_epoch}: sequence {expected} expected, "
+                f"the batch starts at {header.base_sequence}",
+            )
+        return None
+
+    def remember(self, header: BatchHeader, base_offset: int) -> None:
+        """Take note of an appended data batch."""
+        if header.producer_id == NO_PRODUCER or header.is_control:
+            return
+        producer = self.producers.get(header.producer_id)
+        if producer is None:
+            producer = self.producers[header.producer_id] = Producer(header.producer_epoch)
+        elif header.producer_epoch != producer.epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        last_offset = base_offset + header.last_offset_delta
+        facts = BatchFacts(header.base_sequence, header.last_sequence, base_offset, last_offset, header.max_timestamp)
+        producer.batches.append(facts)
+        del producer.batches[:-WINDOW]
+        producer.last_timestamp = header.max_timestamp
+        if header.is_transactional and producer.transaction_start is None:
+            producer.transaction_start = base_offset
+            self._open[header.producer_id] = base_offset
+
+    def end_transaction(
+        self, header: BatchHeader, marker_offset: int, *, is_commit: bool, coordinator_epoch: int
+    ) -> None:
+        """Take note of an appended commit or abort marker."""
+        producer = self.producers.setdefault(header.producer_id, Producer(header.producer_epoch))
+        if header.producer_epoch > producer.epoch:
+            producer.epoch = header.producer_epoch
+            producer.batches.clear()
+        producer.coordinator_epoch = coordinator_epoch
+        producer.last_timestamp = header.max_timestamp
+        first_offset = producer.transaction_start
+        producer.transaction_start = None
+        self._open.pop(header.producer_id, None)
+        if first_offset is None:
+            return
+        self._undecided.append((marker_offset, first_offset))
+        if not is_commit:
+            self.aborted.append(Aborted(header.producer_id, first_offset, marker_offset))
+
+    def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> Refusal | None:
+        """May this marker be appended?"""
+        known = self.producers.get(header.producer_id)
+        if known is None:
+            return None
+        if header.producer_epoch < known.epoch:
+            return Refusal(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} is at epoch {known.epoch}; the marker says {header.producer_epoch}",
+            )
+        if coordinator_epoch < known.coordinator_epoch:
+            return Refusal(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"a coordinator of epoch {known.coordinator_epoch} has written; the marker says {coordinator_epoch}",
+            )
+        return None
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """First offset that a transaction, open or with a marker not yet below the high watermark, holds back."""
+        if not self._open and not self._undecided:
+            return high_watermark
+        self._undecided = [entry for entry in self._undecided if entry[0] >= high_watermark]
+        starts = [*self._open.values(), *(first_offset for _, first_offset in self._undecided)]
+        return min(high_watermark, *starts) if starts else high_watermark
+
+    def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
+        """Aborted transactions that overlap [offset, end_offset), by first offset."""
+        if not self.aborted:
+            return []
+        found = [entry for entry in self.aborted if entry.last_offset >= offset and entry.first_offset < end_offset]
+        return sorted(found, key=lambda entry: entry.first_offset)
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        return producer_id in self._open
+
+    def open_transaction_producers(self) -> list[int]:
+        """Their ids, in the order in which the transactions were begun."""
+        return list(self._open)
+
+    def last_offsets(self) -> dict[int, int]:
+        """Last offset of every producer, to be kept by compaction."""
+        return {producer_id: producer.last_offset for producer_id, producer in self.producers.items()}
+
+    def forget_before(self, log_start_offset: int) -> None:
+        """Drop aborted transactions whose records are all gone."""
+        self.aborted = [entry for entry in self.aborted if entry.last_offset >= log_start_offset]
+
+    def expire(self, wall_ms: int, expiration_ms: int) -> int:
+        """Forget producers that were silent for that long and have no open transaction; return how many."""
+        old = [
+            producer_id
+            for producer_id, producer in self.producers.items()
+            if producer.transaction_start is None and wall_ms - producer.last_timestamp >= expiration_ms
+        ]
+        for producer_id in old:
+            del self.producers[producer_id]
+        return len(old)
+
+    def restore(self, producers: Iterable[tuple[int, Producer]], aborted: Iterable[Aborted]) -> None:
+        """Start from a snapshot."""
+        self.producers = dict(producers)
+        self.aborted = list(aborted)
+        begun = [(p.transaction_start, i) for i, p in self.producers.items() if p.transaction_start is not None]
+        self._open = {producer_id: start for start, producer_id in sorted(begun)}
+        self._undecided = []

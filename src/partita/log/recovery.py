@@ -1,0 +1,184 @@
+"""What a log is after a start: which files count, where the log ends, and what was lost.
+
+A segment whose index matches its size was synced and is trusted; any other is checked batch by batch and cut at the
+first invalid one, and nothing after the cut survives, so that the log is a prefix of what was appended (D2). Running it
+again changes nothing. Upstream: LogLoader. Must not know about leader epochs beyond their history, nor about clients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from partita.log.log_config import LogConfig
+from partita.log.producer_state import ProducerStates
+from partita.log.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, file_name, scan
+from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, PartitionState, decode_producers, decode_state
+from partita.log.storage import Storage, read_file
+from partita.log.swap import finish_swaps
+from partita.log.transactions import note_batch
+
+_OFFSET_DIGITS = 20
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What recovery did; `bytes_cut` and `files_removed` count what is gone."""
+
+    directory: str
+    was_clean: bool
+    segments_checked: int = 0
+    batches_checked: int = 0
+    bytes_cut: int = 0
+    cut_at_offset: int | None = None
+    problem: str | None = None
+    files_removed: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Recovered:
+    """A log ready for use; the last segment takes appends."""
+
+    segments: list[Segment]
+    state: PartitionState
+    producers: ProducerStates
+    report: RecoveryReport
+
+
+def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: bool, wall_ms: int) -> Recovered:
+    """Open what is there. `was_clean`: the process before stopped in order, so nothing needs to be checked."""
+    report = RecoveryReport(directory, was_clean)
+    storage.make_dir(directory)
+    finish_swaps(storage, directory)
+    _remove_leftovers(storage, directory, report)
+    segments = _open_segments(storage, directory, config, report, wall_ms)
+    if not segments or segments[-1].is_sealed:
+        start = segments[-1].next_offset if segments else _start_offset(storage, directory)
+        segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
+    state, producers = rebuild_states(storage, directory, segments)
+    return Recovered(segments, state, producers, report)
+
+
+def rebuild_states(storage: Storage, directory: str, segments: list[Segment]) -> tuple[PartitionState, ProducerStates]:
+    """What the small files say, and every batch since they were written."""
+    producers, taken_at = _snapshot(storage, directory, segments[-1].next_offset)
+    state = _saved_state(storage, directory)
+    if state is None:
+        state, taken_at, producers = PartitionState(segments[0].base_offset), 0, ProducerStates()
+    state = _replay(segments, taken_at, producers, state)
+    producers.forget_before(state.log_start_offset)
+    return state, producers
+
+
+def base_offsets(names: list[str], suffix: str) -> list[int]:
+    """The offsets in the names of all files of a kind, ascending."""
+    stems = (name[: -len(suffix)] for name in names if name.endswith(suffix))
+    return sorted(int(stem) for stem in stems if len(stem) == _OFFSET_DIGITS and stem.isdigit())
+
+
+def _remove_leftovers(storage: Storage, directory: str, report: RecoveryReport) -> None:
+    names = storage.list(directory)
+    logs = set(base_offsets(names, LOG_SUFFIX))
+    stray = [file_name(base, INDEX_SUFFIX) for base in base_offsets(names, INDEX_SUFFIX) if base not in logs]
+    _remove(storage, directory, report, [n for n in names if n.endswith((".tmp", ".cleaned"))] + stray)
+
+
+def _remove(storage: Storage, directory: str, report: RecoveryReport, names: list[str]) -> None:
+    for name in names:
+        storage.unlink(f"{directory}/{name}")
+        report.files_removed.append(name)
+    if names:
+        storage.sync_dir(directory)
+
+
+def _open_segments(
+    storage: Storage, directory: str, config: LogConfig, report: RecoveryReport, wall_ms: int
+) -> list[Segment]:
+    bases = base_offsets(storage.list(directory), LOG_SUFFIX)
+    segments: list[Segment] = []
+    for i, base in enumerate(bases):
+        segment = Segment.open_trusted(storage, directory, base, config.index_interval_bytes)
+        problem = None
+        if segment is None:
+            segment = _unchecked(storage, directory, base, config)
+            problem = _check(storage, segment, report, wall_ms, holes_allowed=base != bases[-1])
+        if segments and base < segments[-1].next_offset:
+            if segment.next_offset <= segments[-1].next_offset and problem is None:
+                _drop(storage, segment, report)
+                continue
+            problem = f"segment {base} starts before offset {segments[-1].next_offset}, where the one before ends"
+            _drop(storage, segment, report)
+        else:
+            segments.append(segment)
+        if problem is not None:
+            report.problem = problem
+            report.cut_at_offset = segments[-1].next_offset
+            for later in bases[i + 1 :]:
+                _drop(storage, _unchecked(storage, directory, later, config), report)
+            break
+    return segments
+
+
+def _unchecked(storage: Storage, directory: str, base: int, config: LogConfig) -> Segment:
+    file = storage.open(f"{directory}/{file_name(base)}")
+    return Segment(storage, directory, base, file, config.index_interval_bytes)
+
+
+def _check(
+    storage: Storage, segment: Segment, report: RecoveryReport, wall_ms: int, *, holes_allowed: bool
+) -> str | None:
+    """Check every batch and cut the file behind the last valid one; return what was wrong with the next."""
+    index_name = file_name(segment.base_offset, INDEX_SUFFIX)
+    if index_name in storage.list(segment.directory):
+        _remove(storage, segment.directory, report, [index_name])
+    found = scan(segment, holes_allowed=holes_allowed)
+    segment.last_append_ms = segment.created_ms = wall_ms
+    report.segments_checked += 1
+    report.batches_checked += found.batches
+    report.bytes_cut += found.file_bytes - found.valid_bytes
+    segment.file.truncate(found.valid_bytes)
+    # What is served from now on must not vanish in a second crash.
+    segment.file.sync()
+    return found.problem
+
+
+def _drop(storage: Storage, segment: Segment, report: RecoveryReport) -> None:
+    report.bytes_cut += segment.file.size()
+    report.files_removed.append(file_name(segment.base_offset))
+    segment.delete()
+    storage.sync_dir(segment.directory)
+
+
+def _start_offset(storage: Storage, directory: str) -> int:
+    """Where a log without any segment goes on: offsets are never given twice."""
+    state = _saved_state(storage, directory)
+    return state.log_start_offset if state is not None else 0
+
+
+def _saved_state(storage: Storage, directory: str) -> PartitionState | None:
+    content = read_file(storage, directory, STATE_NAME)
+    return decode_state(content) if content is not None else None
+
+
+def _snapshot(storage: Storage, directory: str, log_end_offset: int) -> tuple[ProducerStates, int]:
+    """The newest usable snapshot of the producers, and the offset it was taken at."""
+    for offset in reversed(base_offsets(storage.list(directory), PRODUCERS_SUFFIX)):
+        if offset <= log_end_offset:
+            content = read_file(storage, directory, file_name(offset, PRODUCERS_SUFFIX))
+            found = decode_producers(content, offset) if content is not None else None
+            if found is not None:
+                return found, offset
+    return ProducerStates(), 0
+
+
+def _replay(segments: list[Segment], offset: int, producers: ProducerStates, state: PartitionState) -> PartitionState:
+    """Take note of every batch from `offset` on: it came after snapshot and state were written."""
+    log_end_offset = segments[-1].next_offset
+    state = state.truncated(log_end_offset + 1)
+    for segment in segments:
+        if segment.next_offset > offset:
+            for header, position in segment.headers(segment.position_of(offset)):
+                note_batch(producers, header, segment.batch_at(position) if header.is_control else None)
+                state = state.with_epoch(header.partition_leader_epoch, header.base_offset)
+    if state.log_start_offset > log_end_offset:
+        state = state.started_at(log_end_offset)
+    return state

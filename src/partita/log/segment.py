@@ -1,0 +1,319 @@
+"""One data file of a log: batches exactly as on the wire, and a sparse index over them.
+
+Positions are bytes in the file, always at a batch boundary. Upstream: LogSegment.
+Must not know which offsets may be read by whom, nor when to roll or delete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
+
+from partita.log.sparse_index import (
+    NO_TIMESTAMP,
+    SegmentFacts,
+    SparseIndex,
+    decode_facts,
+    decode_index,
+    encode_index,
+)
+from partita.log.storage import File, Storage, read_file, replace_file
+from partita.protocol.primitives import Buffer
+from partita.records.header import (
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    BatchHeader,
+    check_crc,
+    corrupt,
+    has_valid_crc,
+    read_header,
+)
+
+LOG_SUFFIX = ".log"
+INDEX_SUFFIX = ".index"
+_STEP = Struct(">qi11xi")
+"""Base offset, length and last offset delta: enough to walk from batch to batch."""
+_MIN_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
+_WINDOW_BYTES = 8192
+_SCAN_BYTES = 1 << 20
+
+
+def file_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
+    return f"{base_offset:020d}{suffix}"
+
+
+class Segment:
+    """A data file that starts at `base_offset` and ends before `next_offset`."""
+
+    __slots__ = (
+        "_checked",
+        "_index",
+        "_interval_bytes",
+        "_storage",
+        "base_offset",
+        "cleaned_ms",
+        "created_ms",
+        "directory",
+        "file",
+        "is_sealed",
+        "last_append_ms",
+        "max_timestamp",
+        "next_offset",
+        "size",
+    )
+
+    def __init__(self, storage: Storage, directory: str, base_offset: int, file: File, interval_bytes: int) -> None:
+        self._storage = storage
+        self._interval_bytes = interval_bytes
+        self._index: SparseIndex | None = None
+        self._checked: tuple[int, int] | None = None
+        self.directory = directory
+        self.base_offset = base_offset
+        self.file = file
+        self.is_sealed = False
+        self.next_offset = base_offset
+        self.max_timestamp = NO_TIMESTAMP
+        self.last_append_ms = NO_TIMESTAMP
+        self.created_ms = NO_TIMESTAMP
+        self.cleaned_ms = NO_TIMESTAMP
+        self.size = 0
+
+    @classmethod
+    def create(cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int, wall_ms: int) -> Segment:
+        """Make an empty one whose name survives a crash."""
+        file = storage.open(f"{directory}/{file_name(base_offset)}", create=True)
+        storage.sync_dir(directory)
+        segment = cls(storage, directory, base_offset, file, interval_bytes)
+        segment._index = SparseIndex(interval_bytes)
+        segment.created_ms = wall_ms
+        return segment
+
+    @classmethod
+    def open_trusted(cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int) -> Segment | None:
+        """Open one that was synced when its index was written; None when the index does not say so."""
+        file = storage.open(f"{directory}/{file_name(base_offset)}")
+        size = file.size()
+        content = read_file(storage, directory, file_name(base_offset, INDEX_SUFFIX))
+        facts = decode_facts(content, size) if content is not None else None
+        if facts is None:
+            return None
+        segment = cls(storage, directory, base_offset, file, interval_bytes)
+        segment.take_facts(facts)
+        segment._checked = (0, 0)
+        return segment
+
+    def take_facts(self, facts: SegmentFacts) -> None:
+        self.is_sealed = facts.is_sealed
+        self.size = facts.log_size
+        self.next_offset = facts.next_offset
+        self.max_timestamp = facts.max_timestamp
+        self.last_append_ms = facts.last_append_ms
+        self.created_ms = facts.last_append_ms
+        self.cleaned_ms = facts.cleaned_ms
+
+    @property
+    def index(self) -> SparseIndex:
+        """Loaded on first use, built anew from the batches when it is missing or garbage."""
+        if self._index is None:
+            content = read_file(self._storage, self.directory, file_name(self.base_offset, INDEX_SUFFIX))
+            self._index = decode_index(content, self.size, self._interval_bytes) if content is not None else None
+        if self._index is None:
+            self._index = SparseIndex(self._interval_bytes)
+            max_timestamp = NO_TIMESTAMP
+            for header, position in self.headers():
+                self._index.add(header.base_offset, position, max_timestamp)
+                max_timestamp = max(max_timestamp, header.max_timestamp)
+        return self._index
+
+    def write_index(self) -> None:
+        """Sync the data, then say so by writing the index."""
+        self.file.sync()
+        facts = SegmentFacts(
+            self.is_sealed, self.size, self.next_offset, self.max_timestamp, self.last_append_ms, self.cleaned_ms
+        )
+        name = file_name(self.base_offset, INDEX_SUFFIX)
+        replace_file(self._storage, self.directory, name, encode_index(self.index, facts))
+
+    def append(self, header: BatchHeader, base_offset: int, chunks: Sequence[Buffer], wall_ms: int) -> None:
+        """Write one batch, whose bytes say `base_offset` already. After a StorageError nothing has changed."""
+        self.file.append(chunks)
+        self.index.add(base_offset, self.size, self.max_timestamp)
+        self.size += header.batch_length + LENGTH_OVERHEAD
+        self.next_offset = base_offset + header.last_offset_delta + 1
+        self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
+        self.last_append_ms = wall_ms
+
+    def position_of(self, offset: int) -> int:
+        """Where the first batch starts whose last offset is at least `offset`; the size when there is none."""
+        if offset >= self.next_offset:
+            return self.size
+        position = self.index.position_for_offset(offset)
+        for at, base, _, delta in self._steps(position):
+            if base + delta >= offset:
+                return at
+        return self.size
+
+    def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
+        """Return whole batches from `position`, at most `max_bytes` and none from `end` on."""
+        if position >= end:
+            return memoryview(b"")
+        found = self._read_whole_batches(position, end, max_bytes, at_least_one)
+        return found if self._checked is None else self._check_cold(position, found, self._checked)
+
+    def _read_whole_batches(self, position: int, end: int, max_bytes: int, at_least_one: bool) -> memoryview:
+        stop = position + max_bytes
+        if stop >= end:
+            return self.file.read_at(position, end - position)
+        boundary = max(position, self.index.position_before(stop))
+        for at, _, length, _ in self._steps(boundary):
+            boundary = at
+            following = at + length + LENGTH_OVERHEAD
+            if following > stop:
+                break
+            boundary = following
+        if boundary == position and at_least_one:
+            boundary += next(self._steps(position))[2] + LENGTH_OVERHEAD
+        return self.file.read_at(position, boundary - position)
+
+    def _check_cold(self, position: int, found: memoryview, checked: tuple[int, int]) -> memoryview:
+        """Check what this process has neither written nor checked before, so that bad sectors are never served."""
+        low, high = checked
+        end = position + len(found)
+        if low <= position and end <= high:
+            return found
+        at = 0
+        while at < len(found):
+            size = read_header(found, at).size_in_bytes
+            check_crc(found[at : at + size])
+            at += size
+        touching = position <= high and end >= low
+        self._checked = (min(low, position), max(high, end)) if touching else (position, end)
+        return found
+
+    def headers(self, position: int = 0) -> Iterator[tuple[BatchHeader, int]]:
+        """Yield every batch header from `position` on, with its position."""
+        view, start = memoryview(b""), position
+        while position < self.size:
+            at = position - start
+            if at + HEADER_SIZE > len(view):
+                view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
+            header = read_header(view, at)
+            if header.batch_length < _MIN_LENGTH:
+                raise corrupt(f"{self.directory}: batch length {header.batch_length} at byte {position}")
+            yield header, position
+            position += header.batch_length + LENGTH_OVERHEAD
+
+    def batch_at(self, position: int) -> memoryview:
+        (_, _, length, _) = next(self._steps(position))
+        return self.file.read_at(position, length + LENGTH_OVERHEAD)
+
+    def first_batch_from_timestamp(self, timestamp: int) -> int | None:
+        """Position of the first batch whose largest timestamp is at least `timestamp`."""
+        if self.max_timestamp < timestamp:
+            return None
+        for header, position in self.headers(self.index.position_for_timestamp(timestamp)):
+            if header.max_timestamp >= timestamp:
+                return position
+        return None
+
+    def truncate(self, position: int, next_offset: int) -> None:
+        """Cut the file at a batch boundary. The index on disk goes first: it vouches for what is cut."""
+        name = file_name(self.base_offset, INDEX_SUFFIX)
+        index = self.index
+        if name in self._storage.list(self.directory):
+            self._storage.unlink(f"{self.directory}/{name}")
+            self._storage.sync_dir(self.directory)
+        self.file.truncate(position)
+        index.truncate(position)
+        self.size = position
+        self.next_offset = next_offset
+        self.is_sealed = False
+        self.max_timestamp = max((header.max_timestamp for header, _ in self.headers()), default=NO_TIMESTAMP)
+
+    def delete(self) -> None:
+        """Remove the files; the index goes first, since it vouches for the data."""
+        names = self._storage.list(self.directory)
+        self.file.close()
+        for suffix in (INDEX_SUFFIX, LOG_SUFFIX):
+            if file_name(self.base_offset, suffix) in names:
+                self._storage.unlink(f"{self.directory}/{file_name(self.base_offset, suffix)}")
+
+    def _steps(self, position: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (position, base offset, length, last offset delta) from batch to batch."""
+        view, start = memoryview(b""), position
+        while position < self.size:
+            at = position - start
+            if at + _STEP.size > len(view):
+                view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
+            base, length, delta = _STEP.unpack_from(view, at)
+            if length < _MIN_LENGTH:
+                raise corrupt(f"{self.directory}: batch length {length} at byte {position}")
+            yield position, base, length, delta
+            position += length + LENGTH_OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a check of every batch found. `problem` says why it stopped before the end of the file, else None."""
+
+    valid_bytes: int
+    file_bytes: int
+    batches: int
+    problem: str | None
+
+
+def scan(
+    segment: Segment, *, holes_allowed: bool, on_batch: Callable[[BatchHeader, memoryview], None] | None = None
+) -> Scan:
+    """Check every batch, set the segment's facts to the valid part, and say where it ends. Nothing is cut."""
+    file_bytes = segment.file.size()
+    index = SparseIndex(segment._interval_bytes)
+    segment._index = index
+    segment.size, segment.next_offset, segment.max_timestamp = 0, segment.base_offset, NO_TIMESTAMP
+    batches, problem = 0, None
+    for position, batch in _cut(segment.file, file_bytes):
+        problem = _defect(batch, segment.next_offset, holes_allowed)
+        if problem is not None:
+            break
+        header = read_header(batch)
+        if on_batch is not None:
+            on_batch(header, batch)
+        index.add(header.base_offset, position, segment.max_timestamp)
+        segment.max_timestamp = max(segment.max_timestamp, header.max_timestamp)
+        segment.next_offset = header.next_offset
+        segment.size = position + len(batch)
+        batches += 1
+    return Scan(segment.size, file_bytes, batches, problem)
+
+
+def _cut(file: File, file_bytes: int) -> Iterator[tuple[int, memoryview]]:
+    """Yield (position, batch by its announced length), at last whatever is left and is no whole batch."""
+    position, start, view = 0, 0, memoryview(b"")
+    while position < file_bytes:
+        at = position - start
+        if at + HEADER_SIZE > len(view):
+            view, start, at = file.read_at(position, _SCAN_BYTES), position, 0
+        size = int.from_bytes(view[at + 8 : at + 12], "big", signed=True) + LENGTH_OVERHEAD
+        if size < HEADER_SIZE or position + size > file_bytes:
+            yield position, view[at : at + HEADER_SIZE - 1]
+            return
+        if at + size > len(view):
+            view, start, at = file.read_at(position, max(size, _SCAN_BYTES)), position, 0
+        yield position, view[at : at + size]
+        position += size
+
+
+def _defect(batch: memoryview, expected_offset: int, holes_allowed: bool) -> str | None:
+    if len(batch) < HEADER_SIZE:
+        return "the last batch is cut short"
+    if batch[16] != 2:
+        return f"magic {batch[16]} where 2 was expected"
+    if not has_valid_crc(batch):
+        return "a batch has a wrong checksum"
+    header = read_header(batch)
+    if header.base_offset < expected_offset or (header.base_offset > expected_offset and not holes_allowed):
+        return f"a batch starts at offset {header.base_offset} where {expected_offset} was expected"
+    if header.last_offset_delta < 0:
+        return f"a batch ends {-header.last_offset_delta} offsets before it starts"
+    return None

@@ -1,0 +1,210 @@
+"""The few file operations a log needs, and files that live in memory.
+
+Names are relative, `/`-separated, inside one root. A file is only ever appended to or cut; replacing goes by `rename`.
+What survives a crash: bytes before the last `sync`, names before the last `sync_dir` of their directory (faults.md
+7.3). Other implementations: `broker.disk_storage` (real files), `log.faulty_storage` (simulated crashes).
+Must not know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Protocol
+
+from partita.protocol.primitives import Buffer
+
+
+class StorageError(Exception):
+    """A file operation failed; the message names the file."""
+
+
+class StorageFull(StorageError):
+    """No room for the bytes; the file is as long as before."""
+
+
+class File(Protocol):
+    """One open file."""
+
+    def size(self) -> int: ...
+
+    def append(self, chunks: Sequence[Buffer]) -> None:
+        """Write all chunks at the end, or raise StorageError and leave the file as long as it was."""
+        ...
+
+    def read_at(self, position: int, size: int) -> memoryview:
+        """Return up to `size` bytes from `position`, fewer only at the end. The view stays valid for ever."""
+        ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """Return once every byte is durable. After a failure the file must not be trusted again (D7)."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the file holds; views stay valid, and a later use opens it again."""
+        ...
+
+
+class Storage(Protocol):
+    """One root of named files."""
+
+    def open(self, name: str, *, create: bool = False) -> File:
+        """Raises StorageError when the file is missing and not to be created."""
+        ...
+
+    def list(self, directory: str) -> list[str]:
+        """Names (files and directories) directly inside, sorted; empty when there is no such directory."""
+        ...
+
+    def make_dir(self, directory: str) -> None: ...
+
+    def remove_dir(self, directory: str) -> None:
+        """Remove it with all that is in it; nothing happens when it is missing."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Replaces `new` when it exists."""
+        ...
+
+    def unlink(self, name: str) -> None: ...
+
+    def sync_dir(self, directory: str) -> None: ...
+
+
+def replace_file(storage: Storage, directory: str, name: str, content: Buffer) -> None:
+    """Give `name` this content: after a crash the old or the new content is there, never a mixture."""
+    temporary = f"{directory}/{name}.tmp"
+    file = storage.open(temporary, create=True)
+    file.truncate(0)
+    file.append([content])
+    file.sync()
+    file.close()
+    storage.rename(temporary, f"{directory}/{name}")
+    storage.sync_dir(directory)
+
+
+def read_file(storage: Storage, directory: str, name: str) -> memoryview | None:
+    """Return the whole content, or None when there is no such file."""
+    if name not in storage.list(directory):
+        return None
+    file = storage.open(f"{directory}/{name}")
+    content = file.read_at(0, file.size())
+    file.close()
+    return content
+
+
+_FIRST_BLOCK_BYTES = 1 << 14
+_LAST_BLOCK_BYTES = 1 << 24
+
+
+class MemoryFile:
+    """Bytes in blocks of growing size; an append never moves earlier bytes, so views stay valid."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytearray] = []
+        self._starts: list[int] = []
+        self._used: list[int] = []
+        self._size = 0
+
+    def size(self) -> int:
+        return self._size
+
+    def append(self, chunks: Sequence[Buffer]) -> None:
+        total = sum(len(chunk) for chunk in chunks)
+        if not self._blocks or self._used[-1] + total > len(self._blocks[-1]):
+            self._add_block(total)
+        block, used = self._blocks[-1], self._used[-1]
+        for chunk in chunks:
+            block[used : used + len(chunk)] = chunk
+            used += len(chunk)
+        self._used[-1] = used
+        self._size += total
+
+    def _add_block(self, at_least: int) -> None:
+        grown = 2 * len(self._blocks[-1]) if self._blocks else _FIRST_BLOCK_BYTES
+        self._blocks.append(bytearray(max(at_least, min(grown, _LAST_BLOCK_BYTES))))
+        self._starts.append(self._size)
+        self._used.append(0)
+
+    def read_at(self, position: int, size: int) -> memoryview:
+        end = min(position + size, self._size)
+        if end <= position:
+            return memoryview(b"")
+        first = bisect_right(self._starts, position) - 1
+        start = self._starts[first]
+        if end <= start + self._used[first]:
+            return memoryview(self._blocks[first]).toreadonly()[position - start : end - start]
+        return memoryview(b"".join(self._pieces(first, position, end)))
+
+    def _pieces(self, first: int, position: int, end: int) -> list[memoryview]:
+        pieces = []
+        for i in range(first, len(self._blocks)):
+            start = self._starts[i]
+            if start >= end:
+                break
+            stop = min(end - start, self._used[i])
+            pieces.append(memoryview(self._blocks[i])[max(position - start, 0) : stop])
+        return pieces
+
+    def truncate(self, size: int) -> None:
+        if size >= self._size:
+            return
+        while self._blocks and self._starts[-1] >= size:
+            del self._blocks[-1], self._starts[-1], self._used[-1]
+        if self._blocks:
+            kept = size - self._starts[-1]
+            # A new block, not an overwrite later: views of the cut bytes may still be around.
+            self._blocks[-1] = self._blocks[-1][:kept]
+            self._used[-1] = kept
+        self._size = size
+
+    def sync(self) -> None:
+        """Nothing to do: memory is as durable as it gets."""
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class MemoryStorage:
+    """Files that live as long as this object."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, MemoryFile] = {}
+
+    def open(self, name: str, *, create: bool = False) -> MemoryFile:
+        file = self._files.get(name)
+        if file is None:
+            if not create:
+                raise StorageError(f"{name}: no such file")
+            file = self._files[name] = MemoryFile()
+        return file
+
+    def list(self, directory: str) -> list[str]:
+        return names_inside(self._files, directory)
+
+    def make_dir(self, directory: str) -> None:
+        """Nothing to do: directories are name prefixes."""
+
+    def remove_dir(self, directory: str) -> None:
+        for name in [name for name in self._files if name.startswith(f"{directory}/")]:
+            del self._files[name]
+
+    def rename(self, old: str, new: str) -> None:
+        if old not in self._files:
+            raise StorageError(f"{old}: no such file")
+        self._files[new] = self._files.pop(old)
+
+    def unlink(self, name: str) -> None:
+        if self._files.pop(name, None) is None:
+            raise StorageError(f"{name}: no such file")
+
+    def sync_dir(self, directory: str) -> None:
+        """Nothing to do."""
+
+
+def names_inside(names: dict[str, MemoryFile] | dict[str, int], directory: str) -> list[str]:
+    """The names directly inside `directory`, when directories are prefixes."""
+    prefix = f"{directory}/" if directory else ""
+    return sorted({name[len(prefix) :].split("/", 1)[0] for name in names if name.startswith(prefix)})

@@ -1,0 +1,46 @@
+"""Commit and abort markers, and how a batch changes what is known of its producer.
+
+A marker is a control batch with one record: key = version, type; value = version, coordinator epoch.
+Upstream: EndTransactionMarker. Must not know about segments.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from struct import error as StructError
+
+from partita.log.producer_state import COMMIT, ProducerStates
+from partita.protocol.primitives import Buffer
+from partita.records.header import BatchHeader, corrupt
+
+_KEY = Struct(">hh")
+_VALUE = Struct(">hi")
+
+
+def read_marker(batch: Buffer) -> tuple[int, int] | None:
+    """Return (type, coordinator epoch) of a commit or abort marker, None for other control batches."""
+    from partita.records.batch import iter_records
+
+    for record in iter_records(batch, check_crcs=False):
+        try:
+            _, kind = _KEY.unpack_from(bytes(record.key or b""))
+            if kind not in (0, COMMIT):
+                return None
+            return kind, int(_VALUE.unpack_from(bytes(record.value or b""))[1])
+        except StructError:
+            raise corrupt("a control record without type or coordinator epoch") from None
+    return None
+
+
+def note_batch(states: ProducerStates, header: BatchHeader, control_batch: Buffer | None) -> None:
+    """Take note of one batch of the log; control batches need their bytes."""
+    if not header.is_control:
+        states.remember(header, header.base_offset)
+        return
+    assert control_batch is not None, "a control batch is read with its bytes"
+    marker = read_marker(control_batch)
+    if marker is not None:
+        kind, coordinator_epoch = marker
+        states.end_transaction(
+            header, header.base_offset, is_commit=kind == COMMIT, coordinator_epoch=coordinator_epoch
+        )

@@ -1,0 +1,65 @@
+"""Small logs for tests: batches of numbered records, and everything a log serves."""
+
+from __future__ import annotations
+
+from partita.log.durability import Durability
+from partita.log.log_config import LogConfig
+from partita.log.partition_log import PartitionLog
+from partita.log.storage import MemoryStorage, Storage
+from partita.now import Now
+from partita.records.batch import build_batch, iter_batches, iter_records
+
+DIRECTORY = "topics/0a/0"
+SMALL = LogConfig(segment_bytes=600, index_interval_bytes=100)
+
+
+def at(ms: int) -> Now:
+    return Now(ms, 1_700_000_000_000 + ms)
+
+
+def batch(*values: str, key: str | None = None, ms: int = 0, **fields: object) -> bytes:
+    """A batch with these values, one record each, all with the same key and timestamp."""
+    k = None if key is None else key.encode()
+    return build_batch([(at(ms).wall_ms, k, value.encode(), ()) for value in values], **fields)  # type: ignore[arg-type]
+
+
+def pairs(*records: tuple[str, str | None], ms: int = 0, **fields: object) -> bytes:
+    """A batch of (key, value); a value of None is a tombstone."""
+    encoded = [(at(ms).wall_ms, k.encode(), None if v is None else v.encode(), ()) for k, v in records]
+    return build_batch(encoded, **fields)  # type: ignore[arg-type]
+
+
+def open_log(
+    storage: Storage | None = None,
+    config: LogConfig = SMALL,
+    durability: Durability = Durability.OS,
+    **options: object,
+) -> PartitionLog:
+    return PartitionLog.open(
+        storage or MemoryStorage(),
+        DIRECTORY,
+        config,
+        durability=durability,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def fill(log: PartitionLog, count: int, *, start: int = 0, leader_epoch: int = 0) -> None:
+    """Append one-record batches with the values v<start>, v<start+1>, ..."""
+    for i in range(start, start + count):
+        log.append(batch(f"v{i}", ms=i), leader_epoch, at(i))
+
+
+def served(log: PartitionLog, offset: int | None = None, max_bytes: int = 1 << 20) -> list[tuple[int, str | None]]:
+    """(offset, value) of every record a consumer gets that reads from `offset` to the high watermark."""
+    offset = log.log_start_offset if offset is None else offset
+    found: list[tuple[int, str | None]] = []
+    while True:
+        chunk = log.read(offset, max_bytes)
+        if not len(chunk):
+            return found
+        for header, view in iter_batches(chunk):
+            for record in iter_records(view):
+                if record.offset >= offset and not header.is_control:
+                    found.append((record.offset, None if record.value is None else bytes(record.value).decode()))
+        offset = header.next_offset
