@@ -13,8 +13,10 @@ from typing import Any
 from hypothesis import strategies as st
 
 import partita.protocol
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.schema_file import Field, Schema, parse
 
+Records = Iterator[str | None]
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -38,7 +40,7 @@ class Described:
         """Messages that differ from the default only where the version can say so."""
         return structs(self.module, self.schema.name, self.schema.fields, version)
 
-    def from_json(self, json: dict[str, Any], version: int, records: Iterator[str | None]) -> Any:
+    def from_json(self, json: dict[str, Any], version: int, records: Records) -> Any:
         """The message in the form of Kafka's JSON converter; `records` are the hex of its records, in order."""
         return struct_from_json(self.module, self.schema.name, self.schema.fields, json, version, records)
 
@@ -73,6 +75,10 @@ def values(module: ModuleType, field: Field, version: int) -> st.SearchStrategy[
 
 
 def primitives(field: Field) -> st.SearchStrategy[Any]:
+    if field.name == "error_code":
+        return st.sampled_from([int(code) for code in ErrorCode])
+    if field.name.endswith("_ms"):
+        return st.just(-1) | st.integers(0, 1 << (41 if field.type == "int64" else 30))
     if field.type in BITS:
         top = 1 << (BITS[field.type] - 1)
         return st.integers(-top, top - 1)
@@ -96,7 +102,7 @@ def struct_from_json(
     fields: list[Field],
     json: dict[str, Any],
     version: int,
-    records: Iterator[str | None],
+    records: Records,
 ) -> Any:
     unknown = json.keys() - {camel(field.name) for field in fields} - {"recordsSizeInBytes"}
     assert not unknown, f"{name} v{version} lacks {unknown}"
@@ -113,7 +119,7 @@ def struct_from_json(
     return getattr(module, name)(**given)
 
 
-def value_from_json(module: ModuleType, field: Field, value: Any, version: int, records: Iterator[str | None]) -> Any:
+def value_from_json(module: ModuleType, field: Field, value: Any, version: int, records: Records) -> Any:
     if value is None:
         return None
     if field.is_array:
@@ -121,7 +127,7 @@ def value_from_json(module: ModuleType, field: Field, value: Any, version: int, 
     return one_from_json(module, field, value, version, records)
 
 
-def one_from_json(module: ModuleType, field: Field, value: Any, version: int, records: Iterator[str | None]) -> Any:
+def one_from_json(module: ModuleType, field: Field, value: Any, version: int, records: Records) -> Any:
     if field.is_struct:
         return struct_from_json(module, field.type, field.fields, value, version, records)
     if field.type == "bytes":

@@ -29,8 +29,8 @@ def test_the_classes_are_found_by_name(api):
 
 def test_the_apis_of_a_consumer_group_and_its_topics_are_all_there():
     wanted = (
-        "ApiVersions Metadata CreateTopics DeleteTopics CreatePartitions Produce Fetch ListOffsets OffsetForLeaderEpoch "
-        "InitProducerId FindCoordinator JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit OffsetFetch OffsetDelete "
-        "DescribeGroups ListGroups DeleteGroups DescribeConfigs DescribeCluster"
+        "ApiVersions Metadata CreateTopics DeleteTopics CreatePartitions Produce Fetch ListOffsets "
+        "OffsetForLeaderEpoch InitProducerId FindCoordinator JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit "
+        "OffsetFetch OffsetDelete DescribeGroups ListGroups DeleteGroups DescribeConfigs DescribeCluster"
     )
     assert set(wanted.split()) <= {api.name for api in APIS.values()}

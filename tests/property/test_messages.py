@@ -1,0 +1,104 @@
+"""What always holds for every message: the round trip, and that no bytes can do worse than be refused."""
+
+import gzip
+import json
+import tracemalloc
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partita.protocol.framing import encode_request, encode_response, read_request_header, read_response_header
+from partita.protocol.primitives import MalformedRequest
+from support.schemas import described
+
+MESSAGES = {message.schema.name: message for message in described()}
+EVERY_MESSAGE = pytest.mark.parametrize("name", MESSAGES)
+NASTY = [
+    b"\xff\xff\xff\xff\x0f",
+    b"\x7f\xff\xff\xff",
+    b"\x80\x80\x80\x80\x80\x01",
+    b"\xff" * 9,
+    b"\0",
+    b"\x01",
+    b"\x80",
+]
+MEMORY_FACTOR = 400
+"""Bytes an object tree may take for each byte of a frame; the densest honest one takes half."""
+
+
+def golden_bytes():
+    found = defaultdict(list)
+    with gzip.open(Path(__file__).parents[1] / "vectors" / "messages.jsonl.gz", "rt") as lines:
+        for case in map(json.loads, lines):
+            name = case["name"] if case["api"] is None else case["name"] + case["kind"].capitalize()
+            found[name].append((case["version"], bytes.fromhex(case["hex"])))
+    return found
+
+
+GOLDEN = golden_bytes()
+
+
+@EVERY_MESSAGE
+@settings(max_examples=15)
+@given(data=st.data())
+def test_what_a_version_can_say_survives_the_round_trip(name, data):
+    message = MESSAGES[name]
+    version = data.draw(st.sampled_from(message.versions))
+    given_message = data.draw(message.values(version))
+    encoded = given_message.encode(version)
+    for form in (bytes, bytearray, memoryview):
+        assert message.cls.decode(form(encoded), version) == given_message
+
+
+@EVERY_MESSAGE
+@settings(max_examples=8)
+@given(data=st.data())
+def test_a_message_in_its_frame_comes_out_with_its_header(name, data):
+    message = MESSAGES[name]
+    if message.api is None:
+        return
+    version = data.draw(st.sampled_from(message.versions))
+    given_message = data.draw(message.values(version))
+    key = message.api[0]
+    if message.schema.kind == "request":
+        frame = b"".join(encode_request(key, version, 7, "me", given_message))
+        *header, reader = read_request_header(frame[4:])
+        assert header == [key, version, 7, "me"]
+    else:
+        frame = b"".join(encode_response(key, version, 7, given_message))
+        correlation_id, reader = read_response_header(key, version, frame[4:])
+        assert correlation_id == 7
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    assert message.cls.read(reader, version) == given_message
+    reader.finish()
+
+
+@st.composite
+def mutated(draw, whole):
+    """The bytes with a few pieces overwritten, inserted or cut out."""
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(whole)))
+        cut = draw(st.integers(0, 6))
+        piece = draw(st.sampled_from(NASTY) | st.binary(max_size=6))
+        whole = whole[:start] + piece + whole[start + cut :]
+    return whole
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN.keys() & MESSAGES.keys()))
+@settings(max_examples=40)
+@given(data=st.data())
+def test_damaged_bytes_are_read_or_refused_and_cost_no_more_memory_than_their_size_allows(name, data):
+    version, whole = data.draw(st.sampled_from(GOLDEN[name]))
+    damaged = data.draw(mutated(whole))
+    tracemalloc.start()
+    try:
+        MESSAGES[name].cls.decode(damaged, version)
+    except MalformedRequest:
+        pass
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 20_000 + MEMORY_FACTOR * len(damaged)
