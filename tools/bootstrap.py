@@ -41,12 +41,18 @@ def main() -> int:
 def fingerprint(extras: list[str], pure: bool) -> str:
     """Changes when an install would give something else: settings, requirements, compiled sources."""
     digest = hashlib.sha256(repr((extras, pure, sys.version)).encode())
-    setup = (ROOT / "setup.py").read_text()
-    compiled = [f"src/{name.replace('.', '/')}.py" for name in re.findall(r'"(partita\.[\w.]+)"', setup)]
-    sources = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.py")) if pure else compiled
-    for name in ["pyproject.toml", "setup.py", *sources]:
-        digest.update((ROOT / name).read_bytes())
+    sources = sorted((ROOT / "src").rglob("*.py")) if pure else compiled_sources()
+    for path in [ROOT / "pyproject.toml", ROOT / "setup.py", *sources]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def compiled_sources() -> list[Path]:
+    """The files that an edit makes stale in their compiled form."""
+    listed = (ROOT / "src" / "partita" / "compiled.py").read_text()
+    stems = [ROOT / "src" / name.replace(".", "/") for name in re.findall(r'"(partita\.[\w.]+)"', listed)]
+    found = [stem.with_suffix(suffix) for stem in stems for suffix in (".py", ".pxd")]
+    return [path for path in found if path.exists()]
 
 
 def install(directory: Path, extras: list[str], pure: bool) -> None:

