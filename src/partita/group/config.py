@@ -58,6 +58,9 @@ class GroupConfig:
     partita_protocols_max: int = 1_000
     """Limits of one shard, against broken clients (each answered with an error no client retries)."""
 
+    partita_rebalance_on_static_change: bool = False
+    """Rebalance when a static member restarts with other topics (Kafka waits for the next rebalance)."""
+
     def __post_init__(self) -> None:
         for name, low in _AT_LEAST.items():
             value = getattr(self, name)
@@ -65,9 +68,7 @@ class GroupConfig:
                 raise ValueError(f"Invalid value {value} for configuration {_dotted(name)}: must be at least {low}")
         low, high = self.group_min_session_timeout_ms, self.group_max_session_timeout_ms
         if low > high:
-            raise ValueError(
-                f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}"
-            )
+            raise ValueError(f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}")
 
     @property
     def offsets_retention_ms(self) -> int:
@@ -90,6 +91,7 @@ _KAFKAS = frozenset(f.name for f in fields(GroupConfig)) - {
     "partita_pending_members_max",
     "partita_member_metadata_max_bytes",
     "partita_protocols_max",
+    "partita_rebalance_on_static_change",
 }
 
 _AT_LEAST = {

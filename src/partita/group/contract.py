@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from partita.group.notes import Note
-from partita.protocol.primitives import Message
+from partita.protocol.primitives import Structure
 
 Token: TypeAlias = object
 """Whom a reply is for. Opaque: the shell makes it, the coordinator hands it back exactly once."""
@@ -18,7 +18,7 @@ Token: TypeAlias = object
 class GroupRequest(NamedTuple):
     """One request about one group (see `requests` for those whose wire form holds several)."""
 
-    message: Message
+    message: Structure
     version: int
     client_id: str = ""
     client_host: str = ""
@@ -35,7 +35,7 @@ class Record(NamedTuple):
 
 class Reply(NamedTuple):
     token: Token
-    message: Message
+    message: Structure
 
 
 class Producer(NamedTuple):

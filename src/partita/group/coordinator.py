@@ -1,18 +1,31 @@
 """The GroupCoordinator of one shard: one partition of `__consumer_offsets` and every group that hashes to it.
 
-The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns a
-`Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before it, is
-durable. If an append fails: drop the shard, answer all its tokens with `refusals.refusal(request, NOT_COORDINATOR)`,
-make a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard, GroupMetadataManager,
-OffsetMetadataManager, release 4.3.1.) Must not know what tokens are, where records go, what time it is.
+The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns
+a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
+it, is durable. If an append fails: drop the shard, answer all its tokens with `refusals.refusal(request,
+NOT_COORDINATOR)`, make a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
+GroupMetadataManager, OffsetMetadataManager, release 4.3.1.) Must not know what tokens are, where records go, the time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from partita.group import deadlines, delete, describe, expiration, heartbeat, join, leave, offsets, rebalance, removal
-from partita.group import refusals, sync, transactions
+from partita.group import (
+    deadlines,
+    delete,
+    describe,
+    expiration,
+    heartbeat,
+    join,
+    leave,
+    offsets,
+    rebalance,
+    refusals,
+    removal,
+    sync,
+    transactions,
+)
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Step, Token
 from partita.group.hard_state import HardState
@@ -32,7 +45,6 @@ from partita.protocol.primitives import Buffer
 _ACTIONS: Mapping[type, Callable[[Shard, Token, GroupRequest], None]] = {
     JoinGroupRequest: join.join_group,
     SyncGroupRequest: sync.sync_group,
-    HeartbeatRequest: heartbeat.heartbeat,
     LeaveGroupRequest: leave.leave_group,
     OffsetCommitRequest: offsets.commit_offsets,
     FetchOffsets: offsets.fetch_offsets,
@@ -85,11 +97,13 @@ class GroupCoordinator:
         """Answer a request, now or later. Its token comes back in exactly one reply of this or a later step."""
         shard = self._shard
         shard.now = now
+        if type(request.message) is HeartbeatRequest and request.message.group_id:
+            return heartbeat.answer(shard.groups, token, request.message, now.mono_ms)
+        shard.tokens_open += 1
         refused = refusals.first_check(request, shard.config)
         if refused is not None:
             shard.answer(token, refused)
         else:
-            shard.tokens_open += 1
             _ACTIONS[type(request.message)](shard, token, request)
         return shard.take()
 

@@ -103,10 +103,10 @@ Note: TypeAlias = (
 
 def as_json(note: Note) -> dict[str, Any]:
     """The note as plain values, with its kind under `note`."""
-    fields = dict(zip(note._fields, note, strict=True))
-    for name, value in fields.items():
-        if isinstance(value, Cause):
-            fields[name] = value._asdict()
-        elif name == "causes":
-            fields[name] = [cause._asdict() for cause in value]
-    return {"note": type(note).__name__, **fields}
+    return {"note": type(note).__name__, **{name: _plain(value) for name, value in note._asdict().items()}}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Cause):
+        return value._asdict()
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value

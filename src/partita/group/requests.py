@@ -9,13 +9,10 @@ Must not know about versions on the wire.
 from __future__ import annotations
 
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup
-from partita.protocol.primitives import Message
-
-CLASSIC = "classic"
-CONSUMER = "consumer"
+from partita.protocol.primitives import Structure
 
 
-class FetchOffsets(Message):
+class FetchOffsets(Structure):
     """OffsetFetch of one group; answered with an OffsetFetchResponseGroup."""
 
     __slots__ = ("group", "require_stable")
@@ -25,7 +22,7 @@ class FetchOffsets(Message):
         self.require_stable = require_stable
 
 
-class DescribeGroup(Message):
+class DescribeGroup(Structure):
     """DescribeGroups of one group; answered with a DescribedGroup."""
 
     __slots__ = ("group_id",)
@@ -34,7 +31,7 @@ class DescribeGroup(Message):
         self.group_id = group_id
 
 
-class DeleteGroup(Message):
+class DeleteGroup(Structure):
     """DeleteGroups of one group; answered with a DeletableGroupResult."""
 
     __slots__ = ("group_id",)
@@ -43,7 +40,7 @@ class DeleteGroup(Message):
         self.group_id = group_id
 
 
-class ListShardGroups(Message):
+class ListShardGroups(Structure):
     """ListGroups of one shard; answered with a ListGroupsResponse whose entries the broker joins with other shards'."""
 
     __slots__ = ("states_filter", "types_filter")
@@ -53,8 +50,17 @@ class ListShardGroups(Message):
         self.types_filter = types_filter or []
 
 
-class EndTransaction(Message):
-    """A transaction marker (WriteTxnMarkers) for this shard; answered with a WritableTxnMarkerResult."""
+class TransactionEnded(Structure):
+    """The answer to EndTransaction: the error code of this partition in WriteTxnMarkers."""
+
+    __slots__ = ("error_code",)
+
+    def __init__(self, error_code: int = 0) -> None:
+        self.error_code = error_code
+
+
+class EndTransaction(Structure):
+    """A transaction marker (WriteTxnMarkers) for this shard; answered with TransactionEnded."""
 
     __slots__ = ("committed", "coordinator_epoch", "producer_epoch", "producer_id")
 

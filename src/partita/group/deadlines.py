@@ -1,0 +1,85 @@
+"""Lazy deadlines: a number per member, one wake-up per group, one timer per shard.
+
+A heartbeat only moves its member's number. The shard's heap holds one wake-up per group, never later than the group's
+earliest deadline; when it comes, the group is looked through once: what is due happens in deadline order, and the next
+wake-up is set. So 10,000 members cost one pass a session, not a timer each. Must not know what a deadline leads to.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop
+from operator import itemgetter
+
+from partita.group import expiration, rebalance, removal
+from partita.group.contract import Step
+from partita.group.model import DEAD, NEVER, PREPARING, Group
+from partita.group.shard import Shard
+from partita.now import Now
+
+_STEP_BYTES = 262_144
+"""About how much one call writes at most; what is due beyond that waits for the next call, which follows at once."""
+
+_SESSION, _PENDING, _JOIN, _SYNC = range(4)
+
+
+def next_ms(shard: Shard) -> int | None:
+    wakes = shard.wakes
+    while wakes and wakes[0][0] != wakes[0][2].wake_ms:
+        heappop(wakes)
+    earliest = min(wakes[0][0] if wakes else NEVER, shard.expiry_deadline_ms)
+    if shard.sweeps:
+        earliest = min(earliest, shard.now.mono_ms)
+    return None if earliest == NEVER else earliest
+
+
+def run(shard: Shard, now: Now) -> Step:
+    shard.now = now
+    written = 0
+    while (due_ms := next_ms(shard)) is not None and due_ms <= now.mono_ms and written < _STEP_BYTES:
+        before = len(shard.records)
+        if shard.wakes and shard.wakes[0][0] <= now.mono_ms:
+            group = heappop(shard.wakes)[2]
+            group.wake_ms = NEVER
+            _run_group(shard, group)
+        elif shard.sweeps:
+            expiration.sweep(shard)
+        else:
+            expiration.start(shard)
+        written += sum(len(key) + len(value or b"") for key, value in shard.records[before:])
+    return shard.take()
+
+
+def _run_group(shard: Shard, group: Group) -> None:
+    """Do what is due, earliest first, and set the next wake-up. Each deadline is looked at again: it may have moved."""
+    now_ms = shard.now.mono_ms
+    for due_ms, kind, member_id in sorted(_due(group, now_ms), key=itemgetter(0)):
+        if kind == _SESSION:
+            member = group.members.get(member_id)
+            if member is not None and member.deadline_ms == due_ms:
+                removal.session_expired(shard, group, member)
+        elif kind == _PENDING:
+            if group.pending.get(member_id) == due_ms:
+                removal.pending_expired(shard, group, member_id)
+        elif kind == _JOIN:
+            if group.state is PREPARING and group.join_deadline_ms == due_ms:
+                rebalance.join_deadline(shard, group)
+        elif group.sync_deadline_ms == due_ms:
+            removal.sync_deadline(shard, group)
+    if group.state is not DEAD:
+        shard.arm(group, _earliest(group))
+
+
+def _due(group: Group, now_ms: int) -> list[tuple[int, int, str]]:
+    due = [(m.deadline_ms, _SESSION, m.member_id) for m in group.members.values() if m.deadline_ms <= now_ms]
+    due += [(at_ms, _PENDING, member_id) for member_id, at_ms in group.pending.items() if at_ms <= now_ms]
+    if group.join_deadline_ms <= now_ms:
+        due.append((group.join_deadline_ms, _JOIN, ""))
+    if group.sync_deadline_ms <= now_ms:
+        due.append((group.sync_deadline_ms, _SYNC, ""))
+    return due
+
+
+def _earliest(group: Group) -> int:
+    sessions = min((m.deadline_ms for m in group.members.values()), default=NEVER)
+    pending = min(group.pending.values(), default=NEVER)
+    return min(sessions, pending, group.join_deadline_ms, group.sync_deadline_ms)

@@ -1,0 +1,110 @@
+"""DeleteGroups and OffsetDelete: tombstones, all of them or none.
+
+(Kafka: GroupCoordinatorShard.deleteGroups, OffsetMetadataManager.deleteOffsets; specification sections 14 and 16.3.)
+Must not know about retention (see `expiration`).
+"""
+
+from __future__ import annotations
+
+from partita.group import log_records
+from partita.group.contract import GroupRequest, Record, Token
+from partita.group.hard_state import TopicPartition
+from partita.group.model import DEAD, EMPTY, Group
+from partita.group.notes import GroupDeleted
+from partita.group.requests import DeleteGroup
+from partita.group.shard import Shard
+from partita.group.subscriptions import subscribed_topics
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_groups import DeletableGroupResult
+from partita.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+CONSUMER = "consumer"
+
+
+def delete_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+    ask = request.message
+    assert isinstance(ask, DeleteGroup)
+    group = shard.groups.get(ask.group_id)
+    error = _refuse_delete(group)
+    if group is not None and not error:
+        records = [*tombstones(group.group_id, all_partitions(shard, group.group_id)), group_tombstone(group.group_id)]
+        if shard.fits(records):
+            shard.write(records)
+            shard.forget(group)
+            shard.note(GroupDeleted(group.group_id, "deleted", shard.now.wall_ms))
+        else:
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+    shard.answer(token, DeletableGroupResult(group_id=ask.group_id, error_code=error))
+
+
+def _refuse_delete(group: Group | None) -> ErrorCode:
+    if group is None or group.state is DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return ErrorCode.NONE if group.state is EMPTY else ErrorCode.NON_EMPTY_GROUP
+
+
+def all_partitions(shard: Shard, group_id: str) -> list[TopicPartition]:
+    """Partitions with an offset, committed ones first, then those only pending."""
+    committed = shard.hard.offsets.get(group_id, {})
+    return [*committed, *(p for p in shard.hard.pending_partitions(group_id) if p not in committed)]
+
+
+def tombstones(group_id: str, partitions: list[TopicPartition]) -> list[Record]:
+    return [Record(log_records.offset_key(group_id, topic, number), None) for topic, number in partitions]
+
+
+def group_tombstone(group_id: str) -> Record:
+    return Record(log_records.group_key(group_id), None)
+
+
+def delete_offsets(shard: Shard, token: Token, request: GroupRequest) -> None:
+    wire = request.message
+    assert isinstance(wire, OffsetDeleteRequest)
+    group = shard.groups.get(wire.group_id)
+    error = _refuse_offsets(group)
+    if group is None or error:
+        shard.answer(token, OffsetDeleteResponse(error_code=error))
+        return
+    known = set(all_partitions(shard, wire.group_id))
+    gone: dict[TopicPartition, None] = {}
+    topics = [_delete_topic(group, topic, known, gone) for topic in wire.topics]
+    records = tombstones(wire.group_id, list(gone))
+    if shard.fits(records):
+        shard.write(records)
+        shard.answer(token, OffsetDeleteResponse(topics=topics))
+    else:
+        shard.answer(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+
+
+def _refuse_offsets(group: Group | None) -> ErrorCode:
+    if group is None or group.state is DEAD:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    uses_other_type = group.protocol_type is not None and group.protocol_type != CONSUMER
+    return ErrorCode.NON_EMPTY_GROUP if group.state is not EMPTY and uses_other_type else ErrorCode.NONE
+
+
+def _delete_topic(
+    group: Group, topic: OffsetDeleteRequestTopic, known: set[TopicPartition], gone: dict[TopicPartition, None]
+) -> OffsetDeleteResponseTopic:
+    error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed(group, topic.name) else ErrorCode.NONE
+    numbers = [partition.partition_index for partition in topic.partitions]
+    if not error:
+        gone.update(dict.fromkeys((topic.name, number) for number in numbers if (topic.name, number) in known))
+    return OffsetDeleteResponseTopic(
+        name=topic.name,
+        partitions=[OffsetDeleteResponsePartition(partition_index=number, error_code=error) for number in numbers],
+    )
+
+
+def is_subscribed(group: Group, topic: str) -> bool:
+    """A consumer group whose subscription cannot be read counts as subscribed to everything."""
+    if group.protocol_type != CONSUMER:
+        return False
+    topics = subscribed_topics(group)
+    return topics is None or topic in topics

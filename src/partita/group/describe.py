@@ -1,0 +1,73 @@
+"""DescribeGroups and ListGroups: what a group looks like from outside.
+
+(Kafka: ClassicGroup.asDescribedGroup, GroupMetadataManager.listGroups; specification sections 16.1 and 16.2.)
+Changes nothing.
+"""
+
+from __future__ import annotations
+
+from partita.group.contract import GroupRequest, Token
+from partita.group.model import DEAD, STABLE, Group
+from partita.group.requests import DescribeGroup, ListShardGroups
+from partita.group.shard import Shard
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+
+CLASSIC = "classic"
+_TELLS_ABSENT_GROUP = 6
+
+
+def describe_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+    ask = request.message
+    assert isinstance(ask, DescribeGroup)
+    group = shard.groups.get(ask.group_id)
+    if group is None:
+        answer = DescribedGroup(group_id=ask.group_id, group_state=DEAD.value)
+        if request.version >= _TELLS_ABSENT_GROUP:
+            answer.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            answer.error_message = f"Group {ask.group_id} not found."
+    else:
+        answer = described(group)
+    shard.answer(token, answer)
+
+
+def described(group: Group) -> DescribedGroup:
+    """Metadata only while Stable; assignments always, as the coordinator holds them."""
+    is_stable = group.state is STABLE
+    return DescribedGroup(
+        group_id=group.group_id,
+        group_state=group.state.value,
+        protocol_type=group.protocol_type or "",
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def list_groups(shard: Shard, token: Token, request: GroupRequest) -> None:
+    """Both filters must match, without regard to case; an empty filter matches everything."""
+    ask = request.message
+    assert isinstance(ask, ListShardGroups)
+    states = {state.strip().lower() for state in ask.states_filter}
+    types = {kind.strip().lower() for kind in ask.types_filter}
+    groups = [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state.value,
+            group_type=CLASSIC,
+        )
+        for group in shard.groups.values()
+        if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
+    ]
+    shard.answer(token, ListGroupsResponse(groups=groups))

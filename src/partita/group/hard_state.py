@@ -1,0 +1,158 @@
+"""What the log can rebuild of one shard, and nothing else; `replay` is the only way it changes.
+
+Values stay the bytes the log holds: frozen, compared and reloaded exactly, decoded when somebody asks. Offsets of a
+million commits therefore load without decoding what a later commit replaced. (Kafka: OffsetMetadataManager.Offsets and
+the hard half of GroupMetadataManager.) Must not know about members waiting, deadlines or requests.
+"""
+
+from __future__ import annotations
+
+from partita.group import log_records
+from partita.group.contract import Record
+from partita.group.log_records import CommittedOffset, read_offset_key, read_offset_value
+from partita.group.replay_batch import read_batch
+from partita.protocol.primitives import Buffer
+
+TopicPartition = tuple[str, int]
+
+
+class Pending:
+    """One transactional offset whose transaction is open. `position` orders them as the log does."""
+
+    __slots__ = ("position", "superseded", "value")
+
+    def __init__(self, position: int, value: bytes) -> None:
+        self.position = position
+        self.value = value
+        self.superseded = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pending) and (self.value, self.superseded) == (other.value, other.superseded)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class HardState:
+    __slots__ = ("_latest", "_position", "groups", "offsets", "pending", "producer_epochs", "skipped")
+
+    def __init__(self) -> None:
+        self.groups: dict[str, bytes] = {}
+        """Classic groups: the value of their last record."""
+        self.offsets: dict[str, dict[TopicPartition, bytes]] = {}
+        """Committed offsets by group; a group without any has no entry."""
+        self.pending: dict[int, dict[str, dict[TopicPartition, Pending]]] = {}
+        """Offsets of open transactions: by producer id, group, partition."""
+        self.producer_epochs: dict[int, int] = {}
+        self.skipped = 0
+        """Records of unknown kinds."""
+        self._position = 0
+        self._latest: dict[bytes, bytes | None] = {}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HardState):
+            return NotImplemented
+        self.settle()
+        other.settle()
+        return (self.groups, self.offsets, self.pending) == (other.groups, other.offsets, other.pending)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
+        """Take one record, in log order. Raises MalformedRequest when a known kind cannot be read."""
+        key, value = record
+        kind = log_records.kind_of(key)
+        if kind == log_records.GROUP_KEY:
+            group_id = log_records.read_group_key(key)
+            if value is None:
+                self.groups.pop(group_id, None)
+            else:
+                self.groups[group_id] = bytes(value)
+        elif kind <= log_records.OFFSET_KEY:
+            if self._latest:
+                self.settle()
+            self._replay_offset(key, value, producer_id, producer_epoch)
+        else:
+            self.skipped += 1
+
+    def replay_batch(self, batch: Buffer) -> None:
+        """Take one batch of the log. Plain offsets are only noted; `settle` sorts the last ones out."""
+        plain = read_batch(batch, self._latest)
+        for record in plain.others:
+            self.replay(Record(*record), plain.producer_id, plain.producer_epoch)
+        if plain.marker is not None:
+            self.end_transaction(plain.producer_id, plain.producer_epoch, committed=plain.marker)
+
+    def settle(self) -> None:
+        """Take the offsets that `replay_batch` has noted."""
+        latest, self._latest = self._latest, {}
+        for key, value in latest.items():
+            self._replay_offset(key, value, -1, -1)
+
+    def _replay_offset(self, key: bytes, value: bytes | None, producer_id: int, producer_epoch: int) -> None:
+        group_id, topic, number = read_offset_key(key)
+        partition = (topic, number)
+        if value is None:
+            self._drop(group_id, partition)
+        elif producer_id >= 0:
+            self.producer_epochs[producer_id] = producer_epoch
+            self._position += 1
+            of_group = self.pending.setdefault(producer_id, {}).setdefault(group_id, {})
+            of_group[partition] = Pending(self._position, bytes(value))
+        else:
+            of = self.offsets.get(group_id)
+            if of is None:
+                of = self.offsets[group_id] = {}
+            of[partition] = bytes(value)
+            if self.pending:
+                self._supersede(group_id, partition, self._position + 1)
+
+    def _drop(self, group_id: str, partition: TopicPartition) -> None:
+        committed = self.offsets.get(group_id)
+        if committed is not None:
+            committed.pop(partition, None)
+            if not committed:
+                del self.offsets[group_id]
+        for producer_id in list(self.pending):
+            groups = self.pending[producer_id]
+            offsets = groups.get(group_id)
+            if offsets is not None and offsets.pop(partition, None) is not None and not offsets:
+                del groups[group_id]
+                if not groups:
+                    del self.pending[producer_id]
+
+    def _supersede(self, group_id: str, partition: TopicPartition, position: int) -> None:
+        """A newer offset is in the main store: older transactional ones will not replace it."""
+        for groups in self.pending.values():
+            pending = groups.get(group_id, {}).get(partition)
+            if pending is not None and pending.position < position:
+                pending.superseded = True
+
+    def end_transaction(self, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
+        """A marker: materialise what the log's order lets win, or forget it all."""
+        self.settle()
+        self.producer_epochs[producer_id] = max(producer_epoch, self.producer_epochs.get(producer_id, -1))
+        for group_id, offsets in self.pending.pop(producer_id, {}).items():
+            for partition, pending in offsets.items():
+                if committed and not pending.superseded:
+                    self.offsets.setdefault(group_id, {})[partition] = pending.value
+                    self._supersede(group_id, partition, pending.position)
+
+    def committed(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
+        value = self.offsets.get(group_id, {}).get(partition)
+        return None if value is None else read_offset_value(value)
+
+    def is_pending(self, group_id: str, partition: TopicPartition) -> bool:
+        """Is there an open transaction with an offset for the partition?"""
+        return any(partition in groups.get(group_id, ()) for groups in self.pending.values())
+
+    def pending_partitions(self, group_id: str) -> list[TopicPartition]:
+        """Partitions with offsets of open transactions, in log order, each once."""
+        return list(dict.fromkeys(p for groups in self.pending.values() for p in groups.get(group_id, ())))
+
+    def has_offsets(self, group_id: str) -> bool:
+        return group_id in self.offsets or any(group_id in groups for groups in self.pending.values())
+
+    def group_ids(self) -> list[str]:
+        """Every group there is a trace of, in the order of first appearance."""
+        pending = (group_id for groups in self.pending.values() for group_id in groups)
+        return list(dict.fromkeys((*self.groups, *self.offsets, *pending)))

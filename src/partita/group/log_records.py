@@ -1,0 +1,146 @@
+"""Hard state <-> records of `__consumer_offsets`, byte for byte as Kafka 4.3.1 writes and reads them.
+
+Keys 0 and 1 are offsets, key 2 classic groups; 3 to 8 belong to KIP-848 groups, which are not here yet, and to others.
+Offsets are written by hand (they are most of a log), group values by the generated messages. (Kafka:
+GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.) Must not know about live groups.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from partita.group.contract import Record
+from partita.protocol.messages.group_log import GroupMetadataValue, OffsetCommitValue
+from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Reader
+
+LEGACY_OFFSET_KEY, OFFSET_KEY, GROUP_KEY = 0, 1, 2
+NO_EXPIRY = -1
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+_V1_HEAD = Struct(">hqh")
+_V1_TAIL = Struct(">qq")
+_V4_HEAD = Struct(">hqi")
+_TOPIC_ID_TAG = b"\x01\x00\x10"
+_BATCH_HEADER_BYTES = 61
+
+
+class CommittedOffset(NamedTuple):
+    """What was committed for one partition. `expire_ms` is -1 unless an old client asked for its own retention."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_ms: int = 0
+    expire_ms: int = NO_EXPIRY
+    topic_id: bytes = ZERO_UUID
+
+
+def kind_of(key: bytes) -> int:
+    if len(key) < 2:
+        raise MalformedRequest(f"a group record's key has at least 2 bytes, not {len(key)}")
+    return key[0] << 8 | key[1]
+
+
+def offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    group, name = group_id.encode(), topic.encode()
+    return b"".join((b"\x00\x01", _INT16.pack(len(group)), group, _INT16.pack(len(name)), name, _INT32.pack(partition)))
+
+
+def offset_value(committed: CommittedOffset) -> bytes:
+    """Version 4, or 1 when the offset has an expiry of its own."""
+    offset, leader_epoch, metadata, commit_ms, expire_ms, topic_id = committed
+    text = metadata.encode()
+    if expire_ms != NO_EXPIRY:
+        return _V1_HEAD.pack(1, offset, len(text)) + text + _V1_TAIL.pack(commit_ms, expire_ms)
+    tags = b"\x00" if topic_id == ZERO_UUID else _TOPIC_ID_TAG + topic_id
+    head = _V4_HEAD.pack(4, offset, leader_epoch)
+    return b"".join((head, _uvarint(len(text) + 1), text, _INT64.pack(commit_ms), tags))
+
+
+def _uvarint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_offset_key(key: bytes) -> tuple[str, str, int]:
+    """(group id, topic, partition) of a key of either version."""
+    group_end = 4 + (key[2] << 8 | key[3]) if len(key) >= 4 else len(key)
+    if group_end + 2 > len(key):
+        raise MalformedRequest(f"offset key cut short: {key.hex()}")
+    topic_end = group_end + 2 + (key[group_end] << 8 | key[group_end + 1])
+    if topic_end + 4 > len(key):
+        raise MalformedRequest(f"offset key cut short: {key.hex()}")
+    (partition,) = _INT32.unpack_from(key, topic_end)
+    return str(key[4:group_end], "utf-8", "replace"), str(key[group_end + 2 : topic_end], "utf-8", "replace"), partition
+
+
+def read_offset_value(value: bytes) -> CommittedOffset:
+    """Any of the versions 0 to 4; tagged fields nobody knows are passed over."""
+    version = _version(value, OffsetCommitValue.MAX_VERSION)
+    read = OffsetCommitValue.read(Reader(value, 2), version)
+    return CommittedOffset(
+        read.offset, read.leader_epoch, read.metadata, read.commit_timestamp, read.expire_timestamp, read.topic_id
+    )
+
+
+def _version(value: bytes, newest: int) -> int:
+    if len(value) < 2:
+        raise MalformedRequest(f"a group record's value has at least 2 bytes, not {len(value)}")
+    version = value[0] << 8 | value[1]
+    if version > newest:
+        raise MalformedRequest(f"group record value of version {version}; 0 to {newest} are known")
+    return version
+
+
+def group_key(group_id: str) -> bytes:
+    group = group_id.encode()
+    return b"\x00\x02" + _INT16.pack(len(group)) + group
+
+
+def read_group_key(key: bytes) -> str:
+    return Reader(key, 2).string()
+
+
+def group_value(value: GroupMetadataValue) -> bytes:
+    return b"\x00\x03" + value.encode(3)
+
+
+def read_group_value(value: bytes) -> GroupMetadataValue:
+    """Versions 0 to 4; a member without a rebalance timeout gets its session timeout."""
+    group = GroupMetadataValue.read(Reader(value, 2), _version(value, GroupMetadataValue.MAX_VERSION))
+    for member in group.members:
+        if member.rebalance_timeout == -1:
+            member.rebalance_timeout = member.session_timeout
+    return group
+
+
+def empty_group(protocol_type: str | None, generation: int, since_ms: int) -> GroupMetadataValue:
+    """A group without members: new, or its last one is gone."""
+    return GroupMetadataValue(
+        protocol_type=protocol_type or "",
+        generation=generation,
+        protocol=None,
+        leader=None,
+        current_state_timestamp=since_ms,
+    )
+
+
+def batch_bytes(records: list[Record]) -> int:
+    """Size of the one uncompressed batch that would hold `records`."""
+    total = _BATCH_HEADER_BYTES
+    for delta, (key, value) in enumerate(records):
+        body = 3 + _varint_bytes(delta) + _varint_bytes(len(key)) + len(key)
+        body += 1 if value is None else _varint_bytes(len(value)) + len(value)
+        total += body + _varint_bytes(body)
+    return total
+
+
+def _varint_bytes(value: int) -> int:
+    return max(1, (2 * value).bit_length() + 6) // 7 if value else 1

@@ -1,0 +1,237 @@
+"""One classic group in memory: states, members, and what must hold of them.
+
+This is soft state, a by-product of requests: a crash may lose it, and `rebalance.restore` makes it anew from the hard
+state. `check` asserts the invariants (faults S9, S13, S16, S18). (Kafka: ClassicGroup, ClassicGroupMember.)
+Must not know about requests, records or time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from partita.group.contract import Token
+from partita.group.notes import Cause
+
+NEVER = 1 << 62
+"""A deadline that does not come."""
+Protocols = tuple[tuple[str, bytes], ...]
+
+
+class GroupState(Enum):
+    """A classic group's state, by its name on the wire."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
+
+
+class Waiter(NamedTuple):
+    """A request that waits: whom to answer, in which version."""
+
+    token: Token
+    version: int
+
+
+class Member:
+    """A member of a group. `deadline_ms` is its session's end, or NEVER while an answer to it is parked."""
+
+    __slots__ = (
+        "assignment",
+        "client_host",
+        "client_id",
+        "deadline_ms",
+        "instance_id",
+        "is_new",
+        "join",
+        "member_id",
+        "protocols",
+        "rebalance_timeout_ms",
+        "session_timeout_ms",
+        "sync",
+    )
+
+    def __init__(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        client_id: str,
+        client_host: str,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        protocols: Protocols,
+    ) -> None:
+        self.member_id = member_id
+        self.instance_id = instance_id
+        self.client_id = client_id
+        self.client_host = client_host
+        self.rebalance_timeout_ms = rebalance_timeout_ms
+        self.session_timeout_ms = session_timeout_ms
+        self.protocols = protocols
+        self.assignment = b""
+        self.join: Waiter | None = None
+        self.sync: Waiter | None = None
+        self.is_new = False
+        """Added in the running rebalance and not answered yet."""
+        self.deadline_ms = NEVER
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Its metadata for the protocol; empty if it does not list it."""
+        return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
+
+    def cause(self, what: str, detail: str = "") -> Cause:
+        return Cause(what, self.member_id, self.instance_id, self.client_id, detail)
+
+
+class Group:
+    """A classic group, or (without a protocol type) one that only stores offsets."""
+
+    __slots__ = (
+        "causes",
+        "generation",
+        "generation_step",
+        "group_id",
+        "initial_delay_ms",
+        "initial_remaining_ms",
+        "is_initial",
+        "join_deadline_ms",
+        "join_started_ms",
+        "joins_parked",
+        "leader_id",
+        "members",
+        "new_member_added",
+        "pending",
+        "pending_sync",
+        "protocol_name",
+        "protocol_type",
+        "since_ms",
+        "state",
+        "static",
+        "subscriptions",
+        "support",
+        "sync_deadline_ms",
+        "sync_started_ms",
+        "wake_ms",
+    )
+
+    def __init__(self, group_id: str, since_ms: int) -> None:
+        self.group_id = group_id
+        self.state = EMPTY
+        self.since_ms = since_ms
+        """When the state was entered, on the wall clock; -1 unknown."""
+        self.generation = 0
+        self.generation_step = 1
+        self.protocol_type: str | None = None
+        self.protocol_name: str | None = None
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static: dict[str, str] = {}
+        """Group instance id -> member id."""
+        self.pending: dict[str, int] = {}
+        """Ids handed out and not used yet, with their deadlines."""
+        self.pending_sync: dict[str, None] = {}
+        self.support: dict[str, int] = {}
+        """How many members list each protocol."""
+        self.joins_parked = 0
+        self.subscriptions: tuple[bytes, ...] | None = ()
+        """Metadata of the selected protocol, as of the last generation; None: unknown."""
+        self.is_initial = False
+        """Preparing from Empty: the initial rebalance delay runs."""
+        self.new_member_added = False
+        self.initial_delay_ms = 0
+        self.initial_remaining_ms = 0
+        self.join_deadline_ms = NEVER
+        self.sync_deadline_ms = NEVER
+        self.wake_ms = NEVER
+        """No deadline of this group is earlier; the heap of the shard holds exactly one entry for it."""
+        self.causes: list[Cause] = []
+        self.join_started_ms = 0
+        self.sync_started_ms = 0
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
+
+    @property
+    def has_all_joined(self) -> bool:
+        return self.joins_parked == len(self.members) and not self.pending
+
+    def supports_any(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Can a member with these protocols be in this group?"""
+        if not self.members:
+            return bool(protocol_type) and bool(protocols)
+        everyone = len(self.members)
+        return protocol_type == self.protocol_type and any(self.support.get(n) == everyone for n, _ in protocols)
+
+    def count_protocols(self, protocols: Protocols, by: int) -> None:
+        support = self.support
+        for name in dict(protocols):
+            support[name] = support.get(name, 0) + by
+            if not support[name]:
+                del support[name]
+
+    def update_member(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_ms: int) -> None:
+        self.count_protocols(member.protocols, -1)
+        self.count_protocols(protocols, 1)
+        member.protocols = protocols
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_ms
+
+    def vote(self, voters: Iterable[Member] | None = None) -> str:
+        """The protocol most members prefer among those all support; a tie goes to the leader's first of the tied.
+
+        With `voters`, the result if they were the members.
+        """
+        members = list(self.members.values() if voters is None else voters)
+        support = self.support if voters is None else _count_support(members)
+        everyone = len(members)
+        votes: dict[str, int] = {}
+        for member in members:
+            choice = next((name for name, _ in member.protocols if support[name] == everyone), None)
+            assert choice is not None, f"member {member.member_id} shares no protocol with all the others"
+            votes[choice] = votes.get(choice, 0) + 1
+        best = max(votes.values())
+        tied = [name for name, count in votes.items() if count == best]
+        if len(tied) == 1:
+            return tied[0]
+        leader = next((m for m in members if m.member_id == self.leader_id), members[0])
+        return next((name for name, _ in leader.protocols if name in tied), tied[0])
+
+
+def _count_support(members: Iterable[Member]) -> dict[str, int]:
+    support: dict[str, int] = {}
+    for member in members:
+        for name in dict(member.protocols):
+            support[name] = support.get(name, 0) + 1
+    return support
+
+
+def check(group: Group) -> None:
+    """Assert what must hold of a group between two steps."""
+    members = group.members
+    assert (group.leader_id in members) if members else group.leader_id is None, f"leader {group.leader_id}"
+    statics = {m.instance_id: m.member_id for m in members.values() if m.instance_id is not None}
+    assert group.static == statics, f"static map {group.static} is not {statics}"
+    assert group.joins_parked == sum(m.join is not None for m in members.values()), "parked joins miscounted"
+    support = _count_support(members.values())
+    assert group.support == support, f"support {group.support} is not {support}"
+    assert not members.keys() & group.pending.keys(), "a member is pending too"
+    assert group.pending_sync.keys() <= members.keys(), "an absent member is to sync"
+    for member in members.values():
+        parked = member.join is not None or member.sync is not None
+        assert member.join is None or group.state is PREPARING, f"join parked in {group.state}"
+        assert member.sync is None or group.state is COMPLETING, f"sync parked in {group.state}"
+        assert member.is_new or (member.deadline_ms == NEVER) == parked, f"{member.member_id}: session"
+        assert group.wake_ms <= member.deadline_ms, "a session ends before the group wakes"
+    if group.state in (EMPTY, DEAD):
+        assert group.state is DEAD or not members, "an empty group has members"
+    if group.state in (COMPLETING, STABLE):
+        assert members, f"{group.state} without members"
+    assert (group.join_deadline_ms != NEVER) == (group.state is PREPARING), "join deadline outside the join phase"
+    assert group.wake_ms <= min(group.join_deadline_ms, group.sync_deadline_ms, *group.pending.values(), NEVER)

@@ -1,0 +1,44 @@
+"""A live group as the record that can bring it back.
+
+Of each member only the metadata for the selected protocol is kept, as in Kafka. Must not know when to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from partita.group import log_records
+from partita.group.contract import Record
+from partita.group.model import Group, Member
+from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
+
+
+def group_record(
+    group: Group,
+    members: Iterable[Member] | None = None,
+    *,
+    assignments: Mapping[str, bytes] | None = None,
+    leader_id: str | None = None,
+) -> Record:
+    """The group with `members` instead of its own, and `assignments` instead of theirs, where given."""
+    value = GroupMetadataValue(
+        protocol_type=group.protocol_type or "",
+        generation=group.generation,
+        protocol=group.protocol_name,
+        leader=leader_id or group.leader_id,
+        current_state_timestamp=group.since_ms,
+        members=[
+            GroupMetadataValueMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol_name),
+                assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
+            )
+            for member in (group.members.values() if members is None else members)
+        ],
+    )
+    return Record(log_records.group_key(group.group_id), log_records.group_value(value))
