@@ -40,7 +40,7 @@ def encode_request(
     if version >= APIS[api_key].flexible_from:
         w.uvarint(0)
     message.write(w, version)
-    return _with_length(w)
+    return w.framed()
 
 
 def encode_response(api_key: int, version: int, correlation_id: int, message: Message) -> list[Buffer]:
@@ -50,15 +50,7 @@ def encode_response(api_key: int, version: int, correlation_id: int, message: Me
     if APIS[api_key].response_header_version(version):
         w.uvarint(0)
     message.write(w, version)
-    return _with_length(w)
-
-
-def _with_length(w: Writer) -> list[Buffer]:
-    chunks = w.chunks()
-    first = chunks[0]
-    assert isinstance(first, bytearray), "a Writer starts with its own buffer"
-    _LENGTH.pack_into(first, 0, sum(map(len, chunks)) - 4)
-    return chunks
+    return w.framed()
 
 
 def read_request_header(frame: Buffer) -> tuple[int, int, int, str | None, Reader]:

@@ -12,10 +12,12 @@ cdef class Reader:
     cpdef int int16(self) except? -99
     cpdef int uint16(self) except? -99
     cpdef int int32(self) except? -99
-    @cython.locals(byte=cython.uint, shift=cython.int, value=cython.ulonglong)
+    @cython.locals(byte=cython.uint)
     cpdef long long uvarint(self) except -1
+    @cython.locals(byte=cython.uint, shift=cython.int)
+    cdef long long _long_uvarint(self, long long value) except -1
     cpdef object take(self, Py_ssize_t size)
-    @cython.locals(raw=object)
+    @cython.locals(start=Py_ssize_t)
     cdef object _text(self, Py_ssize_t size)
     @cython.locals(start=Py_ssize_t)
     cdef object _view(self, Py_ssize_t size)

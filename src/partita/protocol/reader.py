@@ -111,17 +111,20 @@ class Reader:
         try:
             byte = self.buf[self.pos]
             self.pos += 1
-            value = byte & 0x7F
-            shift = 7
-            while byte > 0x7F:
-                if shift > 28:
-                    raise MalformedRequest(f"varint longer than 5 bytes at {self.pos}")
-                byte = self.buf[self.pos]
-                self.pos += 1
-                value |= (byte & 0x7F) << shift
-                shift += 7
+            return byte if byte < 0x80 else self._long_uvarint(byte & 0x7F)
         except IndexError:
             raise MalformedRequest(f"varint cut short at {self.pos}") from None
+
+    def _long_uvarint(self, value: int) -> int:
+        shift = 7
+        byte = 0x80
+        while byte > 0x7F:
+            if shift > 28:
+                raise MalformedRequest(f"varint longer than 5 bytes at {self.pos}")
+            byte = self.buf[self.pos]
+            self.pos += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
         if value > 0xFFFFFFFF:
             raise MalformedRequest(f"varint {value} exceeds 32 bits")
         return value
@@ -137,13 +140,17 @@ class Reader:
         return self.buf[start : self.pos]
 
     def _text(self, size: int) -> str:
-        if size > _STRING_BYTES_MAX:
-            raise MalformedRequest(f"string of {size} bytes; at most {_STRING_BYTES_MAX} are allowed")
-        raw = self.take(size)
+        start = self.pos
+        if size < 0 or size > self.end - start or size > _STRING_BYTES_MAX:
+            raise MalformedRequest(f"string of {size} bytes at {start}, {self.end - start} bytes left")
+        self.pos = start + size
+        raw = self.buf[start : start + size]
+        if type(raw) is not bytes:
+            raw = bytes(raw)
         try:
-            return str(raw, "utf-8")
+            return raw.decode()
         except UnicodeDecodeError:
-            return replaced(bytes(raw))
+            return replaced(raw)
 
     def string(self) -> str:
         return self._text(self.int16())

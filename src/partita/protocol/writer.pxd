@@ -1,8 +1,10 @@
 # The C types of writer.py, for its compiled build.
+cimport cython
 
 cdef class Writer:
     cdef public bytearray buf
     cdef list _chunks
+    cdef bytearray _first
 
     cdef bytes _encoded(self, str value)
     cpdef string(self, value)
@@ -10,4 +12,6 @@ cdef class Writer:
     cpdef bytes(self, value)
     cpdef compact_bytes(self, value)
     cpdef uvarint(self, unsigned long long value)
+    @cython.locals(size=Py_ssize_t, first=bytearray)
+    cpdef list framed(self)
     cdef _payload(self, value)

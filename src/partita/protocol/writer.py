@@ -25,17 +25,26 @@ _float64 = Struct(">d").pack
 class Writer:
     """Collects one message. `chunks` is what to send; `getvalue` joins it."""
 
-    __slots__ = ("_chunks", "buf")
+    __slots__ = ("_chunks", "_first", "buf")
 
     def __init__(self) -> None:
         self.buf = bytearray()
         self._chunks: list[Buffer] = []
+        self._first: bytearray | None = None
 
     def getvalue(self) -> bytes:
         return b"".join([*self._chunks, self.buf]) if self._chunks else bytes(self.buf)
 
     def chunks(self) -> list[Buffer]:
-        """All that was written; the first chunk is the writer's own, and may be changed."""
+        return [*self._chunks, self.buf]
+
+    def framed(self) -> list[Buffer]:
+        """The chunks, with the size of what follows written over the first four bytes."""
+        first = self._first or self.buf
+        size = len(self.buf) - 4
+        for chunk in self._chunks:
+            size += len(chunk)
+        first[:4] = _int32(size)
         return [*self._chunks, self.buf]
 
     def required(self, value: Any, name: str) -> Any:
@@ -146,6 +155,8 @@ class Writer:
         if len(value) < _KEEP_AS_CHUNK:
             self.buf += value
             return
+        if self._first is None:
+            self._first = self.buf
         self._chunks += (self.buf, value)
         self.buf = bytearray()
 
