@@ -24,6 +24,7 @@ from partita.broker.server import Server
 from partita.broker.shards import GroupShards
 from partita.broker.store import Store
 from partita.broker.topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic, TopicCatalogue
+from partita.broker.upkeep import Upkeep
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Cluster:
         self.nodes: dict[int, Node] = {node_id: Node(self, node_id) for node_id in range(first, first + node_count)}
         self.groups = GroupShards(self)
         self._next_replica = 0
-        self._housekeeping: asyncio.TimerHandle | None = None
+        self.upkeep = Upkeep(self.loop, self.clock, store, config)
 
     @cached_property
     def long_polls(self) -> LongPolls:
@@ -117,6 +118,7 @@ class Cluster:
             self.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
         self.catalogue.on_created(self._created)
         self.catalogue.on_deleted(self._deleted)
+        self.upkeep.start()
         for node, port in zip(self.nodes.values(), ports, strict=True):
             await node.start(host, port)
         self._give_orphans_a_leader()
@@ -132,6 +134,7 @@ class Cluster:
         self.groups.resign_all()
         await asyncio.gather(*(node.stop() for node in self.nodes.values()))
         await self.groups.settle()
+        await self.upkeep.stop()
         self.catalogue.close()
         self.notes.close()
 

@@ -96,6 +96,7 @@ BROKER: tuple[Option, ...] = (
     Option("min.insync.replicas", INT, 1, low=1, changeable=True),
     Option("node.id", INT, 1, low=0),
     Option("num.partitions", INT, 1, low=1),
+    Option("offset.metadata.max.bytes", INT, 4096),
     Option("offsets.commit.timeout.ms", INT, 5000, low=1),
     Option("offsets.load.buffer.size", INT, 5242880, low=1),
     Option("offsets.retention.check.interval.ms", LONG, 600000, low=1),

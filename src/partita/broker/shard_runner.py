@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING
 
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
-from partita.group.refusals import first_check, refusal
+from partita.group.refusals import first_check, not_here, while_loading
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from partita.protocol.primitives import Message
+from partita.protocol.primitives import Structure
 from partita.records.builder import build_batch, build_marker
 from partita.records.control import ABORT, COMMIT
 from partita.records.header import iter_batches
@@ -50,10 +49,10 @@ class Call:
 
     def __init__(self, request: GroupRequest) -> None:
         self.request = request
-        self.response: Message | None = None
-        self.future: asyncio.Future[Message | None] | None = None
+        self.response: Structure | None = None
+        self.future: asyncio.Future[Structure | None] | None = None
 
-    def answer(self, response: Message) -> None:
+    def answer(self, response: Structure) -> None:
         if self.future is None:
             self.response = response
         elif not self.future.done():
@@ -128,7 +127,7 @@ class ShardRunner:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def handle(self, request: GroupRequest) -> Message | asyncio.Future[Message | None]:
+    def handle(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
         """Answer a request of one group: at once where nothing has to be waited for."""
         if self.state is not State.ACTIVE:
             return first_check(request, self._shards.group_config) or self.refuse(request)
@@ -139,12 +138,9 @@ class ShardRunner:
         call.future = self._loop.create_future()
         return call.future
 
-    def refuse(self, request: GroupRequest) -> Message:
+    def refuse(self, request: GroupRequest) -> Structure:
         """The answer while the shard is loading, failed or gone."""
-        if self.state is State.LOADING and isinstance(request.message, HeartbeatRequest):
-            return HeartbeatResponse()
-        loading = self.state is State.LOADING
-        return refusal(request, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR)
+        return while_loading(request) if self.state is State.LOADING else not_here(request)
 
     def take(self, step: Step) -> None:
         """Do what a step of the coordinator says."""
@@ -250,7 +246,7 @@ class ShardRunner:
         for step in gated:
             for reply in step.replies:
                 assert isinstance(reply.token, Call), "tokens are calls of this runner"
-                reply.token.answer(refusal(reply.token.request, ErrorCode.NOT_COORDINATOR))
+                reply.token.answer(not_here(reply.token.request))
         if was_active:
             _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 

@@ -7,17 +7,15 @@ know what requests mean.
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from partita.broker.shard_runner import ShardRunner, State
 from partita.broker.topics import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
-from partita.group.refusals import first_check, refusal
-from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import Message
+from partita.group.refusals import first_check, not_here
+from partita.protocol.primitives import Structure
 
 if TYPE_CHECKING:
     from partita.broker.cluster import Cluster
@@ -87,13 +85,16 @@ class GroupShards:
             self._by_group[group_id] = runner
         return runner
 
-    def handle(self, ctx: RequestContext, message: Message, group_id: str) -> Message | asyncio.Future[Message | None]:
-        """Answer a request about one group, from the node it came to."""
+    def handle(self, ctx: RequestContext, message: Structure, group_id: str) -> Any:
+        """Answer a request about one group, from the node it came to.
+
+        Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
+        """
         request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
         runner = self.runner_of(group_id)
         if runner is not None and runner.node_id == ctx.node.node_id:
             return runner.handle(request)
-        return first_check(request, self.group_config) or refusal(request, ErrorCode.NOT_COORDINATOR)
+        return first_check(request, self.group_config) or not_here(request)
 
     def led_by(self, node_id: int) -> list[ShardRunner]:
         return [runner for runner in self.runners.values() if runner.node_id == node_id]

@@ -11,7 +11,8 @@ from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 
 def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
-    return ctx.cluster.groups.handle(ctx, request, request.group_id)
+    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    return answer
 
 
 def quick(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:

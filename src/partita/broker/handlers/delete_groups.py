@@ -1,0 +1,17 @@
+"""DeleteGroups: each group is asked of its own shard; a name given twice is answered once."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.gather import when_all
+from partita.group.requests import DeleteGroup
+from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Answer:
+    def merge(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=results)
+
+    groups = dict.fromkeys(request.groups_names)
+    parts = [ctx.cluster.groups.handle(ctx, DeleteGroup(group_id), group_id) for group_id in groups]
+    return when_all(parts, merge)

@@ -1,0 +1,22 @@
+"""DescribeGroups: each group is asked of its own shard and answered on its own."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.gather import when_all
+from partita.group.requests import DescribeGroup
+from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
+
+GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
+"""Read, delete, describe, describe and alter configs: what anyone may do with a group where nobody is refused."""
+
+
+def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
+    def merge(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
+        for group in groups:
+            if request.include_authorized_operations and not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+        return DescribeGroupsResponse(groups=groups)
+
+    parts = [ctx.cluster.groups.handle(ctx, DescribeGroup(group_id), group_id) for group_id in request.groups]
+    return when_all(parts, merge)

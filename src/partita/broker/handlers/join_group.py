@@ -1,0 +1,11 @@
+"""JoinGroup: ask the group's shard; the answer may wait until the other members have joined."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.protocol.messages.join_group import JoinGroupRequest
+
+
+def handle(ctx: RequestContext, request: JoinGroupRequest) -> Answer:
+    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    return answer

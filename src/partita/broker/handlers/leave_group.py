@@ -1,0 +1,11 @@
+"""LeaveGroup: ask the group's shard."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.protocol.messages.leave_group import LeaveGroupRequest
+
+
+def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Answer:
+    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    return answer

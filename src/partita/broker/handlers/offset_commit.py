@@ -1,0 +1,73 @@
+"""OffsetCommit: check that topics and partitions exist, give the shard both names and ids of them, merge.
+
+(Kafka: KafkaApis.handleOffsetCommitRequest, OffsetCommitResponse.Builder.) Must not know groups.
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.gather import when_all
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+BY_ID_FROM = 10
+
+
+def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
+    """What is refused here stands first in the answer; without anything left the shard is not asked."""
+    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
+    known: list[OffsetCommitRequestTopic] = []
+    for asked in request.topics:
+        checked = _check(ctx, asked, refused)
+        if checked.partitions:
+            known.append(checked)
+    response = OffsetCommitResponse(topics=list(refused.values()))
+    if not known and request.topics:
+        return response
+    request.topics = known
+    return when_all(
+        [ctx.cluster.groups.handle(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0])
+    )
+
+
+def _check(
+    ctx: RequestContext, asked: OffsetCommitRequestTopic, refused: dict[tuple[str, bytes], OffsetCommitResponseTopic]
+) -> OffsetCommitRequestTopic:
+    """The topic with name, id, and those of its partitions that exist; the others go to `refused`."""
+    by_id = ctx.version >= BY_ID_FROM
+    topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
+    if topic is None:
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        existing = 0
+    else:
+        asked.name, asked.topic_id = topic.name, topic.topic_id
+        code, existing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, len(topic.partitions)
+    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    if missing or not asked.partitions:
+        entry = refused.setdefault(
+            (asked.name, asked.topic_id), OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
+        )
+        entry.partitions += [OffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
+        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
+    return asked
+
+
+def _merge(
+    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic], response: OffsetCommitResponse
+) -> OffsetCommitResponse:
+    if not refused:
+        return response
+    for topic in response.topics:
+        entry = refused.get((topic.name, topic.topic_id))
+        if entry is None:
+            refused[(topic.name, topic.topic_id)] = topic
+        else:
+            entry.partitions += topic.partitions
+    response.topics = list(refused.values())
+    return response

@@ -1,0 +1,50 @@
+"""OffsetDelete: refuse unknown partitions, ask the shard about the rest (also when nothing is left), merge."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.gather import when_all
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Answer:
+    refused: dict[str, OffsetDeleteResponseTopic] = {}
+    request.topics = [topic for topic in request.topics if _keep_existing(ctx, topic, refused)]
+    return when_all(
+        [ctx.cluster.groups.handle(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0])
+    )
+
+
+def _keep_existing(
+    ctx: RequestContext, asked: OffsetDeleteRequestTopic, refused: dict[str, OffsetDeleteResponseTopic]
+) -> bool:
+    topic = ctx.catalogue.get(asked.name)
+    existing = 0 if topic is None else len(topic.partitions)
+    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    if missing:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry = refused.setdefault(asked.name, OffsetDeleteResponseTopic(name=asked.name))
+        entry.partitions += [OffsetDeleteResponsePartition(partition_index=i, error_code=code) for i in missing]
+        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
+    return bool(asked.partitions)
+
+
+def _merge(refused: dict[str, OffsetDeleteResponseTopic], response: OffsetDeleteResponse) -> OffsetDeleteResponse:
+    """A top-level error stands alone."""
+    if response.error_code:
+        return response
+    for topic in response.topics:
+        entry = refused.get(topic.name)
+        if entry is None:
+            refused[topic.name] = topic
+        else:
+            entry.partitions += topic.partitions
+    response.topics = list(refused.values())
+    return response

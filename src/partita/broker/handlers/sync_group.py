@@ -1,0 +1,11 @@
+"""SyncGroup: ask the group's shard; the answer may wait for the group leader's assignment."""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.protocol.messages.sync_group import SyncGroupRequest
+
+
+def handle(ctx: RequestContext, request: SyncGroupRequest) -> Answer:
+    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    return answer

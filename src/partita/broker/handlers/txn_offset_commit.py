@@ -1,0 +1,56 @@
+"""TxnOffsetCommit: check that topics and partitions exist, ask the shard, merge.
+
+Deviation: nobody verifies that the producer's transaction is open; there is no transaction coordinator yet.
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import Answer, RequestContext
+from partita.broker.gather import when_all
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+
+def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
+    """As OffsetCommit; topics have names in every version."""
+    refused: dict[str, TxnOffsetCommitResponseTopic] = {}
+    asked = request.topics
+    request.topics = [topic for topic in asked if _keep_existing(ctx, topic, refused)]
+    if asked and not request.topics:
+        return TxnOffsetCommitResponse(topics=list(refused.values()))
+    return when_all(
+        [ctx.cluster.groups.handle(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0])
+    )
+
+
+def _keep_existing(
+    ctx: RequestContext, asked: TxnOffsetCommitRequestTopic, refused: dict[str, TxnOffsetCommitResponseTopic]
+) -> bool:
+    topic = ctx.catalogue.get(asked.name)
+    existing = 0 if topic is None else len(topic.partitions)
+    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    if missing or not asked.partitions:
+        entry = refused.setdefault(asked.name, TxnOffsetCommitResponseTopic(name=asked.name))
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        entry.partitions += [TxnOffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
+        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
+    return bool(asked.partitions)
+
+
+def _merge(
+    refused: dict[str, TxnOffsetCommitResponseTopic], response: TxnOffsetCommitResponse
+) -> TxnOffsetCommitResponse:
+    for topic in response.topics:
+        entry = refused.get(topic.name)
+        if entry is None:
+            refused[topic.name] = topic
+        else:
+            entry.partitions += topic.partitions
+    response.topics = list(refused.values())
+    return response
