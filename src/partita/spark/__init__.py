@@ -1,0 +1,37 @@
+"""The Spark side of Partita: `format("partita")` for batch and streaming reads and writes, without a jar.
+
+`session()` gives a Spark session that is set up for it; `register(spark)` adds the format to a session you have.
+Importing this package imports neither pyspark nor pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from partita.spark.java import JavaNotFound, ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["JavaNotFound", "ensure_java", "register", "session"]
+
+
+def register(spark: SparkSession) -> SparkSession:
+    """Make `format("partita")` known to this session, and return it."""
+    from partita.spark.source import GroupSource
+
+    spark.dataSource.register(GroupSource)
+    return spark
+
+
+def session(
+    app_name: str = "partita", *, master: str = "local[*]", ui: bool = False, config: dict[str, str] | None = None
+) -> SparkSession:
+    """A Spark session with `format("partita")`: Java found, workers on this Python, UTC, a stack that is large enough.
+
+    `config` adds Spark settings or replaces those chosen here. An existing session is reused, as Spark does.
+    Raises JavaNotFound.
+    """
+    from partita.spark.session import build
+
+    return register(build(app_name, master=master, ui=ui, config=config or {}))

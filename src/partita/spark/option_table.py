@@ -87,7 +87,10 @@ NO_EFFECT = (
 """Accepted because users of Spark's connector set them."""
 
 SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP)
-SINK = (Option("topic", "str", None, "topic for every row; without it, the column topic decides"),)
+SINK = (
+    Option("topic", "str", None, "topic for every row; without it, the column topic decides"),
+    Option("includeHeaders", "bool", False, "accepted without effect: a column headers is always written"),
+)
 SPARK_OWN = ("checkpointlocation", "asyncprogresstrackingenabled", "asyncprogresstrackingcheckpointintervalms")
 """Options of Spark's writers that it hands on to the data source; lower case."""
 

@@ -1,0 +1,67 @@
+"""A blocking face of the asyncio client, for code that Spark calls: one loop in a daemon thread, one cluster each.
+
+Links are cached per process and per client options, so that the tasks of one worker share connections. A forked
+worker never uses its parent's: the process id is part of the key.
+Must not know about topics, groups or Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from partita.net.cluster import Cluster
+from partita.net.config import ClientConfig
+from partita.options import ConfigError
+
+T = TypeVar("T")
+
+_links: dict[tuple[int, tuple[tuple[str, str], ...]], BrokerLink] = {}
+_links_lock = threading.Lock()
+
+
+class BrokerLink:
+    """Runs coroutines that use `cluster` in the link's own thread."""
+
+    def __init__(self, client: Mapping[str, str]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.cluster = Cluster(client["bootstrap.servers"], _config(client))
+        threading.Thread(target=self._loop.run_forever, name="partita-spark", daemon=True).start()
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start it; the future has the result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it to its end, or to its error. Interrupting the wait cancels the work."""
+        future = self.submit(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
+
+
+def link_to(client: Mapping[str, str]) -> BrokerLink:
+    """The link of this process for these `kafka.*` options (without the prefix), made if need be."""
+    key = (os.getpid(), tuple(sorted(client.items())))
+    with _links_lock:
+        if key not in _links:
+            _links[key] = BrokerLink(client)
+        return _links[key]
+
+
+def _config(client: Mapping[str, str]) -> ClientConfig:
+    timeout = whole_number(client, "request.timeout.ms", 30_000)
+    return ClientConfig(client_id=client.get("client.id", "partita-spark"), request_timeout_ms=timeout)
+
+
+def whole_number(client: Mapping[str, str], name: str, default: int) -> int:
+    """A number among the client options. Raises ConfigError naming the option as the user wrote it."""
+    try:
+        return int(client.get(name, default))
+    except ValueError:
+        raise ConfigError(f"kafka.{name} must be a whole number, not {client[name]!r}") from None

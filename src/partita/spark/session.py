@@ -1,0 +1,46 @@
+"""The settings of a Spark session that runs `format("partita")` well. Each has its reason; see `SETTINGS`.
+
+Must not know about topics or groups.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from partita.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    # Stopping a query inside foreachBatch overflows the default stack of the stream thread.
+    "spark.driver.extraJavaOptions": "-Xss8m",
+    # Kafka's timestamps are instants; without this they are shown in the machine's zone.
+    "spark.sql.session.timeZone": "UTC",
+    # Rows of one Arrow batch to a Python worker: measured best between 16k and 64k.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    # Lets readers with option pushdown=true see filters; without it such a reader fails the query.
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) -> SparkSession:
+    """Start or reuse a session. The Java and the workers' Python are settled before Spark starts."""
+    ensure_java()
+    # Spark starts workers with the python3 of the PATH unless told; that one may lack pyarrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    settings = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}
+    if master.startswith("local"):
+        # A machine whose own name does not resolve, or only to an outside address, works too.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    builder = SparkSession.Builder().appName(app_name).master(master)
+    for name, value in {**settings, **config}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,217 @@
+"""`format("partita")`: the classes that Spark's Python Data Source API asks for. Thin: every decision is elsewhere.
+
+Spark calls the factories with keyword arguments, in planner processes; nothing is opened before the first offset or
+partitions call. Readers are pickled to the executors, so they hold options and nothing that lives.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+)
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from partita.options import ConfigError
+from partita.spark import tables
+from partita.spark.batch_core import plan_batch
+from partita.spark.broker_link import link_to, whole_number
+from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.options import SourceOptions, parse_sink, parse_source
+from partita.spark.planner import RangeTask
+from partita.spark.range_reader import FetchSettings, RangeReader
+from partita.spark.sink import TopicArrowWriter, TopicStreamArrowWriter
+from partita.spark.stream_core import StreamCore
+from partita.system_clock import SystemClock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+log = logging.getLogger("partita.spark")
+
+
+class GroupSource(DataSource):
+    """The data source: reading and writing topics, in batches and streams."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "partita"
+
+    def schema(self) -> StructType:
+        options = parse_source(self.options)
+        for warning in options.warnings:
+            log.warning("%s", warning)
+        return tables.read_schema(options.include_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = self._checked(schema)
+        return PushdownBatchReader(options) if options.pushdown else BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return StreamReader(self._checked(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
+        if overwrite:
+            raise ConfigError("a topic cannot be overwritten; use mode append")
+        options = parse_sink(self.options)
+        tables.check_write(schema, has_topic=options.topic is not None)
+        return TopicArrowWriter(options)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamArrowWriter:
+        options = parse_sink(self.options)
+        tables.check_write(schema, has_topic=options.topic is not None)
+        return TopicStreamArrowWriter(options)
+
+    def _checked(self, schema: StructType) -> SourceOptions:
+        options = parse_source(self.options)
+        tables.check_read(schema, options.include_headers)
+        return options
+
+
+class RangePartition(InputPartition):
+    """One task's range, on its way to an executor."""
+
+    def __init__(self, task: RangeTask) -> None:
+        super().__init__(task)
+        self.task = task
+
+
+class BatchReader(DataSourceReader):
+    """Plans and reads one batch."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        lookups = _lookups(self._options)
+        return [RangePartition(task) for task in plan_batch(self._options, lookups, self._keep)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+    def _keep(self, topic: str, partition: int) -> bool:
+        return True
+
+
+class PushdownBatchReader(BatchReader):
+    """As BatchReader, with filters on topic and partition: other partitions are not read at all.
+
+    Chosen by the option pushdown only: where Spark's own setting is off, a reader with `pushFilters` fails the query.
+    """
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._allowed: dict[str, set[Any]] = {}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take what narrows topic or partition to a list of values; hand back the rest."""
+        for found in filters:
+            match found:
+                case EqualTo(attribute=(("topic" | "partition") as column,), value=value):
+                    self._narrow(column, {value})
+                case In(attribute=(("topic" | "partition") as column,), value=values):
+                    self._narrow(column, set(values))
+                case _:
+                    yield found
+
+    def _narrow(self, column: str, values: set[Any]) -> None:
+        self._allowed[column] = self._allowed.get(column, values) & values
+
+    def _keep(self, topic: str, partition: int) -> bool:
+        found = {"topic": topic, "partition": partition}
+        return all(found[column] in values for column, values in self._allowed.items())
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One run of a streaming read; its core starts with the first offset call, in the source's own process."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        self._running: StreamCore | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_running": None}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Spark has no composite limit: this one only says that there is a limit; the core applies all of them."""
+        limits = self._options.limits
+        if limits.max_offsets is not None:
+            return ReadMaxRows(limits.max_offsets)
+        if limits.max_bytes is not None:
+            return ReadMaxBytes(limits.max_bytes)
+        return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return self._core.initial_offset()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        return self._core.latest_offset(start, use_limits=not isinstance(limit, ReadAllAvailable))
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return self._core.report_latest()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._core.prepare_available_now()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        return [RangePartition(task) for task in self._core.partitions(end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return _read(self._options, partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._core.commit(end)
+
+    @property
+    def _core(self) -> StreamCore:
+        if self._running is None:
+            self._running = StreamCore(self._options, _lookups(self._options), SystemClock())
+        return self._running
+
+
+def _lookups(options: SourceOptions) -> ClusterLookups:
+    return ClusterLookups(link_to(options.client), read_committed=options.read_committed)
+
+
+def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """The rows of one task. Spark turns an empty list of partitions into one without a range."""
+    if not isinstance(partition, RangePartition):
+        return
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(tables.read_schema(options.include_headers), timezone="UTC")
+    reader = RangeReader(link_to(options.client), partition.task, _settings(options))
+    import pyarrow as pa
+
+    for batch in reader.batches():
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+def _settings(options: SourceOptions) -> FetchSettings:
+    client: Mapping[str, str] = options.client
+    plain = FetchSettings()
+    return FetchSettings(
+        read_committed=options.read_committed,
+        fail_on_data_loss=options.fail_on_data_loss,
+        headers=options.include_headers,
+        max_wait_ms=whole_number(client, "fetch.max.wait.ms", plain.max_wait_ms),
+        max_bytes=whole_number(client, "fetch.max.bytes", plain.max_bytes),
+        partition_max_bytes=whole_number(client, "max.partition.fetch.bytes", plain.partition_max_bytes),
+    )

@@ -1,0 +1,76 @@
+"""The columns of `format("partita")` as Spark knows them, and what a written table must look like.
+
+The same names, order and types as Spark's own Kafka connector, everything nullable. Must not know about brokers.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from partita.options import ConfigError
+
+HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+READ = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+    ]
+)
+READ_WITH_HEADERS = StructType([*READ.fields, StructField("headers", HEADERS)])
+WRITE: dict[str, tuple[type[DataType], ...]] = {
+    "value": (StringType, BinaryType),
+    "key": (StringType, BinaryType),
+    "topic": (StringType,),
+    "partition": (IntegerType,),
+    "headers": (ArrayType,),
+}
+
+
+def read_schema(include_headers: bool) -> StructType:
+    """The schema of a read."""
+    return READ_WITH_HEADERS if include_headers else READ
+
+
+def check_read(given: StructType, include_headers: bool) -> None:
+    """Spark takes a user's `.schema(...)` for ours without comparing. Raises ConfigError when it differs."""
+    ours = read_schema(include_headers)
+    if [(f.name, f.dataType) for f in given.fields] != [(f.name, f.dataType) for f in ours.fields]:
+        raise ConfigError(f"the schema is fixed, leave out .schema(...): {ours.simpleString()}")
+
+
+def check_write(given: StructType, has_topic: bool) -> None:
+    """Whether the table can be written. Other columns are ignored. Raises ConfigError."""
+    fields = {field.name: field.dataType for field in given.fields if field.name in WRITE}
+    if "value" not in fields:
+        raise ConfigError(f"the table needs a column value; it has {', '.join(given.fieldNames()) or 'no column'}")
+    if not has_topic and "topic" not in fields:
+        raise ConfigError("give the option topic, or a column topic")
+    for name, found in fields.items():
+        if not isinstance(found, WRITE[name]) or (name == "headers" and not _are_headers(found)):
+            wanted = (
+                HEADERS.simpleString() if name == "headers" else " or ".join(t().simpleString() for t in WRITE[name])
+            )
+            raise ConfigError(f"column {name} must be {wanted}, not {found.simpleString()}")
+
+
+def _are_headers(found: DataType) -> bool:
+    element = found.elementType if isinstance(found, ArrayType) else None
+    return isinstance(element, StructType) and [(f.name, f.dataType) for f in element.fields] == [
+        ("key", StringType()),
+        ("value", BinaryType()),
+    ]
