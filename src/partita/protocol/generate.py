@@ -62,16 +62,8 @@ def index_source(files: dict[str, SchemaFile]) -> str:
 
 def formatted(code: str) -> str:
     """Format with the project's own rules, so that generated files pass the same checks."""
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--quiet",
-        "--stdin-filename",
-        str(HERE / "messages" / "x.py"),
-        "-",
-    ]
+    options = ["--quiet", "--stdin-filename", str(HERE / "messages" / "any.py"), "-"]
+    command = [sys.executable, "-m", "ruff", "format", *options]
     return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stdout
 
 
