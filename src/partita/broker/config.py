@@ -161,6 +161,7 @@ class BrokerConfig(_Settings):
     """
 
     def __init__(self, given: Mapping[str, object] | None = None, *, kafka_defaults: bool = False) -> None:
+        self.kafka_defaults = kafka_defaults
         self.given: dict[str, Value] = {}
         self.dynamic: dict[str, Value] = {}
         self.defaults: dict[str, Value] = {option.name: option.default for option in BROKER}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from zlib import crc32
 
 from partita.broker.config import TopicConfig
@@ -45,6 +45,7 @@ class _LogStore:
         self.durability = durability
         self.unclean = False
         self.logs: dict[str, PartitionLog] = {}
+        self.on_opened: Callable[[PartitionLog], None] | None = None
 
     def open_log(self, topic_id: bytes, partition: int, config: TopicConfig) -> PartitionLog:
         """Open the log of one partition, making it when it is new. Called once per partition."""
@@ -59,7 +60,13 @@ class _LogStore:
         )
         self.logs[directory] = log
         self._configs[directory] = config
+        if self.on_opened is not None:
+            self.on_opened(log)
         return log
+
+    def has_log(self, topic_id: bytes, partition: int) -> bool:
+        """Whether anything was ever written for the partition."""
+        return str(partition) in self._storage.list(f"{_TOPICS}/{topic_id.hex()}")
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is closed already."""

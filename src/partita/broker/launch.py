@@ -36,6 +36,7 @@ class BrokerSettings:
     nodes: int = 1
     kafka_defaults: bool = False
     notes_file: str | None = None
+    admin_port: int | None = None
     options: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
+from partita.group.notes import GroupsLoaded
 from partita.group.refusals import first_check, not_here, while_loading
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
@@ -252,6 +253,8 @@ class ShardRunner:
 
     def _replay(self) -> Iterator[bool]:
         """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
+        if self.partition.is_untouched:
+            return
         partition_log = self.partition.log
         slice_bytes = self._cluster.config.int("offsets.load.buffer.size")
         offset = partition_log.log_start_offset
@@ -269,7 +272,8 @@ class ShardRunner:
     def _loaded(self, silences: Mapping[tuple[str, str], int] | None, clean: bool) -> None:
         step = self.coordinator.resume(self._cluster.clock.now(), silences, clean=clean)
         self.state = State.ACTIVE
-        self.take(step)
+        noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
+        self.take(step._replace(notes=noteworthy))
 
     def _load_failed(self, error: Exception) -> None:
         log.error("shard %d: load failed, its groups answer NOT_COORDINATOR: %s", self.partition.index, error)

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from partita.broker.config import TopicConfig
+    from partita.log.durability import Durability
     from partita.log.partition_log import PartitionLog
 
 
@@ -18,12 +21,19 @@ class Store(Protocol):
     """Where everything durable lives. `unclean`: the last user of the directory did not stop cleanly (D5, D6)."""
 
     unclean: bool
+    durability: Durability
+    on_opened: Callable[[PartitionLog], None] | None
+    """Called with every log that is opened from now on."""
     description: str
     """One line for the start banner: where, and what survives what."""
 
     @property
     def logs(self) -> Mapping[str, PartitionLog]:
         """Every open log, by its folder; for upkeep."""
+        ...
+
+    def refresh_configs(self) -> None:
+        """Let every open log obey its topic's settings of now."""
         ...
 
     def read_catalogue(self) -> list[bytes]:
@@ -42,12 +52,12 @@ class Store(Protocol):
         """Open the log of one partition, making it when it is new. Called once per partition."""
         ...
 
-    def delete_log(self, topic_id: bytes, partition: int) -> None:
-        """Forget one partition's data; its log is closed already."""
+    def has_log(self, topic_id: bytes, partition: int) -> bool:
+        """Whether anything was ever written for the partition."""
         ...
 
-    def refresh_configs(self) -> None:
-        """Let every open log obey its topic's settings of now."""
+    def delete_log(self, topic_id: bytes, partition: int) -> None:
+        """Forget one partition's data; its log is closed already."""
         ...
 
     def close(self) -> None:

@@ -44,22 +44,27 @@ def name_problem(name: str) -> str | None:
 class Partition:
     """One partition: who leads it, at which epoch, and its log (opened at first use)."""
 
-    __slots__ = ("_log", "_open_log", "index", "leader", "leader_epoch", "replicas", "topic")
+    __slots__ = ("_log", "_store", "index", "leader", "leader_epoch", "replicas", "topic")
 
-    def __init__(self, topic: Topic, index: int, replicas: list[int], open_log: Callable[[Partition], PartitionLog]):
+    def __init__(self, topic: Topic, index: int, replicas: list[int], store: Store) -> None:
         self.topic = topic
         self.index = index
         self.replicas = replicas
         self.leader = replicas[0]
         self.leader_epoch = 0
-        self._open_log = open_log
+        self._store = store
         self._log: PartitionLog | None = None
 
     @property
     def log(self) -> PartitionLog:
         if self._log is None:
-            self._log = self._open_log(self)
+            self._log = self._store.open_log(self.topic.topic_id, self.index, self.topic.config)
         return self._log
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was ever written here; then its log need not be opened to know that it is empty."""
+        return self._log is None and not self._store.has_log(self.topic.topic_id, self.index)
 
     @property
     def opened_log(self) -> PartitionLog | None:
@@ -248,10 +253,7 @@ class TopicCatalogue:
 
     def _add(self, topic: Topic, replicas: list[list[int]]) -> None:
         for nodes in replicas:
-            topic.partitions.append(Partition(topic, len(topic.partitions), list(nodes), self._open_log))
-
-    def _open_log(self, partition: Partition) -> PartitionLog:
-        return self._store.open_log(partition.topic.topic_id, partition.index, partition.topic.config)
+            topic.partitions.append(Partition(topic, len(topic.partitions), list(nodes), self._store))
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         yield {"type": "cluster", "id": self.cluster_id}

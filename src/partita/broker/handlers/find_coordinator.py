@@ -1,6 +1,8 @@
 """FindCoordinator: which node leads the partition of `__consumer_offsets` that a group hashes to.
 
-The first question makes the topic and is answered COORDINATOR_NOT_AVAILABLE, as in Kafka. (Kafka: KafkaApis.)
+The first question makes the topic. (Kafka: KafkaApis.)
+Deviation: the first question is answered at once; only with `--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in
+Kafka, whose clients then wait up to a second before they ask again.
 Deviation: there is no transaction coordinator yet; a transactional id is refused with INVALID_REQUEST.
 """
 
@@ -51,7 +53,8 @@ def _find(ctx: RequestContext, group_id: str) -> Found:
     cluster = ctx.cluster
     if cluster.catalogue.get(OFFSETS_TOPIC) is None:
         cluster.ensure_offsets_topic()
-        return _NOT_AVAILABLE
+        if cluster.config.kafka_defaults:
+            return _NOT_AVAILABLE
     partition = cluster.groups.partition_of(group_id)
     node = None if partition is None else cluster.nodes.get(partition.leader)
     if node is None or not node.is_alive:
