@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-COMPILED: tuple[str, ...] = ("partita.protocol.reader", "partita.protocol.writer", "partita.records.decode")
+COMPILED: tuple[str, ...] = (
+    "partita.protocol.reader",
+    "partita.protocol.writer",
+    "partita.records.columns",
+    "partita.records.decode",
+    "partita.records.scanner",
+)
 
 
 def compiled_modules() -> dict[str, bool]:

@@ -45,7 +45,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     if codec == SNAPPY:
         return _xerial(data)
     if codec == LZ4:
-        import lz4.frame  # type: ignore[import-untyped]
+        import lz4.frame
 
         packed: bytes = lz4.frame.compress(
             data,

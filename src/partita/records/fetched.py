@@ -25,7 +25,17 @@ class FetchedBatches:
     anything did. `aborted` are (producer id, first offset) pairs in any order; give them for read_committed only.
     """
 
-    __slots__ = ("_aborted", "_aborting", "_entries", "_in_hand", "_max_bytes", "check_crcs", "fault", "next_offset")
+    __slots__ = (
+        "_aborted",
+        "_aborting",
+        "_entries",
+        "_in_hand",
+        "_inflate",
+        "_max_bytes",
+        "check_crcs",
+        "fault",
+        "next_offset",
+    )
 
     def __init__(
         self,
@@ -35,12 +45,14 @@ class FetchedBatches:
         aborted: Iterable[tuple[int, int]] | None = None,
         check_crcs: bool = True,
         max_batch_bytes: int = DEFAULT_MAX_BYTES,
+        inflate: bool = True,
     ) -> None:
         buffers = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
         self._entries: Iterator[tuple[int, memoryview]] = (entry for buffer in buffers for entry in cut(buffer))
         self._aborted = sorted(aborted, key=_first_offset, reverse=True) if aborted is not None else None
         self._aborting: set[int] = set()
         self._in_hand: BatchHeader | None = None
+        self._inflate = inflate
         self._max_bytes = max_batch_bytes
         self.check_crcs = check_crcs
         self.next_offset = fetch_offset
@@ -84,7 +96,8 @@ class FetchedBatches:
         hidden = self._is_aborted(header, entry)
         if not self._wanted(header) or hidden or header.is_control:
             return None
-        return header, decompress(header.codec, entry[HEADER_SIZE:], self._max_bytes)
+        payload = entry[HEADER_SIZE:]
+        return header, decompress(header.codec, payload, self._max_bytes) if self._inflate else payload
 
     def _wanted(self, header: BatchHeader) -> bool:
         if header.last_offset_delta < 0:
@@ -107,7 +120,8 @@ class FetchedBatches:
 
     def _ends_in_abort(self, header: BatchHeader, entry: memoryview) -> bool:
         markers = RecordReader(header, decompress(header.codec, entry[HEADER_SIZE:], self._max_bytes)).take(1)
-        return bool(markers) and control_type(markers[0].key) == ABORT
+        key = markers[0].key if markers else None
+        return isinstance(key, bytes) and control_type(key) == ABORT
 
 
 class FetchedRecords:

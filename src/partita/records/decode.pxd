@@ -1,0 +1,27 @@
+# The types of decode.py when Cython compiles it. Nothing here is needed to run it uncompiled.
+
+import cython
+
+from partita.records.scanner cimport RecordScanner, wrapped
+
+
+@cython.freelist(1024)
+cdef class Record:
+    cdef public object topic, key, value, headers
+    cdef public int partition, timestamp_type, leader_epoch
+    cdef public long long offset, timestamp
+
+
+cdef class RecordReader(RecordScanner):
+    cdef object topic
+    cdef int partition, epoch, timestamp_type
+    cdef long long first_offset, first_timestamp, from_offset
+
+    @cython.locals(offset=cython.longlong, room=cython.Py_ssize_t)
+    cpdef list take(self, Py_ssize_t limit)
+
+    @cython.locals(record=Record)
+    cdef Record record(self, long long offset)
+
+    @cython.locals(left=cython.longlong)
+    cdef tuple headers(self)
