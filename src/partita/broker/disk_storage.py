@@ -12,6 +12,7 @@ import mmap
 import os
 import shutil
 from collections.abc import Sequence
+from threading import Lock
 
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.primitives import Buffer
@@ -25,13 +26,14 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 class DiskFile:
     """One file, opened when it is first used."""
 
-    __slots__ = ("_fd", "_map", "_path", "_size", "_storage", "_view")
+    __slots__ = ("_fd", "_map", "_path", "_size", "_storage", "_sync_lock", "_view")
 
     def __init__(self, storage: DiskStorage, path: str, size: int) -> None:
         self._storage = storage
         self._path = path
         self._size = size
         self._fd = -1
+        self._sync_lock = Lock()
         self._map: mmap.mmap | None = None
         self._view = memoryview(b"")
 
@@ -101,15 +103,20 @@ class DiskFile:
         self.close()
 
     def sync(self) -> None:
-        try:
-            os.fdatasync(self._open())
-        except OSError as error:
-            raise _storage_error(error, self._path) from error
+        """May be called on another thread; a file that is gone needs no sync."""
+        with self._sync_lock:
+            try:
+                if self._fd < 0 and not os.path.exists(self._path):
+                    return
+                os.fdatasync(self._open())
+            except OSError as error:
+                raise _storage_error(error, self._path) from error
 
     def close(self) -> None:
         if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
+            with self._sync_lock:
+                os.close(self._fd)
+                self._fd = -1
         self._map = None
         self._view = memoryview(b"")
 

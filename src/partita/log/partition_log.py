@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from partita.log.durability import Durability, next_sync_ms
+from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
 from partita.log.offset_lookup import TimestampOffset, first_at_or_after, with_largest_timestamp
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
@@ -19,12 +20,17 @@ from partita.log.recovery import Recovered, base_offsets, rebuild_states, recove
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
+from partita.log.sparse_index import SegmentFacts
 from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
+from partita.log.swap import CLEANED_SUFFIX, remove_segments, swap_in
 from partita.log.transactions import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
 from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
+
+if TYPE_CHECKING:
+    from partita.log.compaction import CompactionPlan, Group
 
 _SNAPSHOTS_KEPT = 2
 
@@ -78,7 +84,7 @@ class PartitionLog:
     def __init__(
         self, storage: Storage, directory: str, config: LogConfig, durability: Durability, recovered: Recovered
     ) -> None:
-        self._storage = storage
+        self.storage = storage
         self.directory = directory
         self.config = config
         self.durability = durability
@@ -94,6 +100,8 @@ class PartitionLog:
         self._unsynced_since_ms = 0
         self.failure: str | None = None
         self._watchers: dict[Callable[[], None], None] = {}
+        self.on_unsynced: Callable[[PartitionLog], None] | None = None
+        """Called when the time of the next sync (`next_sync_ms`) has come nearer."""
 
     @classmethod
     def open(
@@ -173,9 +181,12 @@ class PartitionLog:
         if self.durability is Durability.MEMORY:
             self.durable_offset = self.log_end_offset
         else:
-            if not self.unsynced_bytes:
+            was_synced = self._appended_bytes == self._synced_bytes
+            if was_synced:
                 self._unsynced_since_ms = now.mono_ms
             self._appended_bytes += header.size_in_bytes
+            if self.on_unsynced is not None and (was_synced or self.unsynced_bytes >= OS_SYNC_BYTES):
+                self.on_unsynced(self)
         if self.durability is not Durability.SYNC:
             self._move_high_watermark(self.log_end_offset)
 
@@ -266,7 +277,7 @@ class PartitionLog:
                 raise
             self._note_synced(self.log_end_offset, self._appended_bytes)
         interval = self.config.index_interval_bytes
-        self.segments.append(Segment.create(self._storage, self.directory, self.log_end_offset, interval, now.wall_ms))
+        self.segments.append(Segment.create(self.storage, self.directory, self.log_end_offset, interval, now.wall_ms))
         active.is_sealed = True
 
     @property
@@ -339,13 +350,42 @@ class PartitionLog:
         del self.segments[:count]
         for segment in gone:
             segment.delete()
-        self._storage.sync_dir(self.directory)
+        self.storage.sync_dir(self.directory)
         return count
 
     def _start_at(self, offset: int) -> None:
         self.state = self.state.started_at(offset)
         self.producers.forget_before(offset)
         self.save_state()
+
+    def take_compacted(self, plan: CompactionPlan) -> None:
+        """Put what a compaction wrote in the place of the segments it read, oldest first. Raises StorageError."""
+        for group in plan.groups:
+            known = [segment for segment in self.segments if segment in group.segments]
+            if known != group.segments:
+                # Retention was quicker: its segments are gone, and so is what was made of them.
+                self.storage.unlink(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
+                continue
+            at = self.segments.index(known[0])
+            self.segments[at : at + len(known)] = self._swap_in(group)
+            for segment in known:
+                segment.file.close()
+        self.state = replace(self.state, cleaned_to=plan.groups[-1].end_offset)
+        self.save_state()
+
+    def _swap_in(self, group: Group) -> list[Segment]:
+        if not group.size:
+            remove_segments(self.storage, self.directory, group.base_offset, group.end_offset)
+            self.storage.unlink(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
+            return []
+        swap_in(self.storage, self.directory, group.base_offset, group.end_offset)
+        last_append_ms = max(segment.last_append_ms for segment in group.segments)
+        facts = SegmentFacts(True, group.size, group.next_offset, group.max_timestamp, last_append_ms)
+        interval = self.config.index_interval_bytes
+        compacted = Segment.open_as(self.storage, self.directory, group.base_offset, interval, facts)
+        if self.durability is not Durability.MEMORY:
+            compacted.write_index()
+        return [compacted]
 
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
@@ -365,12 +405,12 @@ class PartitionLog:
         state = self.state.truncated(end)
         self.state = replace(state, log_start_offset=min(state.log_start_offset, end))
         self.save_state()
-        for base in base_offsets(self._storage.list(self.directory), PRODUCERS_SUFFIX):
+        for base in base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX):
             if base > end:
-                self._storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
-        self._storage.sync_dir(self.directory)
+                self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+        self.storage.sync_dir(self.directory)
         self.segments[-1].file.sync()
-        _, self.producers = rebuild_states(self._storage, self.directory, self.segments)
+        _, self.producers = rebuild_states(self.storage, self.directory, self.segments)
         self._move_high_watermark(min(self.high_watermark, end))
 
     def close(self) -> None:
@@ -384,15 +424,15 @@ class PartitionLog:
 
     def save_state(self) -> None:
         if self.durability is not Durability.MEMORY:
-            replace_file(self._storage, self.directory, STATE_NAME, encode_state(self.state))
+            replace_file(self.storage, self.directory, STATE_NAME, encode_state(self.state))
 
     def _save_snapshots(self) -> None:
         self.save_state()
         name = file_name(self.log_end_offset, PRODUCERS_SUFFIX)
-        replace_file(self._storage, self.directory, name, encode_producers(self.producers, self.log_end_offset))
-        known = base_offsets(self._storage.list(self.directory), PRODUCERS_SUFFIX)
+        replace_file(self.storage, self.directory, name, encode_producers(self.producers, self.log_end_offset))
+        known = base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX)
         for base in known[:-_SNAPSHOTS_KEPT]:
-            self._storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+            self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
 
 
 def _base_offset(segment: Segment) -> int:

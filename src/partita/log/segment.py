@@ -52,7 +52,6 @@ class Segment:
         "_interval_bytes",
         "_storage",
         "base_offset",
-        "cleaned_ms",
         "created_ms",
         "directory",
         "file",
@@ -76,7 +75,6 @@ class Segment:
         self.max_timestamp = NO_TIMESTAMP
         self.last_append_ms = NO_TIMESTAMP
         self.created_ms = NO_TIMESTAMP
-        self.cleaned_ms = NO_TIMESTAMP
         self.size = 0
 
     @classmethod
@@ -99,18 +97,27 @@ class Segment:
         if facts is None:
             return None
         segment = cls(storage, directory, base_offset, file, interval_bytes)
-        segment.take_facts(facts)
+        segment._take_facts(facts)
         segment._checked = (0, 0)
         return segment
 
-    def take_facts(self, facts: SegmentFacts) -> None:
+    @classmethod
+    def open_as(
+        cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int, facts: SegmentFacts
+    ) -> Segment:
+        """Open one that this process has just written."""
+        file = storage.open(f"{directory}/{file_name(base_offset)}")
+        segment = cls(storage, directory, base_offset, file, interval_bytes)
+        segment._take_facts(facts)
+        return segment
+
+    def _take_facts(self, facts: SegmentFacts) -> None:
         self.is_sealed = facts.is_sealed
         self.size = facts.log_size
         self.next_offset = facts.next_offset
         self.max_timestamp = facts.max_timestamp
         self.last_append_ms = facts.last_append_ms
         self.created_ms = facts.last_append_ms
-        self.cleaned_ms = facts.cleaned_ms
 
     @property
     def index(self) -> SparseIndex:
@@ -129,9 +136,7 @@ class Segment:
     def write_index(self) -> None:
         """Sync the data, then say so by writing the index."""
         self.file.sync()
-        facts = SegmentFacts(
-            self.is_sealed, self.size, self.next_offset, self.max_timestamp, self.last_append_ms, self.cleaned_ms
-        )
+        facts = SegmentFacts(self.is_sealed, self.size, self.next_offset, self.max_timestamp, self.last_append_ms)
         name = file_name(self.base_offset, INDEX_SUFFIX)
         replace_file(self._storage, self.directory, name, encode_index(self.index, facts))
 

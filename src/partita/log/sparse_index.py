@@ -19,7 +19,7 @@ from partita.protocol.primitives import Buffer
 
 NO_TIMESTAMP = -1
 _MAGIC = b"PARTIDX1"
-_HEADER = Struct("<8sI?qqqqqqI")
+_HEADER = Struct("<8sI?qqqqqI")
 _COLUMNS = 3
 
 
@@ -27,7 +27,7 @@ _COLUMNS = 3
 class SegmentFacts:
     """What is known of a whole segment when its index is written.
 
-    `is_sealed`: nothing will be appended any more. `cleaned_ms`: when a compaction first kept its tombstones, or -1.
+    `is_sealed`: nothing will be appended any more.
     """
 
     is_sealed: bool
@@ -35,7 +35,6 @@ class SegmentFacts:
     next_offset: int
     max_timestamp: int
     last_append_ms: int
-    cleaned_ms: int
 
 
 class SparseIndex:
@@ -90,7 +89,6 @@ def encode_index(index: SparseIndex, facts: SegmentFacts) -> bytes:
         facts.next_offset,
         facts.max_timestamp,
         facts.last_append_ms,
-        facts.cleaned_ms,
         len(index.offsets),
         crc32(columns),
     )[12:]
@@ -101,20 +99,18 @@ def decode_facts(content: Buffer, log_size: int) -> SegmentFacts | None:
     """Return what the index says of its segment; None when it is garbage or of a log of another size."""
     if len(content) < _HEADER.size or bytes(content[:8]) != _MAGIC:
         return None
-    _, crc, sealed, size, next_offset, max_timestamp, last_append_ms, cleaned_ms, count, _ = _HEADER.unpack_from(
-        content
-    )
+    _, crc, sealed, size, next_offset, max_timestamp, last_append_ms, count, _ = _HEADER.unpack_from(content)
     if crc32(content[12 : _HEADER.size]) != crc or size != log_size:
         return None
     if len(content) != _HEADER.size + 8 * _COLUMNS * count:
         return None
-    return SegmentFacts(sealed, size, next_offset, max_timestamp, last_append_ms, cleaned_ms)
+    return SegmentFacts(sealed, size, next_offset, max_timestamp, last_append_ms)
 
 
 def decode_index(content: Buffer, log_size: int, interval_bytes: int) -> SparseIndex | None:
     if decode_facts(content, log_size) is None:
         return None
-    count, crc = _HEADER.unpack_from(content)[8:]
+    count, crc = _HEADER.unpack_from(content)[7:]
     columns = memoryview(content)[_HEADER.size :]
     if crc32(columns) != crc:
         return None

@@ -23,13 +23,19 @@ def read_marker(batch: Buffer) -> tuple[int, int] | None:
 
     for record in iter_records(batch, check_crcs=False):
         try:
-            _, kind = _KEY.unpack_from(bytes(record.key or b""))
+            _, kind = _KEY.unpack_from(bytes_of(record.key))
             if kind not in (0, COMMIT):
                 return None
-            return kind, int(_VALUE.unpack_from(bytes(record.value or b""))[1])
+            return kind, int(_VALUE.unpack_from(bytes_of(record.value))[1])
         except StructError:
             raise corrupt("a control record without type or coordinator epoch") from None
     return None
+
+
+def bytes_of(field: object) -> bytes:
+    """A record's key or value as it was written; empty for null."""
+    assert field is None or isinstance(field, bytes), f"raw records hold bytes, not {type(field)}"
+    return field or b""
 
 
 def note_batch(states: ProducerStates, header: BatchHeader, control_batch: Buffer | None) -> None:

@@ -35,7 +35,7 @@ _LEADER_FROM = 10
 def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
     """Answer at once, or under durability `sync` when everything is durable; not at all with acks=0."""
     now = ctx.now()
-    written: list[tuple[PartitionLog, int, PartitionProduceResponse]] = []
+    written: list[tuple[Partition, int, PartitionProduceResponse]] = []
     response = ProduceResponse(node_endpoints=[])
     for data in request.topic_data:
         topic = _topic(ctx, data.topic_id, data.name)
@@ -58,19 +58,25 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
         response.node_endpoints = endpoints(ctx, moved, NodeEndpoint)
     if ctx.cluster.store.durability is not Durability.SYNC or not written:
         return response
-    return ctx.cluster.log_keeper.when_all_durable(
-        [(log, offset) for log, offset, _ in written], request.timeout_ms, lambda late: _finish(response, written, late)
-    )
+
+    def look(is_final: bool) -> ProduceResponse | None:
+        if any(log.high_watermark < end and log.failure is None for log, end, _ in waiting) and not is_final:
+            return None
+        return _finish(response, waiting)
+
+    waiting = [(partition.log, end, part) for partition, end, part in written]
+    partitions = [partition for partition, _, _ in written]
+    return ctx.cluster.long_polls.wait(partitions, look, max(0, request.timeout_ms), ctx.connection)
 
 
 def _finish(
-    response: ProduceResponse, written: list[tuple[PartitionLog, int, PartitionProduceResponse]], late: bool
+    response: ProduceResponse, waiting: list[tuple[PartitionLog, int, PartitionProduceResponse]]
 ) -> ProduceResponse:
-    """Say what did not become durable: the disk failed, or time was up."""
-    for log, offset, part in written:
-        if log.high_watermark < offset:
-            code = ErrorCode.REQUEST_TIMED_OUT if late and log.failure is None else ErrorCode.KAFKA_STORAGE_ERROR
-            part.error_code, part.base_offset = code, -1
+    """Say what did not become durable: time was up, or the disk failed."""
+    for log, end, part in waiting:
+        if log.high_watermark < end:
+            part.error_code = ErrorCode.REQUEST_TIMED_OUT if log.failure is None else ErrorCode.KAFKA_STORAGE_ERROR
+            part.base_offset = -1
     return response
 
 
@@ -84,7 +90,7 @@ def _append(
     topic: Topic | None,
     data: PartitionProduceData,
     now: Now,
-    written: list[tuple[PartitionLog, int, PartitionProduceResponse]],
+    written: list[tuple[Partition, int, PartitionProduceResponse]],
 ) -> PartitionProduceResponse:
     if request.acks not in (-1, 0, 1):
         return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS)
@@ -98,8 +104,7 @@ def _append(
     try:
         part = _write(ctx, partition, data, now)
         if part.error_code == ErrorCode.NONE:
-            log = partition.log
-            written.append((log, log.log_end_offset, part))
+            written.append((partition, partition.log.log_end_offset, part))
         return part
     except InvalidBatch as error:
         return _refused(data.index, error.code, error.reason)

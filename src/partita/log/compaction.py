@@ -1,0 +1,221 @@
+"""Compaction: of each key only the newest record stays, and deletions go when everyone had time to see them.
+
+A plan is made, run on any thread over sealed segments only, and taken over by the log in one step per group of
+segments, oldest first, so that an old value never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
+Deviation: control batches are kept for ever. Must not know topics or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from partita.log.partition_log import PartitionLog
+from partita.log.producer_state import NO_PRODUCER, Aborted
+from partita.log.retention import age_stamp_ms
+from partita.log.segment import Segment, file_name
+from partita.log.sparse_index import NO_TIMESTAMP
+from partita.log.storage import Storage
+from partita.log.swap import CLEANED_SUFFIX
+from partita.log.transactions import bytes_of
+from partita.now import Now
+from partita.protocol.primitives import Buffer
+from partita.records.batch import Record, iter_records
+from partita.records.builder import assemble, encode_record
+from partita.records.header import CODEC_MASK, DELETE_HORIZON_BIT, LOG_APPEND_TIME, BatchHeader, read_header
+
+_WRITE_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class Group:
+    """Adjacent segments that become one. `size` and what follows describe the new file once it is written."""
+
+    segments: list[Segment]
+    size: int = 0
+    next_offset: int = 0
+    max_timestamp: int = NO_TIMESTAMP
+
+    @property
+    def base_offset(self) -> int:
+        return self.segments[0].base_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self.segments[-1].next_offset
+
+
+@dataclass(slots=True)
+class CompactionPlan:
+    """What to compact, and by which rules. `run` writes the new files beside the old ones."""
+
+    storage: Storage
+    directory: str
+    groups: list[Group]
+    dirty_from: int
+    now_ms: int
+    delete_retention_ms: int
+    aborted: list[Aborted]
+    last_offsets: dict[int, int]
+
+    def run(self) -> None:
+        """Raises StorageError or InvalidBatch; then nothing has changed but files that a restart removes."""
+        newest: dict[bytes, int] = {}
+        for group in self.groups:
+            for segment in group.segments:
+                if segment.next_offset > self.dirty_from:
+                    self._note_keys(segment, newest)
+        for group in self.groups:
+            self._write(group, newest)
+
+    def _note_keys(self, segment: Segment, newest: dict[bytes, int]) -> None:
+        for header, batch in _batches(segment):
+            if not header.is_control and not self._is_aborted(header):
+                for record in iter_records(batch, check_crcs=False):
+                    if record.key is not None:
+                        newest[bytes_of(record.key)] = record.offset
+
+    def _is_aborted(self, header: BatchHeader) -> bool:
+        return header.is_transactional and any(
+            entry.producer_id == header.producer_id and entry.first_offset <= header.base_offset < entry.last_offset
+            for entry in self.aborted
+        )
+
+    def _write(self, group: Group, newest: dict[bytes, int]) -> None:
+        file = self.storage.open(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}", create=True)
+        file.truncate(0)
+        pending: list[Buffer] = []
+        pending_bytes = 0
+        for batch in self._cleaned_batches(group, newest):
+            header = read_header(batch)
+            group.next_offset = header.next_offset
+            group.max_timestamp = max(group.max_timestamp, header.max_timestamp)
+            group.size += len(batch)
+            pending.append(batch)
+            pending_bytes += len(batch)
+            if pending_bytes >= _WRITE_BYTES:
+                file.append(pending)
+                pending, pending_bytes = [], 0
+        if pending:
+            file.append(pending)
+        file.sync()
+        file.close()
+
+    def _cleaned_batches(self, group: Group, newest: dict[bytes, int]) -> Iterator[Buffer]:
+        for segment in group.segments:
+            for header, batch in _batches(segment):
+                if header.is_control:
+                    yield batch
+                    continue
+                records = [] if self._is_aborted(header) else list(iter_records(batch, check_crcs=False))
+                horizon_ms = header.delete_horizon_ms
+                drop_tombstones = horizon_ms is not None and horizon_ms <= self.now_ms
+                kept = [record for record in records if _stays(record, newest, drop_tombstones)]
+                if horizon_ms is None and any(record.value is None for record in kept):
+                    yield _rebuilt(header, kept, self.now_ms + self.delete_retention_ms)
+                elif kept and len(kept) == header.records_count:
+                    yield batch
+                elif kept or self._is_last_of_producer(header):
+                    yield _rebuilt(header, kept, horizon_ms)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        """Its sequence numbers are needed to recognise duplicates: the batch stays, empty."""
+        if header.producer_id == NO_PRODUCER:
+            return False
+        return self.last_offsets.get(header.producer_id) == header.last_offset
+
+
+def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> CompactionPlan | None:
+    """Say what to compact; None when there is too little to gain. With `force` any unclean record is enough."""
+    config = log.config
+    active = log.segments[-1]
+    if force or now.wall_ms - active.created_ms > config.max_compaction_lag_ms:
+        log.roll(now)
+    segments = _cleanable(log, now)
+    dirty = [segment for segment in segments if segment.next_offset > log.state.cleaned_to]
+    if not dirty:
+        return None
+    ratio = sum(segment.size for segment in dirty) / max(1, sum(segment.size for segment in segments))
+    is_overdue = any(now.wall_ms - age_stamp_ms(segment) > config.max_compaction_lag_ms for segment in dirty)
+    if not force and not is_overdue and ratio <= config.min_cleanable_dirty_ratio:
+        return None
+    return CompactionPlan(
+        storage=log.storage,
+        directory=log.directory,
+        groups=_groups(segments, config.segment_bytes),
+        dirty_from=log.state.cleaned_to,
+        now_ms=now.wall_ms,
+        delete_retention_ms=config.delete_retention_ms,
+        aborted=list(log.producers.aborted),
+        last_offsets=log.producers.last_offsets(),
+    )
+
+
+def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
+    """Sealed segments below the last stable offset and older than the compaction lag."""
+    found = []
+    for segment in log.segments[:-1]:
+        is_young = now.wall_ms - age_stamp_ms(segment) < log.config.min_compaction_lag_ms
+        if segment.next_offset > log.last_stable_offset or is_young:
+            break
+        found.append(segment)
+    return found
+
+
+def _groups(segments: list[Segment], segment_bytes: int) -> list[Group]:
+    groups: list[Group] = []
+    size = 0
+    for segment in segments:
+        if groups and size + segment.size <= segment_bytes:
+            groups[-1].segments.append(segment)
+            size += segment.size
+        else:
+            groups.append(Group([segment]))
+            size = segment.size
+    return groups
+
+
+def _batches(segment: Segment) -> Iterator[tuple[BatchHeader, memoryview]]:
+    for header, position in segment.headers():
+        yield header, segment.batch_at(position)
+
+
+def _stays(record: Record, newest: dict[bytes, int], drop_tombstones: bool) -> bool:
+    if record.key is None or (record.value is None and drop_tombstones):
+        return False
+    return newest.get(bytes_of(record.key), -1) <= record.offset
+
+
+def _rebuilt(header: BatchHeader, records: list[Record], horizon_ms: int | None) -> bytes:
+    """The batch with these records only; it still covers the same offsets and sequence numbers.
+
+    The delete horizon, after which its tombstones may go, stands where the base timestamp was. (KIP-534)
+    """
+    base_timestamp = header.base_timestamp if horizon_ms is None else horizon_ms
+    horizon_bit = 0 if horizon_ms is None else DELETE_HORIZON_BIT
+    payload = b"".join(
+        encode_record(
+            record.offset - header.base_offset,
+            record.timestamp - base_timestamp,
+            bytes_of(record.key),
+            None if record.value is None else bytes_of(record.value),
+            record.headers,
+        )
+        for record in records
+    )
+    codec = header.codec if records else 0
+    is_stamped = header.timestamp_type == LOG_APPEND_TIME or not records
+    return assemble(
+        payload,
+        codec=codec,
+        base_offset=header.base_offset,
+        leader_epoch=header.partition_leader_epoch,
+        attributes=header.attributes & ~CODEC_MASK | codec | horizon_bit,
+        last_offset_delta=header.last_offset_delta,
+        base_timestamp=base_timestamp,
+        max_timestamp=header.max_timestamp if is_stamped else max(record.timestamp for record in records),
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        records_count=len(records),
+    )
