@@ -214,6 +214,8 @@ def _count_support(members: Iterable[Member]) -> dict[str, int]:
 
 def check(group: Group) -> None:
     """Assert what must hold of a group between two steps."""
+    if group.state is DEAD:
+        return
     members = group.members
     assert (group.leader_id in members) if members else group.leader_id is None, f"leader {group.leader_id}"
     statics = {m.instance_id: m.member_id for m in members.values() if m.instance_id is not None}
@@ -229,8 +231,8 @@ def check(group: Group) -> None:
         assert member.sync is None or group.state is COMPLETING, f"sync parked in {group.state}"
         assert member.is_new or (member.deadline_ms == NEVER) == parked, f"{member.member_id}: session"
         assert group.wake_ms <= member.deadline_ms, "a session ends before the group wakes"
-    if group.state in (EMPTY, DEAD):
-        assert group.state is DEAD or not members, "an empty group has members"
+    if group.state is EMPTY:
+        assert not members, "an empty group has members"
     if group.state in (COMPLETING, STABLE):
         assert members, f"{group.state} without members"
     assert (group.join_deadline_ms != NEVER) == (group.state is PREPARING), "join deadline outside the join phase"
