@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from partita.protocol.schema_file import Field, Versions
-from partita.protocol.schema_types import default, least_size, method
+from partita.protocol.schema_types import STRUCT_CODES, default, is_number, least_size, method
 
 
 def codec_source(name: str, fields: Sequence[Field], versions: Versions, flexible: Versions) -> list[str]:
@@ -69,17 +69,38 @@ def _tagged(fields: Sequence[Field], span: Versions) -> list[Field]:
     return sorted(found, key=lambda field: field.tag or 0)
 
 
+def _runs(fields: Sequence[Field], span: Versions) -> list[list[Field]]:
+    """The ordinary fields; numbers that always follow each other are together, as they are read and written at once."""
+    runs: list[list[Field]] = []
+    for field in _ordinary(fields, span):
+        joins = is_number(field) and not _condition(field.versions, span)
+        if joins and runs and is_number(runs[-1][-1]) and not _condition(runs[-1][-1].versions, span):
+            runs[-1].append(field)
+        else:
+            runs.append([field])
+    return runs
+
+
+def _fixed(run: Sequence[Field]) -> str:
+    """The name of the Struct for these numbers; `generate.py` defines what is used."""
+    return "_fixed_" + "".join(STRUCT_CODES[field.type] for field in run)
+
+
 # Reading
 
 
 def _read_body(fields: Sequence[Field], span: Versions, flexible: bool) -> list[str]:
     lines = []
-    ordinary = _ordinary(fields, span)
-    for field in ordinary:
+    for run in _runs(fields, span):
+        if len(run) > 1:
+            lines.append(f"{', '.join(f'm.{field.name}' for field in run)} = r.fixed({_fixed(run)})")
+            continue
+        (field,) = run
         value = _read(field, span & field.versions, flexible, tagged=False)
         condition = _condition(field.versions, span)
         lines.append(f"m.{field.name} = {value}" + (f" if {condition} else {default(field)}" if condition else ""))
-    lines += [f"m.{field.name} = {default(field)}" for field in fields if field not in ordinary]
+    absent = [field for field in fields if field not in _ordinary(fields, span)]
+    lines += [f"m.{field.name} = {default(field)}" for field in absent]
     return lines + _read_tags(_tagged(fields, span), span) if flexible else lines
 
 
@@ -127,10 +148,14 @@ def _read_tags(tagged: list[Field], span: Versions) -> list[str]:
 
 
 def _write_body(fields: Sequence[Field], span: Versions, flexible: bool) -> list[str]:
-    pairs = [
-        (_condition(field.versions, span), _write(field, span & field.versions, flexible, "w", tagged=False))
-        for field in _ordinary(fields, span)
-    ]
+    pairs = []
+    for run in _runs(fields, span):
+        if len(run) > 1:
+            pairs.append(("", [f"w.buf += {_fixed(run)}.pack({', '.join(f'm.{field.name}' for field in run)})"]))
+            continue
+        (field,) = run
+        lines = _write(field, span & field.versions, flexible, "w", tagged=False)
+        pairs.append((_condition(field.versions, span), lines))
     return _guarded(pairs) + (_write_tags(_tagged(fields, span), span) if flexible else [])
 
 

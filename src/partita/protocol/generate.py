@@ -83,15 +83,18 @@ def module_source(stem: str, file: SchemaFile) -> str:
     title = f"{file.api[1]} (API {file.api[0]})" if file.api else stem.replace("_", " ").capitalize()
     code = "\n".join(body)
     used = [name for name in PRIMITIVES if re.search(rf"\b{name}\b", code)]
+    forms = sorted(set(re.findall(r"\b_fixed_(\w+)", code)))
     head = [
         f'"""{title}. Generated from schema/{stem}.txt by partita.protocol.generate; do not edit."""',
         "",
         "from __future__ import annotations",
         "",
+        *(["from struct import Struct"] if forms else []),
         "from typing import ClassVar",
         "",
         f"from partita.protocol.primitives import {', '.join(used)}",
     ]
+    head += ["", *(f'_fixed_{form} = Struct(">{form}")' for form in forms)]
     return "\n".join(head) + "\n" + code + "\n"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from struct import Struct, unpack_from
 from struct import error as StructError
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Bytes: TypeAlias = bytes  # inside the classes, `bytes` is the method
@@ -102,6 +102,15 @@ class Reader:
             raise self._short(8) from None
         self.pos += 8
         return value  # type: ignore[no-any-return]
+
+    def fixed(self, form: Struct) -> tuple[Any, ...]:
+        """Several numbers at once."""
+        try:
+            values = form.unpack_from(self.buf, self.pos)
+        except StructError:
+            raise self._short(form.size) from None
+        self.pos += form.size
+        return values
 
     def boolean(self) -> bool:
         return self.int8() != 0

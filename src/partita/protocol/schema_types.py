@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 from partita.protocol.schema_file import Field, Versions
 
+STRUCT_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "float64": "d"}
+"""Numbers of a fixed size, and their codes in `struct`."""
+
 _PYTHON_TYPES = {
     **dict.fromkeys(("int8", "int16", "uint16", "int32", "int64"), "int"),
     "float64": "float", "boolean": "bool", "string": "str", "bytes": "Buffer", "records": "Buffer", "uuid": "bytes",
@@ -36,6 +39,11 @@ def default(field: Field) -> str:
     if field.default is not None:
         return field.default.capitalize() if field.type == "boolean" else field.default
     return _ZEROS.get(field.type, "0")
+
+
+def is_number(field: Field) -> bool:
+    """Whether the field always has the same size, so that it can be read together with its neighbours."""
+    return field.type in STRUCT_CODES and not field.is_array
 
 
 def method(kind: str, flexible: bool, nullable: bool) -> str:

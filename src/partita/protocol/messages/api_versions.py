@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_hh = Struct(">hh")
+_fixed_hhh = Struct(">hhh")
 
 
 class ApiVersionsRequest(Message):
@@ -59,27 +63,19 @@ class ApiVersion(Structure):
 def _read_ApiVersion(r: Reader, v: int) -> ApiVersion:
     m = ApiVersion.__new__(ApiVersion)
     if v >= 3:
-        m.api_key = r.int16()
-        m.min_version = r.int16()
-        m.max_version = r.int16()
+        m.api_key, m.min_version, m.max_version = r.fixed(_fixed_hhh)
         r.skip_tags()
     else:
-        m.api_key = r.int16()
-        m.min_version = r.int16()
-        m.max_version = r.int16()
+        m.api_key, m.min_version, m.max_version = r.fixed(_fixed_hhh)
     return m
 
 
 def _write_ApiVersion(w: Writer, m: ApiVersion, v: int) -> None:
     if v >= 3:
-        w.int16(m.api_key)
-        w.int16(m.min_version)
-        w.int16(m.max_version)
+        w.buf += _fixed_hhh.pack(m.api_key, m.min_version, m.max_version)
         w.uvarint(0)
     else:
-        w.int16(m.api_key)
-        w.int16(m.min_version)
-        w.int16(m.max_version)
+        w.buf += _fixed_hhh.pack(m.api_key, m.min_version, m.max_version)
 
 
 class SupportedFeatureKey(Structure):
@@ -94,16 +90,14 @@ class SupportedFeatureKey(Structure):
 def _read_SupportedFeatureKey(r: Reader, v: int) -> SupportedFeatureKey:
     m = SupportedFeatureKey.__new__(SupportedFeatureKey)
     m.name = r.compact_string()
-    m.min_version = r.int16()
-    m.max_version = r.int16()
+    m.min_version, m.max_version = r.fixed(_fixed_hh)
     r.skip_tags()
     return m
 
 
 def _write_SupportedFeatureKey(w: Writer, m: SupportedFeatureKey, v: int) -> None:
     w.compact_string(m.name)
-    w.int16(m.min_version)
-    w.int16(m.max_version)
+    w.buf += _fixed_hh.pack(m.min_version, m.max_version)
     w.uvarint(0)
 
 
@@ -119,16 +113,14 @@ class FinalizedFeatureKey(Structure):
 def _read_FinalizedFeatureKey(r: Reader, v: int) -> FinalizedFeatureKey:
     m = FinalizedFeatureKey.__new__(FinalizedFeatureKey)
     m.name = r.compact_string()
-    m.max_version_level = r.int16()
-    m.min_version_level = r.int16()
+    m.max_version_level, m.min_version_level = r.fixed(_fixed_hh)
     r.skip_tags()
     return m
 
 
 def _write_FinalizedFeatureKey(w: Writer, m: FinalizedFeatureKey, v: int) -> None:
     w.compact_string(m.name)
-    w.int16(m.max_version_level)
-    w.int16(m.min_version_level)
+    w.buf += _fixed_hh.pack(m.max_version_level, m.min_version_level)
     w.uvarint(0)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class CreatableReplicaAssignment(Structure):
@@ -90,15 +93,13 @@ def _read_CreatableTopic(r: Reader, v: int) -> CreatableTopic:
     m = CreatableTopic.__new__(CreatableTopic)
     if v >= 5:
         m.name = r.compact_string()
-        m.num_partitions = r.int32()
-        m.replication_factor = r.int16()
+        m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
         m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.compact_count(6))]
         m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.num_partitions = r.int32()
-        m.replication_factor = r.int16()
+        m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
         m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.count(8))]
         m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.count(4))]
     return m
@@ -107,8 +108,7 @@ def _read_CreatableTopic(r: Reader, v: int) -> CreatableTopic:
 def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
     if v >= 5:
         w.compact_string(m.name)
-        w.int32(m.num_partitions)
-        w.int16(m.replication_factor)
+        w.buf += _fixed_ih.pack(m.num_partitions, m.replication_factor)
         w.compact_count(len(m.assignments))
         for assignment in m.assignments:
             _write_CreatableReplicaAssignment(w, assignment, v)
@@ -118,8 +118,7 @@ def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
         w.uvarint(0)
     else:
         w.string(m.name)
-        w.int32(m.num_partitions)
-        w.int16(m.replication_factor)
+        w.buf += _fixed_ih.pack(m.num_partitions, m.replication_factor)
         w.count(len(m.assignments))
         for assignment in m.assignments:
             _write_CreatableReplicaAssignment(w, assignment, v)
@@ -260,8 +259,7 @@ def _read_CreatableTopicResult(r: Reader, v: int) -> CreatableTopicResult:
         m.topic_id = r.uuid() if v == 7 else ZERO_UUID
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
-        m.num_partitions = r.int32()
-        m.replication_factor = r.int16()
+        m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
         m.configs = (
             None if (n := r.compact_nullable_count(6)) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in range(n)]
         )
@@ -293,8 +291,7 @@ def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> N
             w.uuid(m.topic_id)
         w.int16(m.error_code)
         w.compact_nullable_string(m.error_message)
-        w.int32(m.num_partitions)
-        w.int16(m.replication_factor)
+        w.buf += _fixed_ih.pack(m.num_partitions, m.replication_factor)
         if m.configs is None:
             w.compact_count(-1)
         else:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_iq = Struct(">iq")
+_fixed_iqh = Struct(">iqh")
 
 
 class DeleteRecordsPartition(Structure):
@@ -18,23 +22,19 @@ class DeleteRecordsPartition(Structure):
 def _read_DeleteRecordsPartition(r: Reader, v: int) -> DeleteRecordsPartition:
     m = DeleteRecordsPartition.__new__(DeleteRecordsPartition)
     if v >= 2:
-        m.partition_index = r.int32()
-        m.offset = r.int64()
+        m.partition_index, m.offset = r.fixed(_fixed_iq)
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.offset = r.int64()
+        m.partition_index, m.offset = r.fixed(_fixed_iq)
     return m
 
 
 def _write_DeleteRecordsPartition(w: Writer, m: DeleteRecordsPartition, v: int) -> None:
     if v >= 2:
-        w.int32(m.partition_index)
-        w.int64(m.offset)
+        w.buf += _fixed_iq.pack(m.partition_index, m.offset)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int64(m.offset)
+        w.buf += _fixed_iq.pack(m.partition_index, m.offset)
 
 
 class DeleteRecordsTopic(Structure):
@@ -128,27 +128,19 @@ class DeleteRecordsPartitionResult(Structure):
 def _read_DeleteRecordsPartitionResult(r: Reader, v: int) -> DeleteRecordsPartitionResult:
     m = DeleteRecordsPartitionResult.__new__(DeleteRecordsPartitionResult)
     if v >= 2:
-        m.partition_index = r.int32()
-        m.low_watermark = r.int64()
-        m.error_code = r.int16()
+        m.partition_index, m.low_watermark, m.error_code = r.fixed(_fixed_iqh)
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.low_watermark = r.int64()
-        m.error_code = r.int16()
+        m.partition_index, m.low_watermark, m.error_code = r.fixed(_fixed_iqh)
     return m
 
 
 def _write_DeleteRecordsPartitionResult(w: Writer, m: DeleteRecordsPartitionResult, v: int) -> None:
     if v >= 2:
-        w.int32(m.partition_index)
-        w.int64(m.low_watermark)
-        w.int16(m.error_code)
+        w.buf += _fixed_iqh.pack(m.partition_index, m.low_watermark, m.error_code)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int64(m.low_watermark)
-        w.int16(m.error_code)
+        w.buf += _fixed_iqh.pack(m.partition_index, m.low_watermark, m.error_code)
 
 
 class DeleteRecordsTopicResult(Structure):

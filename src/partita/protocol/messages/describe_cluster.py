@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class DescribeClusterRequest(Message):
@@ -132,8 +135,7 @@ class DescribeClusterResponse(Message):
 
 def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:
     m = DescribeClusterResponse.__new__(DescribeClusterResponse)
-    m.throttle_time_ms = r.int32()
-    m.error_code = r.int16()
+    m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
     m.error_message = r.compact_nullable_string()
     m.endpoint_type = r.int8() if v >= 1 else 1
     m.cluster_id = r.compact_string()
@@ -145,8 +147,7 @@ def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:
 
 
 def _write_DescribeClusterResponse(w: Writer, m: DescribeClusterResponse, v: int) -> None:
-    w.int32(m.throttle_time_ms)
-    w.int16(m.error_code)
+    w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
     w.compact_nullable_string(m.error_message)
     if v >= 1:
         w.int8(m.endpoint_type)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
+
+_fixed_ihi = Struct(">ihi")
+_fixed_ihqq = Struct(">ihqq")
+_fixed_ihqqq = Struct(">ihqqq")
+_fixed_ii = Struct(">ii")
+_fixed_iiibii = Struct(">iiibii")
+_fixed_iiiib = Struct(">iiiib")
+_fixed_iiqiqi = Struct(">iiqiqi")
+_fixed_iq = Struct(">iq")
+_fixed_qi = Struct(">qi")
+_fixed_qq = Struct(">qq")
 
 
 class FetchPartition(Structure):
@@ -44,12 +56,14 @@ class FetchPartition(Structure):
 def _read_FetchPartition(r: Reader, v: int) -> FetchPartition:
     m = FetchPartition.__new__(FetchPartition)
     if v >= 12:
-        m.partition = r.int32()
-        m.current_leader_epoch = r.int32()
-        m.fetch_offset = r.int64()
-        m.last_fetched_epoch = r.int32()
-        m.log_start_offset = r.int64()
-        m.partition_max_bytes = r.int32()
+        (
+            m.partition,
+            m.current_leader_epoch,
+            m.fetch_offset,
+            m.last_fetched_epoch,
+            m.log_start_offset,
+            m.partition_max_bytes,
+        ) = r.fixed(_fixed_iiqiqi)
         m.replica_directory_id = ZERO_UUID
         m.high_watermark = 9223372036854775807
         tag = -1
@@ -76,12 +90,14 @@ def _read_FetchPartition(r: Reader, v: int) -> FetchPartition:
 
 def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
     if v >= 12:
-        w.int32(m.partition)
-        w.int32(m.current_leader_epoch)
-        w.int64(m.fetch_offset)
-        w.int32(m.last_fetched_epoch)
-        w.int64(m.log_start_offset)
-        w.int32(m.partition_max_bytes)
+        w.buf += _fixed_iiqiqi.pack(
+            m.partition,
+            m.current_leader_epoch,
+            m.fetch_offset,
+            m.last_fetched_epoch,
+            m.log_start_offset,
+            m.partition_max_bytes,
+        )
         tags: list[tuple[int, Writer]] = []
         if m.replica_directory_id != ZERO_UUID and v >= 17:
             t = Writer()
@@ -190,15 +206,13 @@ class ReplicaState(Structure):
 
 def _read_ReplicaState(r: Reader, v: int) -> ReplicaState:
     m = ReplicaState.__new__(ReplicaState)
-    m.replica_id = r.int32()
-    m.replica_epoch = r.int64()
+    m.replica_id, m.replica_epoch = r.fixed(_fixed_iq)
     r.skip_tags()
     return m
 
 
 def _write_ReplicaState(w: Writer, m: ReplicaState, v: int) -> None:
-    w.int32(m.replica_id)
-    w.int64(m.replica_epoch)
+    w.buf += _fixed_iq.pack(m.replica_id, m.replica_epoch)
     w.uvarint(0)
 
 
@@ -265,12 +279,9 @@ def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
     m = FetchRequest.__new__(FetchRequest)
     if v >= 12:
         m.replica_id = r.int32() if v <= 14 else -1
-        m.max_wait_ms = r.int32()
-        m.min_bytes = r.int32()
-        m.max_bytes = r.int32()
-        m.isolation_level = r.int8()
-        m.session_id = r.int32()
-        m.session_epoch = r.int32()
+        m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch = r.fixed(
+            _fixed_iiibii
+        )
         m.topics = [_read_FetchTopic(r, v) for _ in range(r.compact_count(2))]
         m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.compact_count(2))]
         m.rack_id = r.compact_string()
@@ -287,11 +298,7 @@ def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
                 r.pos = end
             r.end_tag(end)
     else:
-        m.replica_id = r.int32()
-        m.max_wait_ms = r.int32()
-        m.min_bytes = r.int32()
-        m.max_bytes = r.int32()
-        m.isolation_level = r.int8()
+        m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level = r.fixed(_fixed_iiiib)
         m.session_id = r.int32() if v >= 7 else 0
         m.session_epoch = r.int32() if v >= 7 else -1
         m.topics = [_read_FetchTopic(r, v) for _ in range(r.count(6))]
@@ -306,12 +313,9 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
     if v >= 12:
         if v <= 14:
             w.int32(m.replica_id)
-        w.int32(m.max_wait_ms)
-        w.int32(m.min_bytes)
-        w.int32(m.max_bytes)
-        w.int8(m.isolation_level)
-        w.int32(m.session_id)
-        w.int32(m.session_epoch)
+        w.buf += _fixed_iiibii.pack(
+            m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch
+        )
         w.compact_count(len(m.topics))
         for topic in m.topics:
             _write_FetchTopic(w, topic, v)
@@ -330,11 +334,7 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             tags.append((1, t))
         w.tags(tags)
     else:
-        w.int32(m.replica_id)
-        w.int32(m.max_wait_ms)
-        w.int32(m.min_bytes)
-        w.int32(m.max_bytes)
-        w.int8(m.isolation_level)
+        w.buf += _fixed_iiiib.pack(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level)
         if v >= 7:
             w.int32(m.session_id)
             w.int32(m.session_epoch)
@@ -360,23 +360,19 @@ class AbortedTransaction(Structure):
 def _read_AbortedTransaction(r: Reader, v: int) -> AbortedTransaction:
     m = AbortedTransaction.__new__(AbortedTransaction)
     if v >= 12:
-        m.producer_id = r.int64()
-        m.first_offset = r.int64()
+        m.producer_id, m.first_offset = r.fixed(_fixed_qq)
         r.skip_tags()
     else:
-        m.producer_id = r.int64()
-        m.first_offset = r.int64()
+        m.producer_id, m.first_offset = r.fixed(_fixed_qq)
     return m
 
 
 def _write_AbortedTransaction(w: Writer, m: AbortedTransaction, v: int) -> None:
     if v >= 12:
-        w.int64(m.producer_id)
-        w.int64(m.first_offset)
+        w.buf += _fixed_qq.pack(m.producer_id, m.first_offset)
         w.uvarint(0)
     else:
-        w.int64(m.producer_id)
-        w.int64(m.first_offset)
+        w.buf += _fixed_qq.pack(m.producer_id, m.first_offset)
 
 
 class EpochEndOffset(Structure):
@@ -389,15 +385,13 @@ class EpochEndOffset(Structure):
 
 def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
     m = EpochEndOffset.__new__(EpochEndOffset)
-    m.epoch = r.int32()
-    m.end_offset = r.int64()
+    m.epoch, m.end_offset = r.fixed(_fixed_iq)
     r.skip_tags()
     return m
 
 
 def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
-    w.int32(m.epoch)
-    w.int64(m.end_offset)
+    w.buf += _fixed_iq.pack(m.epoch, m.end_offset)
     w.uvarint(0)
 
 
@@ -411,15 +405,13 @@ class LeaderIdAndEpoch(Structure):
 
 def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
     m = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
-    m.leader_id = r.int32()
-    m.leader_epoch = r.int32()
+    m.leader_id, m.leader_epoch = r.fixed(_fixed_ii)
     r.skip_tags()
     return m
 
 
 def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
-    w.int32(m.leader_id)
-    w.int32(m.leader_epoch)
+    w.buf += _fixed_ii.pack(m.leader_id, m.leader_epoch)
     w.uvarint(0)
 
 
@@ -433,15 +425,13 @@ class SnapshotId(Structure):
 
 def _read_SnapshotId(r: Reader, v: int) -> SnapshotId:
     m = SnapshotId.__new__(SnapshotId)
-    m.end_offset = r.int64()
-    m.epoch = r.int32()
+    m.end_offset, m.epoch = r.fixed(_fixed_qi)
     r.skip_tags()
     return m
 
 
 def _write_SnapshotId(w: Writer, m: SnapshotId, v: int) -> None:
-    w.int64(m.end_offset)
-    w.int32(m.epoch)
+    w.buf += _fixed_qi.pack(m.end_offset, m.epoch)
     w.uvarint(0)
 
 
@@ -493,11 +483,9 @@ class PartitionData(Structure):
 def _read_PartitionData(r: Reader, v: int) -> PartitionData:
     m = PartitionData.__new__(PartitionData)
     if v >= 12:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
-        m.high_watermark = r.int64()
-        m.last_stable_offset = r.int64()
-        m.log_start_offset = r.int64()
+        m.partition_index, m.error_code, m.high_watermark, m.last_stable_offset, m.log_start_offset = r.fixed(
+            _fixed_ihqqq
+        )
         m.aborted_transactions = (
             None if (n := r.compact_nullable_count(17)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
         )
@@ -519,10 +507,7 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
                 r.pos = end
             r.end_tag(end)
     else:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
-        m.high_watermark = r.int64()
-        m.last_stable_offset = r.int64()
+        m.partition_index, m.error_code, m.high_watermark, m.last_stable_offset = r.fixed(_fixed_ihqq)
         m.log_start_offset = r.int64() if v >= 5 else -1
         m.aborted_transactions = (
             None if (n := r.nullable_count(16)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
@@ -537,11 +522,9 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
 
 def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
     if v >= 12:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
-        w.int64(m.high_watermark)
-        w.int64(m.last_stable_offset)
-        w.int64(m.log_start_offset)
+        w.buf += _fixed_ihqqq.pack(
+            m.partition_index, m.error_code, m.high_watermark, m.last_stable_offset, m.log_start_offset
+        )
         if m.aborted_transactions is None:
             w.compact_count(-1)
         else:
@@ -565,10 +548,7 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             tags.append((2, t))
         w.tags(tags)
     else:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
-        w.int64(m.high_watermark)
-        w.int64(m.last_stable_offset)
+        w.buf += _fixed_ihqq.pack(m.partition_index, m.error_code, m.high_watermark, m.last_stable_offset)
         if v >= 5:
             w.int64(m.log_start_offset)
         if m.aborted_transactions is None:
@@ -685,9 +665,7 @@ class FetchResponse(Message):
 def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
     m = FetchResponse.__new__(FetchResponse)
     if v >= 12:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
-        m.session_id = r.int32()
+        m.throttle_time_ms, m.error_code, m.session_id = r.fixed(_fixed_ihi)
         m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.compact_count(2))]
         m.node_endpoints = []
         tag = -1
@@ -709,9 +687,7 @@ def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
 
 def _write_FetchResponse(w: Writer, m: FetchResponse, v: int) -> None:
     if v >= 12:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
-        w.int32(m.session_id)
+        w.buf += _fixed_ihi.pack(m.throttle_time_ms, m.error_code, m.session_id)
         w.compact_count(len(m.responses))
         for response in m.responses:
             _write_FetchableTopicResponse(w, response, v)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class FindCoordinatorRequest(Message):
@@ -83,8 +86,7 @@ def _read_Coordinator(r: Reader, v: int) -> Coordinator:
     m.key = r.compact_string()
     m.node_id = r.int32()
     m.host = r.compact_string()
-    m.port = r.int32()
-    m.error_code = r.int16()
+    m.port, m.error_code = r.fixed(_fixed_ih)
     m.error_message = r.compact_nullable_string()
     r.skip_tags()
     return m
@@ -94,8 +96,7 @@ def _write_Coordinator(w: Writer, m: Coordinator, v: int) -> None:
     w.compact_string(m.key)
     w.int32(m.node_id)
     w.compact_string(m.host)
-    w.int32(m.port)
-    w.int16(m.error_code)
+    w.buf += _fixed_ih.pack(m.port, m.error_code)
     w.compact_nullable_string(m.error_message)
     w.uvarint(0)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
+
+_fixed_ii = Struct(">ii")
+_fixed_qi = Struct(">qi")
 
 
 class LegacyOffsetCommitKey(Message):
@@ -107,8 +111,7 @@ class OffsetCommitValue(Message):
 def _read_OffsetCommitValue(r: Reader, v: int) -> OffsetCommitValue:
     m = OffsetCommitValue.__new__(OffsetCommitValue)
     if v >= 4:
-        m.offset = r.int64()
-        m.leader_epoch = r.int32()
+        m.offset, m.leader_epoch = r.fixed(_fixed_qi)
         m.metadata = r.compact_string()
         m.commit_timestamp = r.int64()
         m.topic_id = ZERO_UUID
@@ -133,8 +136,7 @@ def _read_OffsetCommitValue(r: Reader, v: int) -> OffsetCommitValue:
 
 def _write_OffsetCommitValue(w: Writer, m: OffsetCommitValue, v: int) -> None:
     if v >= 4:
-        w.int64(m.offset)
-        w.int32(m.leader_epoch)
+        w.buf += _fixed_qi.pack(m.offset, m.leader_epoch)
         w.compact_string(m.metadata)
         w.int64(m.commit_timestamp)
         tags: list[tuple[int, Writer]] = []
@@ -221,8 +223,7 @@ def _read_GroupMetadataValueMember(r: Reader, v: int) -> GroupMetadataValueMembe
         m.group_instance_id = r.compact_nullable_string()
         m.client_id = r.compact_string()
         m.client_host = r.compact_string()
-        m.rebalance_timeout = r.int32()
-        m.session_timeout = r.int32()
+        m.rebalance_timeout, m.session_timeout = r.fixed(_fixed_ii)
         m.subscription = r.compact_bytes()
         m.assignment = r.compact_bytes()
         r.skip_tags()
@@ -244,8 +245,7 @@ def _write_GroupMetadataValueMember(w: Writer, m: GroupMetadataValueMember, v: i
         w.compact_nullable_string(m.group_instance_id)
         w.compact_string(m.client_id)
         w.compact_string(m.client_host)
-        w.int32(m.rebalance_timeout)
-        w.int32(m.session_timeout)
+        w.buf += _fixed_ii.pack(m.rebalance_timeout, m.session_timeout)
         w.compact_bytes(m.subscription)
         w.compact_bytes(m.assignment)
         w.uvarint(0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import Message, Reader, Writer
+
+_fixed_hhi = Struct(">hhi")
 
 
 class RequestHeader(Message):
@@ -37,30 +40,22 @@ class RequestHeader(Message):
 def _read_RequestHeader(r: Reader, v: int) -> RequestHeader:
     m = RequestHeader.__new__(RequestHeader)
     if v >= 2:
-        m.request_api_key = r.int16()
-        m.request_api_version = r.int16()
-        m.correlation_id = r.int32()
+        m.request_api_key, m.request_api_version, m.correlation_id = r.fixed(_fixed_hhi)
         m.client_id = r.nullable_string()
         r.skip_tags()
     else:
-        m.request_api_key = r.int16()
-        m.request_api_version = r.int16()
-        m.correlation_id = r.int32()
+        m.request_api_key, m.request_api_version, m.correlation_id = r.fixed(_fixed_hhi)
         m.client_id = r.nullable_string()
     return m
 
 
 def _write_RequestHeader(w: Writer, m: RequestHeader, v: int) -> None:
     if v >= 2:
-        w.int16(m.request_api_key)
-        w.int16(m.request_api_version)
-        w.int32(m.correlation_id)
+        w.buf += _fixed_hhi.pack(m.request_api_key, m.request_api_version, m.correlation_id)
         w.nullable_string(m.client_id)
         w.uvarint(0)
     else:
-        w.int16(m.request_api_key)
-        w.int16(m.request_api_version)
-        w.int32(m.correlation_id)
+        w.buf += _fixed_hhi.pack(m.request_api_key, m.request_api_version, m.correlation_id)
         w.nullable_string(m.client_id)
 
 

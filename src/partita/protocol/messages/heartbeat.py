@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import Message, Reader, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class HeartbeatRequest(Message):
@@ -83,8 +86,7 @@ class HeartbeatResponse(Message):
 def _read_HeartbeatResponse(r: Reader, v: int) -> HeartbeatResponse:
     m = HeartbeatResponse.__new__(HeartbeatResponse)
     if v >= 4:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
+        m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 1 else 0
@@ -94,8 +96,7 @@ def _read_HeartbeatResponse(r: Reader, v: int) -> HeartbeatResponse:
 
 def _write_HeartbeatResponse(w: Writer, m: HeartbeatResponse, v: int) -> None:
     if v >= 4:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.uvarint(0)
     else:
         if v >= 1:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import Message, Reader, Writer
+
+_fixed_ihqh = Struct(">ihqh")
 
 
 class InitProducerIdRequest(Message):
@@ -124,18 +127,12 @@ class InitProducerIdResponse(Message):
 def _read_InitProducerIdResponse(r: Reader, v: int) -> InitProducerIdResponse:
     m = InitProducerIdResponse.__new__(InitProducerIdResponse)
     if v >= 2:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
-        m.producer_id = r.int64()
-        m.producer_epoch = r.int16()
+        m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch = r.fixed(_fixed_ihqh)
         m.ongoing_txn_producer_id = r.int64() if v == 6 else -1
         m.ongoing_txn_producer_epoch = r.int16() if v == 6 else -1
         r.skip_tags()
     else:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
-        m.producer_id = r.int64()
-        m.producer_epoch = r.int16()
+        m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch = r.fixed(_fixed_ihqh)
         m.ongoing_txn_producer_id = -1
         m.ongoing_txn_producer_epoch = -1
     return m
@@ -143,16 +140,10 @@ def _read_InitProducerIdResponse(r: Reader, v: int) -> InitProducerIdResponse:
 
 def _write_InitProducerIdResponse(w: Writer, m: InitProducerIdResponse, v: int) -> None:
     if v >= 2:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
-        w.int64(m.producer_id)
-        w.int16(m.producer_epoch)
+        w.buf += _fixed_ihqh.pack(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch)
         if v == 6:
             w.int64(m.ongoing_txn_producer_id)
             w.int16(m.ongoing_txn_producer_epoch)
         w.uvarint(0)
     else:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
-        w.int64(m.producer_id)
-        w.int16(m.producer_epoch)
+        w.buf += _fixed_ihqh.pack(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch)

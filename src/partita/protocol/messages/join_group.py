@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
+
+_fixed_hi = Struct(">hi")
+_fixed_ihi = Struct(">ihi")
+_fixed_ii = Struct(">ii")
 
 
 class JoinGroupRequestProtocol(Structure):
@@ -86,8 +91,7 @@ def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
     m = JoinGroupRequest.__new__(JoinGroupRequest)
     if v >= 6:
         m.group_id = r.compact_string()
-        m.session_timeout_ms = r.int32()
-        m.rebalance_timeout_ms = r.int32()
+        m.session_timeout_ms, m.rebalance_timeout_ms = r.fixed(_fixed_ii)
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
         m.protocol_type = r.compact_string()
@@ -109,8 +113,7 @@ def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
 def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
     if v >= 6:
         w.compact_string(m.group_id)
-        w.int32(m.session_timeout_ms)
-        w.int32(m.rebalance_timeout_ms)
+        w.buf += _fixed_ii.pack(m.session_timeout_ms, m.rebalance_timeout_ms)
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_string(m.protocol_type)
@@ -221,9 +224,7 @@ class JoinGroupResponse(Message):
 def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
     m = JoinGroupResponse.__new__(JoinGroupResponse)
     if v >= 6:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
-        m.generation_id = r.int32()
+        m.throttle_time_ms, m.error_code, m.generation_id = r.fixed(_fixed_ihi)
         m.protocol_type = r.compact_nullable_string() if v >= 7 else None
         m.protocol_name = r.compact_nullable_string() if v >= 7 else r.compact_string()
         m.leader = r.compact_string()
@@ -233,8 +234,7 @@ def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 2 else 0
-        m.error_code = r.int16()
-        m.generation_id = r.int32()
+        m.error_code, m.generation_id = r.fixed(_fixed_hi)
         m.protocol_name = r.string()
         m.leader = r.string()
         m.member_id = r.string()
@@ -246,9 +246,7 @@ def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
 
 def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
     if v >= 6:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
-        w.int32(m.generation_id)
+        w.buf += _fixed_ihi.pack(m.throttle_time_ms, m.error_code, m.generation_id)
         if v >= 7:
             w.compact_nullable_string(m.protocol_type)
         if v >= 7:
@@ -266,8 +264,7 @@ def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
     else:
         if v >= 2:
             w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
-        w.int32(m.generation_id)
+        w.buf += _fixed_hi.pack(m.error_code, m.generation_id)
         w.string(w.required(m.protocol_name, "protocol_name"))
         w.string(m.leader)
         w.string(m.member_id)

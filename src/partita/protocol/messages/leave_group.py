@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class MemberIdentity(Structure):
@@ -153,8 +156,7 @@ class LeaveGroupResponse(Message):
 def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:
     m = LeaveGroupResponse.__new__(LeaveGroupResponse)
     if v >= 4:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
+        m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.members = [_read_MemberResponse(r, v) for _ in range(r.compact_count(5))]
         r.skip_tags()
     else:
@@ -166,8 +168,7 @@ def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:
 
 def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
     if v >= 4:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_count(len(m.members))
         for member in m.members:
             _write_MemberResponse(w, member, v)

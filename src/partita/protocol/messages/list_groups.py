@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class ListGroupsRequest(Message):
@@ -118,8 +121,7 @@ class ListGroupsResponse(Message):
 def _read_ListGroupsResponse(r: Reader, v: int) -> ListGroupsResponse:
     m = ListGroupsResponse.__new__(ListGroupsResponse)
     if v >= 3:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
+        m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.groups = [_read_ListedGroup(r, v) for _ in range(r.compact_count(3))]
         r.skip_tags()
     else:
@@ -131,8 +133,7 @@ def _read_ListGroupsResponse(r: Reader, v: int) -> ListGroupsResponse:
 
 def _write_ListGroupsResponse(w: Writer, m: ListGroupsResponse, v: int) -> None:
     if v >= 3:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_count(len(m.groups))
         for group in m.groups:
             _write_ListedGroup(w, group, v)

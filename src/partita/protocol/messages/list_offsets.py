@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ib = Struct(">ib")
+_fixed_ihqq = Struct(">ihqq")
+_fixed_ihqqi = Struct(">ihqqi")
+_fixed_iiq = Struct(">iiq")
 
 
 class ListOffsetsPartition(Structure):
@@ -19,9 +25,7 @@ class ListOffsetsPartition(Structure):
 def _read_ListOffsetsPartition(r: Reader, v: int) -> ListOffsetsPartition:
     m = ListOffsetsPartition.__new__(ListOffsetsPartition)
     if v >= 6:
-        m.partition_index = r.int32()
-        m.current_leader_epoch = r.int32()
-        m.timestamp = r.int64()
+        m.partition_index, m.current_leader_epoch, m.timestamp = r.fixed(_fixed_iiq)
         r.skip_tags()
     else:
         m.partition_index = r.int32()
@@ -32,9 +36,7 @@ def _read_ListOffsetsPartition(r: Reader, v: int) -> ListOffsetsPartition:
 
 def _write_ListOffsetsPartition(w: Writer, m: ListOffsetsPartition, v: int) -> None:
     if v >= 6:
-        w.int32(m.partition_index)
-        w.int32(m.current_leader_epoch)
-        w.int64(m.timestamp)
+        w.buf += _fixed_iiq.pack(m.partition_index, m.current_leader_epoch, m.timestamp)
         w.uvarint(0)
     else:
         w.int32(m.partition_index)
@@ -108,8 +110,7 @@ class ListOffsetsRequest(Message):
 def _read_ListOffsetsRequest(r: Reader, v: int) -> ListOffsetsRequest:
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     if v >= 6:
-        m.replica_id = r.int32()
-        m.isolation_level = r.int8()
+        m.replica_id, m.isolation_level = r.fixed(_fixed_ib)
         m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.compact_count(3))]
         m.timeout_ms = r.int32() if v >= 10 else 0
         r.skip_tags()
@@ -123,8 +124,7 @@ def _read_ListOffsetsRequest(r: Reader, v: int) -> ListOffsetsRequest:
 
 def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
     if v >= 6:
-        w.int32(m.replica_id)
-        w.int8(m.isolation_level)
+        w.buf += _fixed_ib.pack(m.replica_id, m.isolation_level)
         w.compact_count(len(m.topics))
         for topic in m.topics:
             _write_ListOffsetsTopic(w, topic, v)
@@ -162,34 +162,20 @@ class ListOffsetsPartitionResponse(Structure):
 def _read_ListOffsetsPartitionResponse(r: Reader, v: int) -> ListOffsetsPartitionResponse:
     m = ListOffsetsPartitionResponse.__new__(ListOffsetsPartitionResponse)
     if v >= 6:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
-        m.timestamp = r.int64()
-        m.offset = r.int64()
-        m.leader_epoch = r.int32()
+        m.partition_index, m.error_code, m.timestamp, m.offset, m.leader_epoch = r.fixed(_fixed_ihqqi)
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
-        m.timestamp = r.int64()
-        m.offset = r.int64()
+        m.partition_index, m.error_code, m.timestamp, m.offset = r.fixed(_fixed_ihqq)
         m.leader_epoch = r.int32() if v >= 4 else -1
     return m
 
 
 def _write_ListOffsetsPartitionResponse(w: Writer, m: ListOffsetsPartitionResponse, v: int) -> None:
     if v >= 6:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
-        w.int64(m.timestamp)
-        w.int64(m.offset)
-        w.int32(m.leader_epoch)
+        w.buf += _fixed_ihqqi.pack(m.partition_index, m.error_code, m.timestamp, m.offset, m.leader_epoch)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
-        w.int64(m.timestamp)
-        w.int64(m.offset)
+        w.buf += _fixed_ihqq.pack(m.partition_index, m.error_code, m.timestamp, m.offset)
         if v >= 4:
             w.int32(m.leader_epoch)
 

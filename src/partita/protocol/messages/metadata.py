@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+
+_fixed_hii = Struct(">hii")
+_fixed_hiii = Struct(">hiii")
 
 
 class MetadataRequestTopic(Structure):
@@ -203,18 +207,13 @@ class MetadataResponsePartition(Structure):
 def _read_MetadataResponsePartition(r: Reader, v: int) -> MetadataResponsePartition:
     m = MetadataResponsePartition.__new__(MetadataResponsePartition)
     if v >= 9:
-        m.error_code = r.int16()
-        m.partition_index = r.int32()
-        m.leader_id = r.int32()
-        m.leader_epoch = r.int32()
+        m.error_code, m.partition_index, m.leader_id, m.leader_epoch = r.fixed(_fixed_hiii)
         m.replica_nodes = r.compact_int32_array()
         m.isr_nodes = r.compact_int32_array()
         m.offline_replicas = r.compact_int32_array()
         r.skip_tags()
     else:
-        m.error_code = r.int16()
-        m.partition_index = r.int32()
-        m.leader_id = r.int32()
+        m.error_code, m.partition_index, m.leader_id = r.fixed(_fixed_hii)
         m.leader_epoch = r.int32() if v >= 7 else -1
         m.replica_nodes = r.int32_array()
         m.isr_nodes = r.int32_array()
@@ -224,18 +223,13 @@ def _read_MetadataResponsePartition(r: Reader, v: int) -> MetadataResponsePartit
 
 def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v: int) -> None:
     if v >= 9:
-        w.int16(m.error_code)
-        w.int32(m.partition_index)
-        w.int32(m.leader_id)
-        w.int32(m.leader_epoch)
+        w.buf += _fixed_hiii.pack(m.error_code, m.partition_index, m.leader_id, m.leader_epoch)
         w.compact_int32_array(m.replica_nodes)
         w.compact_int32_array(m.isr_nodes)
         w.compact_int32_array(m.offline_replicas)
         w.uvarint(0)
     else:
-        w.int16(m.error_code)
-        w.int32(m.partition_index)
-        w.int32(m.leader_id)
+        w.buf += _fixed_hii.pack(m.error_code, m.partition_index, m.leader_id)
         if v >= 7:
             w.int32(m.leader_epoch)
         w.int32_array(m.replica_nodes)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
+_fixed_iq = Struct(">iq")
+_fixed_iqi = Struct(">iqi")
 
 
 class OffsetCommitRequestPartition(Structure):
@@ -27,14 +32,11 @@ class OffsetCommitRequestPartition(Structure):
 def _read_OffsetCommitRequestPartition(r: Reader, v: int) -> OffsetCommitRequestPartition:
     m = OffsetCommitRequestPartition.__new__(OffsetCommitRequestPartition)
     if v >= 8:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
-        m.committed_leader_epoch = r.int32()
+        m.partition_index, m.committed_offset, m.committed_leader_epoch = r.fixed(_fixed_iqi)
         m.committed_metadata = r.compact_nullable_string()
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
+        m.partition_index, m.committed_offset = r.fixed(_fixed_iq)
         m.committed_leader_epoch = r.int32() if v >= 6 else -1
         m.committed_metadata = r.nullable_string()
     return m
@@ -42,14 +44,11 @@ def _read_OffsetCommitRequestPartition(r: Reader, v: int) -> OffsetCommitRequest
 
 def _write_OffsetCommitRequestPartition(w: Writer, m: OffsetCommitRequestPartition, v: int) -> None:
     if v >= 8:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
-        w.int32(m.committed_leader_epoch)
+        w.buf += _fixed_iqi.pack(m.partition_index, m.committed_offset, m.committed_leader_epoch)
         w.compact_nullable_string(m.committed_metadata)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
+        w.buf += _fixed_iq.pack(m.partition_index, m.committed_offset)
         if v >= 6:
             w.int32(m.committed_leader_epoch)
         w.nullable_string(m.committed_metadata)
@@ -190,23 +189,19 @@ class OffsetCommitResponsePartition(Structure):
 def _read_OffsetCommitResponsePartition(r: Reader, v: int) -> OffsetCommitResponsePartition:
     m = OffsetCommitResponsePartition.__new__(OffsetCommitResponsePartition)
     if v >= 8:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
+        m.partition_index, m.error_code = r.fixed(_fixed_ih)
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
+        m.partition_index, m.error_code = r.fixed(_fixed_ih)
     return m
 
 
 def _write_OffsetCommitResponsePartition(w: Writer, m: OffsetCommitResponsePartition, v: int) -> None:
     if v >= 8:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
 
 
 class OffsetCommitResponseTopic(Structure):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_hi = Struct(">hi")
+_fixed_ih = Struct(">ih")
 
 
 class OffsetDeleteRequestPartition(Structure):
@@ -89,14 +93,12 @@ class OffsetDeleteResponsePartition(Structure):
 
 def _read_OffsetDeleteResponsePartition(r: Reader, v: int) -> OffsetDeleteResponsePartition:
     m = OffsetDeleteResponsePartition.__new__(OffsetDeleteResponsePartition)
-    m.partition_index = r.int32()
-    m.error_code = r.int16()
+    m.partition_index, m.error_code = r.fixed(_fixed_ih)
     return m
 
 
 def _write_OffsetDeleteResponsePartition(w: Writer, m: OffsetDeleteResponsePartition, v: int) -> None:
-    w.int32(m.partition_index)
-    w.int16(m.error_code)
+    w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
 
 
 class OffsetDeleteResponseTopic(Structure):
@@ -145,15 +147,13 @@ class OffsetDeleteResponse(Message):
 
 def _read_OffsetDeleteResponse(r: Reader, v: int) -> OffsetDeleteResponse:
     m = OffsetDeleteResponse.__new__(OffsetDeleteResponse)
-    m.error_code = r.int16()
-    m.throttle_time_ms = r.int32()
+    m.error_code, m.throttle_time_ms = r.fixed(_fixed_hi)
     m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in range(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteResponse(w: Writer, m: OffsetDeleteResponse, v: int) -> None:
-    w.int16(m.error_code)
-    w.int32(m.throttle_time_ms)
+    w.buf += _fixed_hi.pack(m.error_code, m.throttle_time_ms)
     w.count(len(m.topics))
     for topic in m.topics:
         _write_OffsetDeleteResponseTopic(w, topic, v)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+
+_fixed_iq = Struct(">iq")
+_fixed_iqi = Struct(">iqi")
 
 
 class OffsetFetchRequestTopics(Structure):
@@ -217,9 +221,7 @@ class OffsetFetchResponsePartitions(Structure):
 
 def _read_OffsetFetchResponsePartitions(r: Reader, v: int) -> OffsetFetchResponsePartitions:
     m = OffsetFetchResponsePartitions.__new__(OffsetFetchResponsePartitions)
-    m.partition_index = r.int32()
-    m.committed_offset = r.int64()
-    m.committed_leader_epoch = r.int32()
+    m.partition_index, m.committed_offset, m.committed_leader_epoch = r.fixed(_fixed_iqi)
     m.metadata = r.compact_nullable_string()
     m.error_code = r.int16()
     r.skip_tags()
@@ -227,9 +229,7 @@ def _read_OffsetFetchResponsePartitions(r: Reader, v: int) -> OffsetFetchRespons
 
 
 def _write_OffsetFetchResponsePartitions(w: Writer, m: OffsetFetchResponsePartitions, v: int) -> None:
-    w.int32(m.partition_index)
-    w.int64(m.committed_offset)
-    w.int32(m.committed_leader_epoch)
+    w.buf += _fixed_iqi.pack(m.partition_index, m.committed_offset, m.committed_leader_epoch)
     w.compact_nullable_string(m.metadata)
     w.int16(m.error_code)
     w.uvarint(0)
@@ -317,15 +317,12 @@ class OffsetFetchResponsePartition(Structure):
 def _read_OffsetFetchResponsePartition(r: Reader, v: int) -> OffsetFetchResponsePartition:
     m = OffsetFetchResponsePartition.__new__(OffsetFetchResponsePartition)
     if v >= 6:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
-        m.committed_leader_epoch = r.int32()
+        m.partition_index, m.committed_offset, m.committed_leader_epoch = r.fixed(_fixed_iqi)
         m.metadata = r.compact_nullable_string()
         m.error_code = r.int16()
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
+        m.partition_index, m.committed_offset = r.fixed(_fixed_iq)
         m.committed_leader_epoch = r.int32() if v == 5 else -1
         m.metadata = r.nullable_string()
         m.error_code = r.int16()
@@ -334,15 +331,12 @@ def _read_OffsetFetchResponsePartition(r: Reader, v: int) -> OffsetFetchResponse
 
 def _write_OffsetFetchResponsePartition(w: Writer, m: OffsetFetchResponsePartition, v: int) -> None:
     if v >= 6:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
-        w.int32(m.committed_leader_epoch)
+        w.buf += _fixed_iqi.pack(m.partition_index, m.committed_offset, m.committed_leader_epoch)
         w.compact_nullable_string(m.metadata)
         w.int16(m.error_code)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
+        w.buf += _fixed_iq.pack(m.partition_index, m.committed_offset)
         if v == 5:
             w.int32(m.committed_leader_epoch)
         w.nullable_string(m.metadata)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_hiiq = Struct(">hiiq")
+_fixed_iii = Struct(">iii")
 
 
 class OffsetForLeaderPartition(Structure):
@@ -19,27 +23,19 @@ class OffsetForLeaderPartition(Structure):
 def _read_OffsetForLeaderPartition(r: Reader, v: int) -> OffsetForLeaderPartition:
     m = OffsetForLeaderPartition.__new__(OffsetForLeaderPartition)
     if v >= 4:
-        m.partition = r.int32()
-        m.current_leader_epoch = r.int32()
-        m.leader_epoch = r.int32()
+        m.partition, m.current_leader_epoch, m.leader_epoch = r.fixed(_fixed_iii)
         r.skip_tags()
     else:
-        m.partition = r.int32()
-        m.current_leader_epoch = r.int32()
-        m.leader_epoch = r.int32()
+        m.partition, m.current_leader_epoch, m.leader_epoch = r.fixed(_fixed_iii)
     return m
 
 
 def _write_OffsetForLeaderPartition(w: Writer, m: OffsetForLeaderPartition, v: int) -> None:
     if v >= 4:
-        w.int32(m.partition)
-        w.int32(m.current_leader_epoch)
-        w.int32(m.leader_epoch)
+        w.buf += _fixed_iii.pack(m.partition, m.current_leader_epoch, m.leader_epoch)
         w.uvarint(0)
     else:
-        w.int32(m.partition)
-        w.int32(m.current_leader_epoch)
-        w.int32(m.leader_epoch)
+        w.buf += _fixed_iii.pack(m.partition, m.current_leader_epoch, m.leader_epoch)
 
 
 class OffsetForLeaderTopic(Structure):
@@ -137,31 +133,19 @@ class EpochEndOffset(Structure):
 def _read_EpochEndOffset(r: Reader, v: int) -> EpochEndOffset:
     m = EpochEndOffset.__new__(EpochEndOffset)
     if v >= 4:
-        m.error_code = r.int16()
-        m.partition = r.int32()
-        m.leader_epoch = r.int32()
-        m.end_offset = r.int64()
+        m.error_code, m.partition, m.leader_epoch, m.end_offset = r.fixed(_fixed_hiiq)
         r.skip_tags()
     else:
-        m.error_code = r.int16()
-        m.partition = r.int32()
-        m.leader_epoch = r.int32()
-        m.end_offset = r.int64()
+        m.error_code, m.partition, m.leader_epoch, m.end_offset = r.fixed(_fixed_hiiq)
     return m
 
 
 def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
     if v >= 4:
-        w.int16(m.error_code)
-        w.int32(m.partition)
-        w.int32(m.leader_epoch)
-        w.int64(m.end_offset)
+        w.buf += _fixed_hiiq.pack(m.error_code, m.partition, m.leader_epoch, m.end_offset)
         w.uvarint(0)
     else:
-        w.int16(m.error_code)
-        w.int32(m.partition)
-        w.int32(m.leader_epoch)
-        w.int64(m.end_offset)
+        w.buf += _fixed_hiiq.pack(m.error_code, m.partition, m.leader_epoch, m.end_offset)
 
 
 class OffsetForLeaderTopicResult(Structure):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
+
+_fixed_hi = Struct(">hi")
+_fixed_ihqq = Struct(">ihqq")
+_fixed_ihqqq = Struct(">ihqqq")
+_fixed_ii = Struct(">ii")
 
 
 class PartitionProduceData(Structure):
@@ -111,14 +117,12 @@ def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
     m = ProduceRequest.__new__(ProduceRequest)
     if v >= 9:
         m.transactional_id = r.compact_nullable_string()
-        m.acks = r.int16()
-        m.timeout_ms = r.int32()
+        m.acks, m.timeout_ms = r.fixed(_fixed_hi)
         m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.compact_count(2))]
         r.skip_tags()
     else:
         m.transactional_id = r.nullable_string()
-        m.acks = r.int16()
-        m.timeout_ms = r.int32()
+        m.acks, m.timeout_ms = r.fixed(_fixed_hi)
         m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.count(6))]
     return m
 
@@ -126,16 +130,14 @@ def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
 def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
     if v >= 9:
         w.compact_nullable_string(m.transactional_id)
-        w.int16(m.acks)
-        w.int32(m.timeout_ms)
+        w.buf += _fixed_hi.pack(m.acks, m.timeout_ms)
         w.compact_count(len(m.topic_data))
         for topic_data_item in m.topic_data:
             _write_TopicProduceData(w, topic_data_item, v)
         w.uvarint(0)
     else:
         w.nullable_string(m.transactional_id)
-        w.int16(m.acks)
-        w.int32(m.timeout_ms)
+        w.buf += _fixed_hi.pack(m.acks, m.timeout_ms)
         w.count(len(m.topic_data))
         for topic_data_item in m.topic_data:
             _write_TopicProduceData(w, topic_data_item, v)
@@ -181,15 +183,13 @@ class LeaderIdAndEpoch(Structure):
 
 def _read_LeaderIdAndEpoch(r: Reader, v: int) -> LeaderIdAndEpoch:
     m = LeaderIdAndEpoch.__new__(LeaderIdAndEpoch)
-    m.leader_id = r.int32()
-    m.leader_epoch = r.int32()
+    m.leader_id, m.leader_epoch = r.fixed(_fixed_ii)
     r.skip_tags()
     return m
 
 
 def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
-    w.int32(m.leader_id)
-    w.int32(m.leader_epoch)
+    w.buf += _fixed_ii.pack(m.leader_id, m.leader_epoch)
     w.uvarint(0)
 
 
@@ -230,11 +230,7 @@ class PartitionProduceResponse(Structure):
 def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceResponse:
     m = PartitionProduceResponse.__new__(PartitionProduceResponse)
     if v >= 9:
-        m.index = r.int32()
-        m.error_code = r.int16()
-        m.base_offset = r.int64()
-        m.log_append_time_ms = r.int64()
-        m.log_start_offset = r.int64()
+        m.index, m.error_code, m.base_offset, m.log_append_time_ms, m.log_start_offset = r.fixed(_fixed_ihqqq)
         m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.compact_count(6))]
         m.error_message = r.compact_nullable_string()
         m.current_leader = LeaderIdAndEpoch()
@@ -247,10 +243,7 @@ def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceRespons
                 r.pos = end
             r.end_tag(end)
     else:
-        m.index = r.int32()
-        m.error_code = r.int16()
-        m.base_offset = r.int64()
-        m.log_append_time_ms = r.int64()
+        m.index, m.error_code, m.base_offset, m.log_append_time_ms = r.fixed(_fixed_ihqq)
         m.log_start_offset = r.int64() if v >= 5 else -1
         m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.count(6))] if v == 8 else []
         m.error_message = r.nullable_string() if v == 8 else None
@@ -260,11 +253,7 @@ def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceRespons
 
 def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: int) -> None:
     if v >= 9:
-        w.int32(m.index)
-        w.int16(m.error_code)
-        w.int64(m.base_offset)
-        w.int64(m.log_append_time_ms)
-        w.int64(m.log_start_offset)
+        w.buf += _fixed_ihqqq.pack(m.index, m.error_code, m.base_offset, m.log_append_time_ms, m.log_start_offset)
         w.compact_count(len(m.record_errors))
         for record_error in m.record_errors:
             _write_BatchIndexAndErrorMessage(w, record_error, v)
@@ -276,10 +265,7 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
             tags.append((0, t))
         w.tags(tags)
     else:
-        w.int32(m.index)
-        w.int16(m.error_code)
-        w.int64(m.base_offset)
-        w.int64(m.log_append_time_ms)
+        w.buf += _fixed_ihqq.pack(m.index, m.error_code, m.base_offset, m.log_append_time_ms)
         if v >= 5:
             w.int64(m.log_start_offset)
         if v == 8:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
 
 
 class SyncGroupRequestAssignment(Structure):
@@ -158,8 +161,7 @@ class SyncGroupResponse(Message):
 def _read_SyncGroupResponse(r: Reader, v: int) -> SyncGroupResponse:
     m = SyncGroupResponse.__new__(SyncGroupResponse)
     if v >= 4:
-        m.throttle_time_ms = r.int32()
-        m.error_code = r.int16()
+        m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.protocol_type = r.compact_nullable_string() if v == 5 else None
         m.protocol_name = r.compact_nullable_string() if v == 5 else None
         m.assignment = r.compact_bytes()
@@ -175,8 +177,7 @@ def _read_SyncGroupResponse(r: Reader, v: int) -> SyncGroupResponse:
 
 def _write_SyncGroupResponse(w: Writer, m: SyncGroupResponse, v: int) -> None:
     if v >= 4:
-        w.int32(m.throttle_time_ms)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         if v == 5:
             w.compact_nullable_string(m.protocol_type)
             w.compact_nullable_string(m.protocol_name)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
+_fixed_iq = Struct(">iq")
+_fixed_iqi = Struct(">iqi")
+_fixed_qh = Struct(">qh")
+_fixed_qhi = Struct(">qhi")
 
 
 class TxnOffsetCommitRequestPartition(Structure):
@@ -27,14 +34,11 @@ class TxnOffsetCommitRequestPartition(Structure):
 def _read_TxnOffsetCommitRequestPartition(r: Reader, v: int) -> TxnOffsetCommitRequestPartition:
     m = TxnOffsetCommitRequestPartition.__new__(TxnOffsetCommitRequestPartition)
     if v >= 3:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
-        m.committed_leader_epoch = r.int32()
+        m.partition_index, m.committed_offset, m.committed_leader_epoch = r.fixed(_fixed_iqi)
         m.committed_metadata = r.compact_nullable_string()
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.committed_offset = r.int64()
+        m.partition_index, m.committed_offset = r.fixed(_fixed_iq)
         m.committed_leader_epoch = r.int32() if v == 2 else -1
         m.committed_metadata = r.nullable_string()
     return m
@@ -42,14 +46,11 @@ def _read_TxnOffsetCommitRequestPartition(r: Reader, v: int) -> TxnOffsetCommitR
 
 def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestPartition, v: int) -> None:
     if v >= 3:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
-        w.int32(m.committed_leader_epoch)
+        w.buf += _fixed_iqi.pack(m.partition_index, m.committed_offset, m.committed_leader_epoch)
         w.compact_nullable_string(m.committed_metadata)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int64(m.committed_offset)
+        w.buf += _fixed_iq.pack(m.partition_index, m.committed_offset)
         if v == 2:
             w.int32(m.committed_leader_epoch)
         w.nullable_string(m.committed_metadata)
@@ -139,9 +140,7 @@ def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
     if v >= 3:
         m.transactional_id = r.compact_string()
         m.group_id = r.compact_string()
-        m.producer_id = r.int64()
-        m.producer_epoch = r.int16()
-        m.generation_id = r.int32()
+        m.producer_id, m.producer_epoch, m.generation_id = r.fixed(_fixed_qhi)
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
         m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.compact_count(3))]
@@ -149,8 +148,7 @@ def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
     else:
         m.transactional_id = r.string()
         m.group_id = r.string()
-        m.producer_id = r.int64()
-        m.producer_epoch = r.int16()
+        m.producer_id, m.producer_epoch = r.fixed(_fixed_qh)
         m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.count(6))]
         m.generation_id = -1
         m.member_id = ""
@@ -162,9 +160,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
     if v >= 3:
         w.compact_string(m.transactional_id)
         w.compact_string(m.group_id)
-        w.int64(m.producer_id)
-        w.int16(m.producer_epoch)
-        w.int32(m.generation_id)
+        w.buf += _fixed_qhi.pack(m.producer_id, m.producer_epoch, m.generation_id)
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
@@ -174,8 +170,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
     else:
         w.string(m.transactional_id)
         w.string(m.group_id)
-        w.int64(m.producer_id)
-        w.int16(m.producer_epoch)
+        w.buf += _fixed_qh.pack(m.producer_id, m.producer_epoch)
         w.count(len(m.topics))
         for topic in m.topics:
             _write_TxnOffsetCommitRequestTopic(w, topic, v)
@@ -192,23 +187,19 @@ class TxnOffsetCommitResponsePartition(Structure):
 def _read_TxnOffsetCommitResponsePartition(r: Reader, v: int) -> TxnOffsetCommitResponsePartition:
     m = TxnOffsetCommitResponsePartition.__new__(TxnOffsetCommitResponsePartition)
     if v >= 3:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
+        m.partition_index, m.error_code = r.fixed(_fixed_ih)
         r.skip_tags()
     else:
-        m.partition_index = r.int32()
-        m.error_code = r.int16()
+        m.partition_index, m.error_code = r.fixed(_fixed_ih)
     return m
 
 
 def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitResponsePartition, v: int) -> None:
     if v >= 3:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
         w.uvarint(0)
     else:
-        w.int32(m.partition_index)
-        w.int16(m.error_code)
+        w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
 
 
 class TxnOffsetCommitResponseTopic(Structure):

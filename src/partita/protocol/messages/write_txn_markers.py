@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import ClassVar
 
 from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+_fixed_ih = Struct(">ih")
+_fixed_qh = Struct(">qh")
 
 
 class WritableTxnMarkerTopic(Structure):
@@ -59,8 +63,7 @@ class WritableTxnMarker(Structure):
 
 def _read_WritableTxnMarker(r: Reader, v: int) -> WritableTxnMarker:
     m = WritableTxnMarker.__new__(WritableTxnMarker)
-    m.producer_id = r.int64()
-    m.producer_epoch = r.int16()
+    m.producer_id, m.producer_epoch = r.fixed(_fixed_qh)
     m.transaction_result = r.boolean()
     m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in range(r.compact_count(3))]
     m.coordinator_epoch = r.int32()
@@ -70,8 +73,7 @@ def _read_WritableTxnMarker(r: Reader, v: int) -> WritableTxnMarker:
 
 
 def _write_WritableTxnMarker(w: Writer, m: WritableTxnMarker, v: int) -> None:
-    w.int64(m.producer_id)
-    w.int16(m.producer_epoch)
+    w.buf += _fixed_qh.pack(m.producer_id, m.producer_epoch)
     w.boolean(m.transaction_result)
     w.compact_count(len(m.topics))
     for topic in m.topics:
@@ -124,15 +126,13 @@ class WritableTxnMarkerPartitionResult(Structure):
 
 def _read_WritableTxnMarkerPartitionResult(r: Reader, v: int) -> WritableTxnMarkerPartitionResult:
     m = WritableTxnMarkerPartitionResult.__new__(WritableTxnMarkerPartitionResult)
-    m.partition_index = r.int32()
-    m.error_code = r.int16()
+    m.partition_index, m.error_code = r.fixed(_fixed_ih)
     r.skip_tags()
     return m
 
 
 def _write_WritableTxnMarkerPartitionResult(w: Writer, m: WritableTxnMarkerPartitionResult, v: int) -> None:
-    w.int32(m.partition_index)
-    w.int16(m.error_code)
+    w.buf += _fixed_ih.pack(m.partition_index, m.error_code)
     w.uvarint(0)
 
 
