@@ -11,7 +11,7 @@ import asyncio
 import os
 import socket
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -95,6 +95,8 @@ class Cluster:
         first = config.int("node.id")
         self.nodes: dict[int, Node] = {node_id: Node(self, node_id) for node_id in range(first, first + node_count)}
         self.groups = GroupShards(self)
+        self.admin_port: int | None = None
+        self._on_stop: list[Callable[[], None]] = []
         self._next_replica = 0
         self.upkeep = Upkeep(self.loop, self.clock, store, config)
 
@@ -128,6 +130,8 @@ class Cluster:
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
+        for callback in self._on_stop:
+            callback()
         for node in self.alive:
             if node.server is not None:
                 node.server.stop_listening()
@@ -137,6 +141,10 @@ class Cluster:
         await self.upkeep.stop()
         self.catalogue.close()
         self.notes.close()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Call `callback` first thing when the cluster stops."""
+        self._on_stop.append(callback)
 
     async def stop_node(self, node_id: int) -> None:
         """Let one node go: its partitions move to the nodes that stay, its connections close."""

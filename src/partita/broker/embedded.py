@@ -16,20 +16,23 @@ from partita.broker.launch import BrokerSettings, StartError, new_event_loop, st
 
 if TYPE_CHECKING:
     from partita.broker.cluster import Cluster
-    from partita.broker.control import BlockingControl
+    from partita.broker.control import Control
 
 __all__ = ["Broker", "StartError"]
 
 T = TypeVar("T")
-_SETTING_NAMES = frozenset({"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file"})
+_SETTING_NAMES = frozenset(
+    {"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port"}
+)
 START_WITHIN_SECONDS = 30.0
 
 
 class Broker:
     """An embedded broker. In memory on a free port, unless told otherwise.
 
-    `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file` as for `partita broker`; every
-    other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them with dots.
+    `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port` as for `partita
+    broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them
+    with dots.
     """
 
     def __init__(self, config: Mapping[str, object] | None = None, **options: Any) -> None:
@@ -98,11 +101,11 @@ class Broker:
         return self._cluster
 
     @property
-    def control(self) -> BlockingControl:
+    def control(self) -> Control:
         """What a test may cause: see `partita.broker.control`."""
-        from partita.broker.control import BlockingControl, Control
+        from partita.broker.control import Control
 
-        return BlockingControl(Control(self.cluster), self)
+        return Control(self.cluster)
 
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.

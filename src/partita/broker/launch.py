@@ -69,9 +69,24 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
         await cluster.start(settings.host, ports)
     except OSError as error:
         await cluster.stop()
-        where = f"{settings.host}:{settings.port}"
-        raise StartError(f"cannot listen on {where}: {error.strerror or error}; choose another --port") from None
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise StartError(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --port") from None
+    if settings.admin_port is not None:
+        await _start_admin(cluster, settings.admin_port)
     return cluster
+
+
+async def _start_admin(cluster: Cluster, port: int) -> None:
+    from partita.broker.admin_http import AdminEndpoint
+
+    endpoint = AdminEndpoint(cluster)
+    try:
+        cluster.admin_port = await endpoint.listen(port)
+    except OSError as error:
+        await cluster.stop()
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise StartError(f"cannot listen on 127.0.0.1:{port}: {reason}; choose another --admin-port") from None
+    cluster.on_stop(endpoint.close)
 
 
 def _open_store(settings: BrokerSettings) -> Store:
@@ -89,8 +104,9 @@ def banner(cluster: Cluster) -> list[str]:
     """What a user should know at start: address, data, durability, what differs from Kafka."""
     addresses = ", ".join(f"{node.advertised_host}:{node.port}" for node in cluster.nodes.values())
     differs = ", ".join(f"{name}={as_text(value)}" for name, value in cluster.config.differs_from_kafka().items())
-    return [
+    lines = [
         f"bootstrap  {addresses}",
         f"data       {cluster.store.description}",
         f"settings   {differs or 'all as in Apache Kafka'}",
     ]
+    return lines if cluster.admin_port is None else [*lines, f"control    http://127.0.0.1:{cluster.admin_port}"]

@@ -29,6 +29,7 @@ from partita.group import (
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Step, Token
 from partita.group.hard_state import HardState
+from partita.group.model import Group
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
 from partita.group.shard import Shard
 from partita.now import Now
@@ -71,6 +72,11 @@ class GroupCoordinator:
     def config(self, config: GroupConfig) -> None:
         """Settings may change while running; the next decision uses the new ones."""
         self._shard.config = config
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """The groups as they are now, soft state included; for control calls, snapshots and tests. Read only."""
+        return self._shard.groups
 
     @property
     def hard_state(self) -> HardState:
