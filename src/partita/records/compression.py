@@ -133,6 +133,8 @@ def _unsnappy(data: memoryview, limit: int) -> Buffer:
     blocks = [data]
     if data[:8] == _XERIAL:
         blocks, pos = [], len(_XERIAL_HEADER)
+        if len(data) < pos:
+            raise corrupt(f"snappy header of {len(data)} bytes; {pos} expected")
         while pos + 4 <= len(data):
             (size,) = _SIZE.unpack_from(data, pos)
             if size < 0 or size > len(data) - pos - 4:
