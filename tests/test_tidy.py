@@ -22,7 +22,8 @@ LAYERS = {
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS,
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
-    "now": GROUND, "options": GROUND, "system_clock": GROUND, "compiled": GROUND, "errors": PROTOCOL,
+    "now": GROUND, "options": GROUND, "security_options": GROUND, "system_clock": GROUND, "compiled": GROUND,
+    "errors": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELLS = frozenset(
     "consumer.client consumer.shell consumer.blocking consumer.dead_letters producer.client producer.blocking"

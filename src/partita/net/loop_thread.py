@@ -1,0 +1,60 @@
+"""An event loop in a thread of its own, for the blocking faces of the clients.
+
+Background work (heartbeats, batches that linger) goes on there whatever the caller's thread does. Must not know what
+runs on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Start it, `run` coroutines on its loop from any other thread, stop it."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
+        """The coroutine's result; what it raises is raised here. TimeoutError (and cancelled) after `timeout` s."""
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError("a blocking call was made on the client's own event loop; it would wait for itself")
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result(timeout)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Have the loop call a function soon."""
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(function)
+
+    def stop(self) -> None:
+        """Cancel what still runs, end the thread and close the loop. May be called again."""
+        if not self._thread.is_alive():
+            return
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        finally:
+            self.loop.close()

@@ -1,0 +1,181 @@
+"""Every option of the producer: Kafka's names with underscores, Kafka's defaults and bounds.
+
+`ProducerConfig.of(...)` takes keyword arguments and, if wanted, a dict in Kafka's dotted spelling; wrong names and
+values are refused with what would be right. (Kafka: ProducerConfig.) Must not know what the options do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from partita.options import REQUIRED, ConfigError, Option, check_options
+from partita.records.compression import codec_number
+from partita.security_options import SECURITY_OPTIONS, SECURITY_PROTOCOLS
+
+MAX_IN_FLIGHT_IDEMPOTENT = 5
+RETRIES_MAX = 2_147_483_647
+
+OPTIONS: tuple[Option, ...] = (
+    Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
+    Option("client_id", "str", "", "name of this client in the brokers' logs"),
+    Option("key_serializer", "any", None, "turns keys into bytes; None takes bytes and str", nullable=True),
+    Option("value_serializer", "any", None, "turns values into bytes; None takes bytes and str", nullable=True),
+    Option("acks", "str", "all", "who must have a record before it counts as sent", choices=("all", "-1", "0", "1")),
+    Option("enable_idempotence", "bool", True, "no duplicates and no reordering by retries"),
+    Option("compression_type", "str", "none", "codec", choices=("none", "gzip", "snappy", "lz4", "zstd")),
+    Option("compression_gzip_level", "int", -1, "-1 or 1 to 9", minimum=-1, maximum=9),
+    Option("compression_lz4_level", "int", 9, "", minimum=1, maximum=17),
+    Option("compression_zstd_level", "int", 3, "", minimum=-131_072, maximum=22),
+    Option("batch_size", "int", 16_384, "most bytes of one batch", minimum=0),
+    Option("linger_ms", "int", 5, "how long a batch waits for more records", minimum=0),
+    Option("buffer_memory", "int", 33_554_432, "most bytes of records waiting to be sent", minimum=0),
+    Option("max_block_ms", "int", 60_000, "longest wait for metadata or room in the buffer", minimum=0),
+    Option("max_request_size", "int", 1_048_576, "most bytes of one request, and of one record", minimum=0),
+    Option("max_in_flight_requests_per_connection", "int", 5, "requests sent ahead of their answers", minimum=1),
+    Option("delivery_timeout_ms", "int", 120_000, "a record is delivered within this or fails", minimum=0),
+    Option("request_timeout_ms", "int", 30_000, "time for one answer", minimum=0),
+    Option("retries", "int", RETRIES_MAX, "how often a batch is sent again", minimum=0, maximum=RETRIES_MAX),
+    Option("retry_backoff_ms", "int", 100, "first wait before a batch is sent again", minimum=0),
+    Option("retry_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
+    Option("partitioner_class", "any", None, "f(topic, key, value, partition_count) -> partition", nullable=True),
+    Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
+    Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
+    Option("partitioner_availability_timeout_ms", "int", 0, "", minimum=0),
+    Option("reconnect_backoff_ms", "int", 50, "first wait before connecting again", minimum=0),
+    Option("reconnect_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
+    Option("socket_connection_setup_timeout_ms", "int", 10_000, "time to connect", minimum=1),
+    Option("socket_connection_setup_timeout_max_ms", "int", 30_000, "longest such time", minimum=1),
+    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
+    Option("metadata_max_age_ms", "int", 300_000, "metadata older than this is asked for again", minimum=0),
+    Option("metadata_max_idle_ms", "int", 300_000, "", minimum=5_000),
+    Option("metadata_recovery_strategy", "str", "rebootstrap", "", choices=("rebootstrap", "none"), ignore_case=True),
+    Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "", minimum=0),
+    Option("client_dns_lookup", "str", "use_all_dns_ips", "",
+           choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
+    Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
+    Option("interceptor_classes", "list", [], "objects with on_send(record) and on_acknowledgement(metadata, error)"),
+    Option("transactional_id", "str", None, "transactions are not supported yet", nullable=True),
+    Option("transaction_timeout_ms", "int", 60_000, "", minimum=0),
+    Option("transaction_two_phase_commit_enable", "bool", False),
+    Option("metrics_sample_window_ms", "int", 30_000, "", minimum=0),
+    Option("metrics_num_samples", "int", 2, "", minimum=1),
+    Option("metrics_recording_level", "str", "INFO", "", choices=("INFO", "DEBUG", "TRACE")),
+    Option("metric_reporters", "list", []),
+    Option("enable_metrics_push", "bool", True),
+    Option("config_providers", "list", []),
+    Option("security_protocol", "str", "PLAINTEXT", "", choices=SECURITY_PROTOCOLS, ignore_case=True),
+    *SECURITY_OPTIONS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerConfig:
+    """Checked options; `values` holds them all, the attributes those that the producer reads often."""
+
+    values: Mapping[str, Any]
+    acks: int
+    enable_idempotence: bool
+    codec: int
+    codec_level: int | None
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    max_block_ms: int
+    max_request_size: int
+    max_in_flight: int
+    delivery_timeout_ms: int
+    request_timeout_ms: int
+    retries: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    partitioner: Callable[..., int] | None
+    ignore_keys: bool
+    adaptive: bool
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any] | None = None, /, **options: Any) -> ProducerConfig:
+        """Check everything. Raises ConfigError, naming the option, what came and what would be right."""
+        values = check_options(OPTIONS, options, config)
+        given = {name.replace(".", "_") for name in (*(config or {}), *options)}
+        _refuse_unsupported(values)
+        acks = {"all": -1, "-1": -1, "0": 0, "1": 1}[values["acks"]]
+        codec = values["compression_type"]
+        return cls(
+            values=values,
+            acks=acks,
+            enable_idempotence=_idempotence(values, given, acks),
+            codec=codec_number(codec),
+            codec_level=None if codec in ("none", "snappy") else _level(values, codec, given),
+            delivery_timeout_ms=_delivery_timeout(values, given),
+            max_in_flight=values["max_in_flight_requests_per_connection"],
+            partitioner=_partitioner(values["partitioner_class"]),
+            ignore_keys=values["partitioner_ignore_keys"],
+            adaptive=values["partitioner_adaptive_partitioning_enable"],
+            **{name: values[name] for name in _TAKEN_OVER},
+        )
+
+
+_TAKEN_OVER = (
+    "batch_size",
+    "linger_ms",
+    "buffer_memory",
+    "max_block_ms",
+    "max_request_size",
+    "request_timeout_ms",
+    "retries",
+    "retry_backoff_ms",
+    "retry_backoff_max_ms",
+)
+
+
+def _refuse_unsupported(values: Mapping[str, Any]) -> None:
+    if values["transactional_id"] is not None:
+        raise ConfigError("transactional_id: transactions are not supported yet; leave it out")
+    if values["security_protocol"] != "PLAINTEXT":
+        raise ConfigError(f"security_protocol {values['security_protocol']} is not supported yet; only PLAINTEXT is")
+
+
+def _idempotence(values: Mapping[str, Any], given: set[str], acks: int) -> bool:
+    """On by default; options at odds with it switch it off, unless it was asked for by name."""
+    if not values["enable_idempotence"]:
+        return False
+    in_flight = values["max_in_flight_requests_per_connection"]
+    reasons = [
+        *([f"acks must be all, not {values['acks']}"] if acks != -1 else []),
+        *(["retries must be at least 1, not 0"] if values["retries"] == 0 else []),
+        *([f"max_in_flight_requests_per_connection must be at most {MAX_IN_FLIGHT_IDEMPOTENT}, not {in_flight}"]
+          if in_flight > MAX_IN_FLIGHT_IDEMPOTENT else []),
+    ]  # fmt: skip
+    if reasons and "enable_idempotence" in given:
+        raise ConfigError(f"with enable_idempotence {'; '.join(reasons)}")
+    return not reasons
+
+
+def _delivery_timeout(values: Mapping[str, Any], given: set[str]) -> int:
+    least: int = values["linger_ms"] + values["request_timeout_ms"]
+    timeout: int = values["delivery_timeout_ms"]
+    if timeout < least and "delivery_timeout_ms" in given:
+        raise ConfigError(
+            f"delivery_timeout_ms must be at least linger_ms + request_timeout_ms, which is {least}, not {timeout}"
+        )
+    return max(timeout, least)
+
+
+def _level(values: Mapping[str, Any], codec: str, given: set[str]) -> int | None:
+    name = f"compression_{codec}_level"
+    level: int = values[name]
+    if codec == "gzip" and level == 0:
+        raise ConfigError("compression_gzip_level must be -1 or 1 to 9, not 0")
+    return level if name in given and not (codec == "gzip" and level == -1) else None
+
+
+def _partitioner(given: Any) -> Callable[..., int] | None:
+    if isinstance(given, type):
+        given = given()
+    chosen = getattr(given, "partition", given)
+    if chosen is not None and not callable(chosen):
+        raise ConfigError(f"partitioner_class must be callable or have a method partition, not {given!r}")
+    return chosen  # type: ignore[no-any-return]

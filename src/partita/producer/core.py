@@ -1,0 +1,299 @@
+"""The producer's rules put together: what is sent when, and what an answer means for a batch.
+
+The shell calls `add` for each record, sends what `poll` returns, and reports back with `on_response` and `on_failure`;
+callbacks of what is finished are taken with `take_callbacks`. (Kafka: Sender, TransactionManager.)
+Must not know about connections, tasks or threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from partita.errors import KafkaError, error_for
+from partita.producer.accumulator import MAX_IN_FLIGHT_PER_PARTITION, Accumulator, PartitionQueue
+from partita.producer.answers import Verdict, judge
+from partita.producer.batch import Batch, Delivery
+from partita.producer.config import ProducerConfig
+from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError
+from partita.producer.intake import Intake
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from partita.protocol.metadata_view import MetadataView, Node
+from partita.protocol.primitives import ZERO_UUID
+
+NAMES_ONLY_UP_TO = 12
+IDLE_MS = 60_000
+EPOCH_MAX = 32_767
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Batches for one node that travel in one request."""
+
+    node_id: int
+    batches: tuple[Batch, ...]
+    topic_ids: dict[str, bytes]
+
+    @property
+    def max_version(self) -> int | None:
+        """The highest version that can carry it: newer ones need the ids of all topics."""
+        return NAMES_ONLY_UP_TO if ZERO_UUID in self.topic_ids.values() else None
+
+
+class Poll(NamedTuple):
+    """What the shell is to do now, and when to come back at the latest."""
+
+    sendings: list[Sending]
+    topics_wanted: set[str]
+    wants_producer_id: bool
+    wait_ms: int
+
+
+class ProducerCore:
+    """One producer. Not thread safe: the shell lets one caller in at a time."""
+
+    def __init__(self, config: ProducerConfig, view: MetadataView, draw: Callable[[int], int]) -> None:
+        self.config = config
+        self.view = view
+        self.accumulator = Accumulator(config)
+        self.in_flight: dict[int, int] = {}
+        self.is_closed = False
+        self.intake = Intake(config, view, self.accumulator, draw, self._fail)
+        self._producer: tuple[int, int] | None = None
+        self._stale_topics: set[str] = set()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def add(self, delivery: Delivery, now_ms: int) -> bool:
+        """Take a record in; True if the shell should poll. Raises what is wrong with the record itself."""
+        if self.is_closed:
+            raise ProducerClosedError("send was called on a closed producer")
+        return self.intake.add(delivery, now_ms)
+
+    def has_room(self) -> bool:
+        """False while the buffer is full or records wait to get in; a caller who can wait should."""
+        return self.accumulator.has_room()
+
+    # What to do
+
+    def poll(self, now_ms: int) -> Poll:
+        """Let waiting records in, fail late ones, and gather what can be sent."""
+        wait_ms = min(self.intake.unblock(now_ms), self._expire(now_ms))
+        wanted = self.intake.topics_wanted | self._stale_topics
+        self._stale_topics.clear()
+        by_node: dict[int, list[PartitionQueue]] = {}
+        for queue in self.accumulator.queues.values():
+            if not queue.waiting or not self._may_drain(queue):
+                continue
+            if not self.accumulator.is_ready(queue, now_ms):
+                wait_ms = min(wait_ms, self.accumulator.ready_in_ms(queue, now_ms))
+                continue
+            leader = self.view.leader(queue.topic, queue.partition)
+            if leader is None:
+                wanted.add(queue.topic)
+            else:
+                by_node.setdefault(leader.id, []).append(queue)
+        lacks_id = self.config.enable_idempotence and self._producer is None
+        sendings = (
+            [] if lacks_id else [s for node, queues in by_node.items() for s in self._sendings(node, queues, now_ms)]
+        )
+        return Poll(sendings, wanted, lacks_id and bool(by_node), max(0, min(wait_ms, IDLE_MS)))
+
+    def _may_drain(self, queue: PartitionQueue) -> bool:
+        if self.config.enable_idempotence:
+            return len(queue.in_flight) < (1 if queue.must_bump else MAX_IN_FLIGHT_PER_PARTITION)
+        return self.config.max_in_flight > 1 or not queue.in_flight
+
+    def _sendings(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[Sending]:
+        """Requests for one node: at most one batch of a partition in each, within the limits of size and number."""
+        result = []
+        while queues and self.in_flight.get(node_id, 0) < self.config.max_in_flight:
+            size = 0
+            batches: list[Batch] = []
+            left: list[PartitionQueue] = []
+            for queue in queues:
+                first = queue.waiting[0]
+                if batches and size + first.builder.size_in_bytes > self.config.max_request_size:
+                    left.append(queue)
+                    continue
+                size += first.builder.size_in_bytes
+                batches.append(self._take(queue))
+                if queue.waiting and self.accumulator.is_ready(queue, now_ms) and self._may_drain(queue):
+                    left.append(queue)
+            self.in_flight[node_id] = self.in_flight.get(node_id, 0) + 1
+            result.append(self._sending(node_id, batches))
+            queues = left
+        return result
+
+    def _take(self, queue: PartitionQueue) -> Batch:
+        if self.config.enable_idempotence:
+            self._prepare_sequences(queue)
+        batch = queue.waiting.popleft()
+        batch.is_closed = True
+        batch.attempts += 1
+        if self.config.enable_idempotence and not batch.is_sequenced:
+            queue.give_sequence(batch)
+        queue.in_flight.append(batch)
+        return batch
+
+    def _prepare_sequences(self, queue: PartitionQueue) -> None:
+        assert self._producer is not None, "batches leave only once the producer has an id"
+        producer_id, epoch = self._producer
+        if queue.producer_id < 0:
+            queue.start_epoch(producer_id, epoch)
+        elif queue.must_bump and queue.producer_epoch < EPOCH_MAX:
+            queue.start_epoch(queue.producer_id, queue.producer_epoch + 1)
+        elif queue.must_bump:
+            queue.start_epoch(producer_id, epoch)
+
+    def _sending(self, node_id: int, batches: list[Batch]) -> Sending:
+        return Sending(node_id, tuple(batches), {b.topic: self.view.topic_id(b.topic) for b in batches})
+
+    def request_for(self, sending: Sending) -> ProduceRequest:
+        """Build the request; the batches are closed, so this needs no protection from `add`."""
+        topics = {n: TopicProduceData(name=n, topic_id=topic_id) for n, topic_id in sending.topic_ids.items()}
+        for batch in sending.batches:
+            part = PartitionProduceData(index=batch.partition, records=batch.build())
+            topics[batch.topic].partition_data.append(part)
+        config = self.config
+        return ProduceRequest(acks=config.acks, timeout_ms=config.request_timeout_ms, topic_data=list(topics.values()))
+
+    # What came of it
+
+    def on_producer_id(self, producer_id: int, producer_epoch: int) -> None:
+        self._producer = (producer_id, producer_epoch)
+
+    def on_response(self, sending: Sending, response: ProduceResponse | None, now_ms: int) -> None:
+        """An answer came; None with acks=0, where sending is all there is."""
+        self.in_flight[sending.node_id] -= 1
+        if response is None:
+            for batch in sending.batches:
+                self._finish(batch, None)
+            return
+        answers = {(t.name or t.topic_id, p.index): p for t in response.responses for p in t.partition_responses}
+        nodes = {n.node_id: Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints}
+        for batch in sending.batches:
+            key = (batch.topic, batch.partition)
+            answer = answers.get(key) or answers.get((sending.topic_ids[batch.topic], batch.partition))
+            if answer is None:
+                self._again(batch, error_for(ErrorCode.NETWORK_EXCEPTION, "the answer left a partition out"), now_ms)
+                continue
+            leader = answer.current_leader
+            node = nodes.get(leader.leader_id)
+            self.view.move_leader(batch.topic, batch.partition, leader.leader_id, leader.leader_epoch, node)
+            self._answered(batch, answer, now_ms)
+
+    def on_failure(self, sending: Sending, error: KafkaError, now_ms: int) -> None:
+        """The request could not be sent, or its answer did not come."""
+        self.in_flight[sending.node_id] -= 1
+        for batch in sending.batches:
+            if error.retriable:
+                self._again(batch, error, now_ms)
+            else:
+                self._finish(batch, error)
+
+    def abandon(self, error: Exception) -> None:
+        """Fail everything that is not done; for a producer that is being closed."""
+        for topic in self.intake.topics_wanted:
+            self.intake.fail_topic(topic, error)
+        for batch in self.accumulator.unfinished():
+            self._finish(batch, error)
+
+    def watch_unfinished(self, call: Callable[[], object]) -> int:
+        """Have `call` made once for each thing not done yet; return how many there are."""
+        watched: list[Batch | Delivery] = [*self.accumulator.unfinished(), *self.intake.waiting()]
+        for item in watched:
+            item.callbacks.append(call)
+        return len(watched)
+
+    def take_callbacks(self) -> list[Callable[[], object]]:
+        taken, self._callbacks = self._callbacks, []
+        return taken
+
+    def _answered(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
+        queue = self.accumulator.queue(batch.topic, batch.partition)
+        code = ErrorCode(answer.error_code)
+        verdict = judge(code, is_first=queue.is_first(batch), is_sequenced=batch.is_sequenced)
+        if verdict is Verdict.DELIVERED:
+            batch.base_offset, batch.log_append_time_ms = answer.base_offset, answer.log_append_time_ms
+            self._finish(batch, None)
+            return
+        where = f"{batch.topic}-{batch.partition}"
+        error = error_for(answer.error_code, f"{where}: {answer.error_message or code.meaning}")
+        if verdict is Verdict.FAILED:
+            self._finish(batch, error)
+            return
+        if verdict is Verdict.NEW_EPOCH:
+            self._lose_sequence(queue)
+        self._again(batch, error, now_ms)
+
+    def _again(self, batch: Batch, error: KafkaError, now_ms: int) -> None:
+        """Send the batch once more, unless its time or its attempts are used up."""
+        if batch.is_done:
+            return
+        if error.code.refresh_metadata:
+            self._stale_topics.add(batch.topic)
+        if batch.attempts > self.config.retries:
+            self._finish(batch, error)
+        elif now_ms >= batch.created_ms + self.config.delivery_timeout_ms:
+            self._finish(batch, self._too_late(batch, error))
+        else:
+            queue = self.accumulator.queue(batch.topic, batch.partition)
+            queue.in_flight.remove(batch)
+            backoff = self.config.retry_backoff_ms * 2 ** min(batch.attempts - 1, 20)
+            batch.retry_at_ms = now_ms + min(self.config.retry_backoff_max_ms, backoff)
+            batch.error = error
+            queue.put_back(batch)
+
+    def _lose_sequence(self, queue: PartitionQueue) -> None:
+        """Numbering cannot go on: the next batch starts a new epoch, under a new producer id if epochs run out."""
+        queue.must_bump = True
+        if queue.producer_epoch >= EPOCH_MAX:
+            self._producer = None
+
+    def _too_late(self, batch: Batch, last: Exception | None) -> DeliveryTimeoutError:
+        why = f"; the last attempt failed with {last}" if last is not None else ""
+        return DeliveryTimeoutError(
+            f"{batch.builder.records_count} records for {batch.topic}-{batch.partition} were not delivered within "
+            f"{self.config.delivery_timeout_ms} ms, after {batch.attempts} attempts{why}"
+        )
+
+    def _finish(self, batch: Batch, error: Exception | None) -> None:
+        if batch.is_done:
+            return
+        queue = self.accumulator.queue(batch.topic, batch.partition)
+        if batch in queue.in_flight:
+            queue.in_flight.remove(batch)
+        else:
+            queue.waiting.remove(batch)
+        if error is not None and batch.is_sequenced:
+            self._lose_sequence(queue)
+        batch.is_done, batch.error = True, error
+        self.accumulator.release(batch)
+        self._callbacks += batch.callbacks
+        batch.callbacks.clear()
+
+    def _fail(self, delivery: Delivery, error: Exception) -> None:
+        delivery.error = error
+        self._callbacks += delivery.callbacks
+
+    # Time
+
+    def _expire(self, now_ms: int) -> int:
+        """Fail batches that wait too long; return the time until the next one would."""
+        wait_ms = IDLE_MS
+        timeout = self.config.delivery_timeout_ms
+        for queue in self.accumulator.queues.values():
+            while queue.waiting and queue.waiting[0].created_ms + timeout <= now_ms:
+                first = queue.waiting[0]
+                self._finish(first, self._too_late(first, first.error))
+            if queue.waiting:
+                wait_ms = min(wait_ms, queue.waiting[0].created_ms + timeout - now_ms)
+        return wait_ms

@@ -1,0 +1,28 @@
+"""What can go wrong with a record besides what a broker answers. All are `KafkaError`.
+
+Must not know how records are sent.
+"""
+
+from __future__ import annotations
+
+from partita.errors import KafkaError, MessageTooLargeError, RequestTimedOutError
+
+
+class DeliveryTimeoutError(RequestTimedOutError):
+    """The record could not be delivered within delivery.timeout.ms. It may have been written all the same."""
+
+
+class NoMetadataError(RequestTimedOutError):
+    """The topic or partition did not turn up in the cluster within max.block.ms."""
+
+
+class BufferExhaustedError(RequestTimedOutError):
+    """The buffer stayed full for max.block.ms: records come faster than they can be sent."""
+
+
+class RecordTooLargeError(MessageTooLargeError):
+    """The record alone is larger than max.request.size or buffer.memory."""
+
+
+class ProducerClosedError(KafkaError):
+    """The producer was closed before the record was sent, or `send` was called after close."""

@@ -1,0 +1,166 @@
+"""Records coming in: which partition each goes to, and those that have to wait before they can be placed.
+
+A record waits while its topic or partition is not known, or the buffer is full; records of one topic keep their order,
+and none waits longer than max.block.ms. (Kafka: KafkaProducer.doSend and waitOnMetadata, which block instead.)
+Must not know when batches are sent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from partita.errors import error_for
+from partita.producer.accumulator import Accumulator
+from partita.producer.batch import Delivery
+from partita.producer.config import ProducerConfig
+from partita.producer.errors import BufferExhaustedError, NoMetadataError, RecordTooLargeError
+from partita.producer.partitioner import StickyPartitioner, partition_for_key
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.metadata_view import MetadataView
+
+RECORD_OVERHEAD_BYTES = 96
+STICKY_OVERHEAD_BYTES = 12
+NEVER_MS = 1 << 40
+
+
+class _Blocked(NamedTuple):
+    delivery: Delivery
+    deadline_ms: int
+
+
+class Intake:
+    """`fail` is told about records that cannot be placed."""
+
+    def __init__(
+        self,
+        config: ProducerConfig,
+        view: MetadataView,
+        accumulator: Accumulator,
+        draw: Callable[[int], int],
+        fail: Callable[[Delivery, Exception], None],
+    ) -> None:
+        self.config = config
+        self.view = view
+        self.accumulator = accumulator
+        self._draw = draw
+        self._fail = fail
+        self._sticky: dict[str, StickyPartitioner] = {}
+        self._blocked: dict[str, deque[_Blocked]] = {}
+
+    @property
+    def topics_wanted(self) -> set[str]:
+        """Topics that somebody waits for."""
+        return set(self._blocked)
+
+    def add(self, delivery: Delivery, now_ms: int) -> bool:
+        """Take a record in; True if the sender should have a look. Raises what is wrong with the record itself."""
+        record = delivery.record
+        self._check_size(delivery)
+        if record.topic not in self._blocked and self.accumulator.has_room():
+            partition = self._partition_of(delivery)
+            if partition is not None:
+                return self._place(delivery, partition, now_ms)
+        blocked = self._blocked.setdefault(record.topic, deque())
+        blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms))
+        return True
+
+    def waiting(self) -> list[Delivery]:
+        return [delivery for blocked in self._blocked.values() for delivery, _ in blocked]
+
+    def fail_topic(self, topic: str, error: Exception) -> None:
+        """Records waiting for this topic cannot be sent at all."""
+        for blocked in self._blocked.pop(topic, ()):
+            self._fail(blocked.delivery, error)
+
+    def unblock(self, now_ms: int) -> int:
+        """Place what can be placed now, fail what waited too long; return the time to the next deadline."""
+        wait_ms = NEVER_MS
+        for topic, blocked in list(self._blocked.items()):
+            view = self.view.topics.get(topic)
+            code = ErrorCode(view.error_code) if view is not None else ErrorCode.NONE
+            if code != ErrorCode.NONE and not code.retriable:
+                self.fail_topic(topic, error_for(code, f"topic {topic!r}: {code.meaning}"))
+                continue
+            while blocked and self.accumulator.has_room():
+                delivery = blocked[0].delivery
+                try:
+                    partition = self._partition_of(delivery)
+                except Exception as error:
+                    self._fail(blocked.popleft().delivery, error)
+                    continue
+                if partition is None:
+                    break
+                blocked.popleft()
+                self._place(delivery, partition, now_ms)
+            while blocked and blocked[0].deadline_ms <= now_ms:
+                self._fail(blocked[0].delivery, self._why_blocked(blocked.popleft().delivery))
+            if blocked:
+                wait_ms = min(wait_ms, blocked[0].deadline_ms - now_ms)
+            else:
+                del self._blocked[topic]
+        self.accumulator.is_short_of_memory = not self.accumulator.has_room()
+        return wait_ms
+
+    def _why_blocked(self, delivery: Delivery) -> Exception:
+        record, limit = delivery.record, self.config.max_block_ms
+        view = self.view.topics.get(record.topic)
+        if view is None or not view.partitions:
+            return NoMetadataError(f"topic {record.topic!r} did not turn up in the cluster within max_block_ms {limit}")
+        if record.partition is not None and record.partition >= len(view.partitions):
+            return NoMetadataError(
+                f"partition {record.partition} of {record.topic!r} did not turn up within max_block_ms {limit}; "
+                f"the topic has {len(view.partitions)} partitions"
+            )
+        return BufferExhaustedError(
+            f"no room in buffer_memory {self.config.buffer_memory} within max_block_ms {limit}; send more slowly, "
+            "or wait for deliveries"
+        )
+
+    def _check_size(self, delivery: Delivery) -> None:
+        record = delivery.record
+        size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
+        for name, limit in (
+            ("max_request_size", self.config.max_request_size),
+            ("buffer_memory", self.config.buffer_memory),
+        ):
+            if size > limit:
+                raise RecordTooLargeError(f"the record takes {size} bytes, more than {name} {limit} allows")
+
+    def _place(self, delivery: Delivery, partition: int, now_ms: int) -> bool:
+        record = delivery.record
+        look = self.accumulator.append(delivery, partition, now_ms)
+        sticky = self._sticky.get(record.topic)
+        if sticky is not None:
+            sticky.sent(partition, STICKY_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b""))
+        return look
+
+    def _partition_of(self, delivery: Delivery) -> int | None:
+        """The record's partition; None while the topic, or that partition of it, is not known."""
+        record = delivery.record
+        view = self.view.topics.get(record.topic)
+        count = 0 if view is None else len(view.partitions)
+        if not count:
+            return None
+        if record.partition is not None:
+            return record.partition if record.partition < count else None
+        if self.config.partitioner is not None:
+            chosen = self.config.partitioner(record.topic, record.key, record.value, count)
+            if not 0 <= chosen < count:
+                raise ValueError(f"the partitioner chose {chosen} for {record.topic}, which has {count} partitions")
+            return chosen
+        if record.key is not None and not self.config.ignore_keys:
+            return partition_for_key(record.key, count)
+        return self._sticky_partition(record.topic, count)
+
+    def _sticky_partition(self, topic: str, count: int) -> int:
+        sticky = self._sticky.get(topic)
+        if sticky is None:
+            sticky = self._sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)
+        available = [p for p in range(count) if self.view.leader(topic, p) is not None] or list(range(count))
+        return sticky.partition(available, (lambda p: self._queue_size(topic, p)) if self.config.adaptive else None)
+
+    def _queue_size(self, topic: str, partition: int) -> int:
+        queue = self.accumulator.queues.get((topic, partition))
+        return 0 if queue is None else len(queue.waiting)

@@ -1,0 +1,73 @@
+"""Which partition a record goes to: by the hash of its key, else one partition at a time until it has its share.
+
+Records without a key stick to one partition until about batch.size bytes went there, then another is drawn; with
+adaptive partitioning those with longer queues are drawn less often. (Kafka:
+BuiltInPartitioner, KIP-794; Utils.murmur2.) Must not know about batches or brokers; randomness is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from struct import unpack_from
+
+from partita.protocol.primitives import Buffer
+
+_M = 0x5BD1E995
+_SEED = 0x9747B28C
+_MASK = 0xFFFFFFFF
+
+
+def murmur2(key: Buffer) -> int:
+    """Kafka's 32-bit hash of a key, as an unsigned number."""
+    length = len(key)
+    h = _SEED ^ length
+    for k in unpack_from(f"<{length >> 2}I", key):
+        k = k * _M & _MASK
+        h = (h * _M & _MASK) ^ ((k ^ k >> 24) * _M & _MASK)
+    rest = length & 3
+    if rest:
+        h = (h ^ int.from_bytes(key[length - rest :], "little")) * _M & _MASK
+    h = (h ^ h >> 13) * _M & _MASK
+    return h ^ h >> 15
+
+
+def partition_for_key(key: Buffer, partition_count: int) -> int:
+    """The partition of every record with this key, the same as Kafka's."""
+    return (murmur2(key) & 0x7FFFFFFF) % partition_count
+
+
+class StickyPartitioner:
+    """Draws partitions for the records of one topic that have no key."""
+
+    __slots__ = ("_batch_size", "_draw", "_partition", "_sent_bytes")
+
+    def __init__(self, batch_size: int, draw: Callable[[int], int]) -> None:
+        self._batch_size = max(1, batch_size)
+        self._draw = draw
+        self._partition = -1
+        self._sent_bytes = 0
+
+    def partition(self, available: Sequence[int], queue_sizes: Callable[[int], int] | None) -> int:
+        """The partition for the next record. `available` must not be empty.
+
+        `queue_sizes` tells how many batches wait for a partition; None draws all alike.
+        """
+        if self._partition not in available or self._sent_bytes >= self._batch_size:
+            self._partition = self._next(available, queue_sizes)
+            self._sent_bytes = 0
+        return self._partition
+
+    def sent(self, partition: int, size_in_bytes: int) -> None:
+        """Count a record towards the share of the current partition."""
+        if partition == self._partition:
+            self._sent_bytes += size_in_bytes
+
+    def _next(self, available: Sequence[int], queue_sizes: Callable[[int], int] | None) -> int:
+        if queue_sizes is None:
+            return available[self._draw(len(available))]
+        sizes = [queue_sizes(partition) for partition in available]
+        longest = max(sizes) + 1
+        shares = list(accumulate(longest - size for size in sizes))
+        drawn = self._draw(shares[-1])
+        return next(p for p, upto in zip(available, shares, strict=True) if drawn < upto)

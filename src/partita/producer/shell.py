@@ -1,0 +1,274 @@
+"""The producer's asyncio shell: sends what the core says, feeds it what arrives, wakes it in time.
+
+Records come in from any thread under one lock; everything else happens on the loop that `start` ran on. Must not know
+the rules: it carries them out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from partita.errors import KafkaError, error_for
+from partita.net.cluster import Cluster
+from partita.net.config import ClientConfig
+from partita.net.connection import Connection
+from partita.net.errors import Disconnected
+from partita.producer.batch import Delivery
+from partita.producer.config import ProducerConfig
+from partita.producer.core import ProducerCore, Sending
+from partita.producer.errors import BufferExhaustedError, ProducerClosedError
+from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+_TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
+
+
+class ProducerShell:
+    """One producer on one loop. `changed` is notified whenever deliveries may have come to their end."""
+
+    def __init__(self, config: ProducerConfig) -> None:
+        self.config = config
+        self.changed = threading.Condition()
+        self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
+        self.core = ProducerCore(config, self.cluster.view, random.randrange)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._thread_id = 0
+        self._pump_is_scheduled = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._wanted: set[str] = set()
+        self._asked_at = 0.0
+
+    def start(self) -> None:
+        """Belong to the running loop from now on. Nothing is sent before the first record."""
+        self.loop = asyncio.get_running_loop()
+        self._thread_id = threading.get_ident()
+
+    # From any thread
+
+    def add(self, delivery: Delivery) -> None:
+        """Take a record in, without waiting."""
+        loop = self._running_loop()
+        with self.changed:
+            look = self.core.add(delivery, int(loop.time() * 1000))
+        if look:
+            self._wake()
+
+    def wait_for_room(self) -> None:
+        """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""
+        limit = self.config.max_block_ms
+        with self.changed:
+            if not self.core.has_room() and not self.changed.wait_for(
+                lambda: self.core.has_room() or self.core.is_closed, limit / 1000
+            ):
+                raise BufferExhaustedError(f"no room in buffer_memory {self.config.buffer_memory} within {limit} ms")
+
+    def is_own_thread(self) -> bool:
+        """True on the thread whose loop delivers the records."""
+        return threading.get_ident() == self._thread_id
+
+    def _wake(self) -> None:
+        if self._pump_is_scheduled:
+            return
+        self._pump_is_scheduled = True
+        loop = self._running_loop()
+        if self.is_own_thread():
+            loop.call_soon(self._pump)
+        else:
+            loop.call_soon_threadsafe(self._pump)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self.loop is None:
+            raise RuntimeError("the producer is not started; use `with Producer(...)` or `async with Producer(...)`")
+        return self.loop
+
+    # On the loop
+
+    def _pump(self) -> None:
+        """One round: let the core decide, carry it out, come back in time."""
+        self._pump_is_scheduled = False
+        loop = self._running_loop()
+        with self.changed:
+            poll = self.core.poll(int(loop.time() * 1000))
+            callbacks = self._finished()
+        for sending in poll.sendings:
+            self._send(sending)
+        if poll.topics_wanted:
+            self._wanted |= poll.topics_wanted
+            self._run("metadata", self._refresh)
+        elif (loop.time() - self._asked_at) * 1000 > self.cluster.config.metadata_max_age_ms and self._asked_at:
+            self._run("metadata", self._refresh)
+        if poll.wants_producer_id:
+            self._run("producer id", self._ask_producer_id)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(poll.wait_ms / 1000, self._wake)
+        for call in callbacks:
+            call()
+
+    def _finished(self) -> list[Callable[[], object]]:
+        """Callbacks of what is done now; threads that wait are woken. The lock is held."""
+        self.changed.notify_all()
+        return self.core.take_callbacks()
+
+    def _send(self, sending: Sending) -> None:
+        connection = self.cluster.pool.open_connection(sending.node_id)
+        if connection is not None:
+            self._post(connection, sending)
+        else:
+            self._run(f"connect {id(sending)}", lambda: self._connect_and_send(sending))
+
+    async def _connect_and_send(self, sending: Sending) -> None:
+        try:
+            connection = await self.cluster.connection(sending.node_id)
+        except KafkaError as error:
+            self._failed(sending, error)
+            return
+        self._post(connection, sending)
+
+    def _post(self, connection: Connection, sending: Sending) -> None:
+        try:
+            request = self.core.request_for(sending)
+            version = connection.version_for(request, sending.max_version)
+            if self.config.acks == 0:
+                connection.tell(request, version)
+                self._answered(sending, None)
+                return
+            answer = connection.post(request, version)
+        except KafkaError as error:
+            self._failed(sending, error)
+            return
+        answer.add_done_callback(lambda done: self._arrived(sending, done))
+
+    def _arrived(self, sending: Sending, done: asyncio.Future[Any]) -> None:
+        if done.cancelled():
+            self._failed(sending, Disconnected("the request was given up"))
+            return
+        failure = done.exception()
+        if failure is None:
+            self._answered(sending, done.result())
+        elif isinstance(failure, KafkaError):
+            self._failed(sending, failure)
+        else:
+            self._failed(sending, Disconnected(str(failure)))
+
+    def _answered(self, sending: Sending, answer: Any) -> None:
+        with self.changed:
+            self.core.on_response(sending, answer, self._now_ms())
+        self._wake()
+
+    def _failed(self, sending: Sending, error: KafkaError) -> None:
+        with self.changed:
+            self.core.on_failure(sending, error, self._now_ms())
+        self._wake()
+
+    def _now_ms(self) -> int:
+        return int(self._running_loop().time() * 1000)
+
+    def _run(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run `work` as a task, unless one of this name runs already."""
+        if name in self._tasks:
+            return
+        task = self._running_loop().create_task(work(), name=f"producer {name}")
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def _refresh(self) -> None:
+        wanted, self._wanted = self._wanted, set()
+        loop = self._running_loop()
+        pause = self._asked_at + self.config.retry_backoff_ms / 1000 - loop.time()
+        if pause > 0:
+            await asyncio.sleep(pause)
+        try:
+            await self.cluster.refresh(wanted, create=True)
+        except KafkaError:
+            self._wanted |= wanted
+        self._asked_at = loop.time()
+        self._running_loop().call_soon(self._wake)
+
+    async def _ask_producer_id(self) -> None:
+        async def once() -> InitProducerIdResponse:
+            request = InitProducerIdRequest(
+                transactional_id=None, transaction_timeout_ms=_TRANSACTION_TIMEOUT_UNUSED_MS
+            )
+            answer: InitProducerIdResponse = await self.cluster.request(None, request)
+            if answer.error_code:
+                raise error_for(answer.error_code, "asking for a producer id")
+            return answer
+
+        try:
+            answer = await self.cluster.retry(once)
+        except KafkaError as error:
+            if not error.retriable:
+                with self.changed:
+                    self.core.abandon(error)
+        else:
+            with self.changed:
+                self.core.on_producer_id(answer.producer_id, answer.producer_epoch)
+        self._running_loop().call_soon(self._wake)
+
+    async def room(self) -> None:
+        """Wait while the buffer is full."""
+        while not self.core.has_room() and not self.core.is_closed:
+            await self._one_done()
+
+    async def _one_done(self) -> None:
+        one_done = asyncio.Event()
+        with self.changed:
+            watched = self.core.watch_unfinished(one_done.set)
+        if watched:
+            await one_done.wait()
+
+    async def flush(self) -> None:
+        """Send everything added so far without lingering, and wait until all of it is done."""
+        all_done = self._running_loop().create_future()
+        left = 0
+
+        def one_is_done() -> None:
+            nonlocal left
+            left -= 1
+            if not left and not all_done.done():
+                all_done.set_result(None)
+
+        with self.changed:
+            left = self.core.watch_unfinished(one_is_done)
+            if not left:
+                return
+            self.core.accumulator.flushes += 1
+        self._wake()
+        try:
+            await all_done
+        finally:
+            with self.changed:
+                self.core.accumulator.flushes -= 1
+
+    async def close(self, timeout: float | None) -> None:  # noqa: ASYNC109 - what is left is failed, not cancelled
+        """Flush for at most `timeout` seconds, fail what is left, close the connections. May be called again."""
+        if self.loop is None or self.core.is_closed:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self.flush()
+        with self.changed:
+            self.core.is_closed = True
+            self.core.abandon(ProducerClosedError("the producer was closed before the record was delivered"))
+            callbacks = self._finished()
+        for call in callbacks:
+            call()
+        for task in list(self._tasks.values()):
+            task.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._pump_is_scheduled = True
+        self.cluster.close()
+
+
+def client_config(config: ProducerConfig) -> ClientConfig:
+    """The options that connections care about."""
+    names = ClientConfig.__dataclass_fields__.keys() & config.values.keys() - {"bootstrap_servers", "client_id"}
+    chosen = {name: config.values[name] for name in names}
+    return ClientConfig(client_id=config.values["client_id"] or "producer-1", **chosen)

@@ -1,0 +1,70 @@
+"""The security options of Kafka's clients, checked as Kafka checks them.
+
+They are accepted at their names and bounds so that one configuration serves several clients; only the PLAINTEXT
+protocol is spoken so far, and anything else is refused by their configs. Must not know about connections.
+"""
+
+from __future__ import annotations
+
+from partita.options import Kind, Option
+
+_TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
+    ("security_providers", "str", None, None, None),
+    ("sasl_mechanism", "str", "GSSAPI", None, None),
+    ("sasl_jaas_config", "str", None, None, None),
+    ("sasl_client_callback_handler_class", "any", None, None, None),
+    ("sasl_login_callback_handler_class", "any", None, None, None),
+    ("sasl_login_class", "any", None, None, None),
+    ("sasl_kerberos_service_name", "str", None, None, None),
+    ("sasl_kerberos_kinit_cmd", "str", "/usr/bin/kinit", None, None),
+    ("sasl_kerberos_ticket_renew_window_factor", "float", 0.8, None, None),
+    ("sasl_kerberos_ticket_renew_jitter", "float", 0.05, None, None),
+    ("sasl_kerberos_min_time_before_relogin", "int", 60_000, None, None),
+    ("sasl_login_refresh_window_factor", "float", 0.8, 0.5, 1.0),
+    ("sasl_login_refresh_window_jitter", "float", 0.05, 0.0, 0.25),
+    ("sasl_login_refresh_min_period_seconds", "int", 60, 0, 900),
+    ("sasl_login_refresh_buffer_seconds", "int", 300, 0, 3_600),
+    ("sasl_login_connect_timeout_ms", "int", None, None, None),
+    ("sasl_login_read_timeout_ms", "int", None, None, None),
+    ("sasl_login_retry_backoff_ms", "int", 100, None, None),
+    ("sasl_login_retry_backoff_max_ms", "int", 10_000, None, None),
+    ("sasl_oauthbearer_scope", "str", None, None, None),
+    ("sasl_oauthbearer_scope_claim_name", "str", "scope", None, None),
+    ("sasl_oauthbearer_sub_claim_name", "str", "sub", None, None),
+    ("sasl_oauthbearer_token_endpoint_url", "str", None, None, None),
+    ("sasl_oauthbearer_jwks_endpoint_url", "str", None, None, None),
+    ("sasl_oauthbearer_jwks_endpoint_refresh_ms", "int", 3_600_000, None, None),
+    ("sasl_oauthbearer_jwks_endpoint_retry_backoff_ms", "int", 100, None, None),
+    ("sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms", "int", 10_000, None, None),
+    ("sasl_oauthbearer_clock_skew_seconds", "int", 30, None, None),
+    ("sasl_oauthbearer_expected_audience", "list", [], None, None),
+    ("sasl_oauthbearer_expected_issuer", "str", None, None, None),
+    ("sasl_oauthbearer_header_urlencode", "bool", False, None, None),
+    ("sasl_oauthbearer_client_credentials_client_id", "str", None, None, None),
+    ("sasl_oauthbearer_client_credentials_client_secret", "str", None, None, None),
+    ("ssl_protocol", "str", "TLSv1.3", None, None),
+    ("ssl_enabled_protocols", "list", ["TLSv1.2", "TLSv1.3"], None, None),
+    ("ssl_endpoint_identification_algorithm", "str", "https", None, None),
+    ("ssl_cipher_suites", "list", [], None, None),
+    ("ssl_provider", "str", None, None, None),
+    ("ssl_engine_factory_class", "any", None, None, None),
+    ("ssl_secure_random_implementation", "str", None, None, None),
+    ("ssl_keymanager_algorithm", "str", "SunX509", None, None),
+    ("ssl_trustmanager_algorithm", "str", "PKIX", None, None),
+    ("ssl_keystore_type", "str", "JKS", None, None),
+    ("ssl_keystore_location", "str", None, None, None),
+    ("ssl_keystore_password", "str", None, None, None),
+    ("ssl_keystore_key", "str", None, None, None),
+    ("ssl_keystore_certificate_chain", "str", None, None, None),
+    ("ssl_key_password", "str", None, None, None),
+    ("ssl_truststore_type", "str", "JKS", None, None),
+    ("ssl_truststore_location", "str", None, None, None),
+    ("ssl_truststore_password", "str", None, None, None),
+    ("ssl_truststore_certificates", "str", None, None, None),
+)
+
+SECURITY_OPTIONS = tuple(
+    Option(name, kind, default, minimum=low, maximum=high, nullable=default is None)
+    for name, kind, default, low, high in _TABLE
+)
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
