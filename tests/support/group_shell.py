@@ -23,6 +23,9 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
 
+Silences = dict[tuple[str, str], int] | None
+
+
 @dataclass
 class Entry:
     """One appended batch, or a marker."""
@@ -90,20 +93,20 @@ class GroupShell:
         self.release(Step(replies=tuple(Reply(r.token, refusal(self.open[r.token], error)) for r in step.replies)))
         self.reload()
 
-    def reload(self, *, tell: bool = True, clean: bool = True) -> None:
+    def reload(self, *, tell: bool = True, clean: bool = True, silences: Silences = None) -> None:
         """Unload and load again; a crash tells nobody, and whoever waited is gone."""
         if tell:
             self.release(self.shard.unload())
             assert not self.open, f"unloading left {list(self.open.values())} unanswered"
         self.open.clear()
-        self.load(clean=clean)
+        self.load(clean=clean, silences=silences)
 
-    def load(self, *, clean: bool = True) -> None:
+    def load(self, *, clean: bool = True, silences: Silences = None) -> None:
         self.shard = GroupCoordinator(self.config, self.new_member_id)
         self.mirror = replayed(self.log)
         for entry in self.log:
             replay_into(self.shard.hard_state, entry)
-        self.take(self.shard.resume(self.clock.now(), clean=clean))
+        self.take(self.shard.resume(self.clock.now(), silences, clean=clean))
 
     def advance(self, ms: int, each: Callable[[], None] = lambda: None) -> None:
         """Let time pass, stopping at every deadline on the way; `each` is called after each."""

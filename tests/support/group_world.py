@@ -111,9 +111,7 @@ class World:
         parts = [word for word in words[2:] if "=" in word and word.split("=")[0] not in _OPTIONS]
         version = int(options.get("v", client.version))
         message = getattr(self, f"send_{plain[1]}")(client, options, [*plain[2:], *parts], version)
-        before = self.shell.tokens
-        token = self.shell.send(message, version, client.name)
-        assert before is self.shell.tokens
+        token = self.shell.send(message, version, client.name, transaction_open="closed" not in plain)
         self.senders[token] = (client.name, version)
         self.flush()
         if token in self.shell.open and not self.quiet:
@@ -348,8 +346,9 @@ class World:
         self.shell.jump(int(plain[0]))
 
     def do_reload(self, plain: list[str], options: dict[str, str]) -> None:
-        """Resign and be elected again; `crash` tells nobody, `unclean` means records may be lost."""
-        self.shell.reload(tell="crash" not in plain, clean="unclean" not in plain)
+        """Resign and be elected again; `crash` tells nobody, `unclean`: records may be lost, `silences`: handed on."""
+        silences = self.shell.shard.silences(self.shell.clock.now()) if "silences" in plain else None
+        self.shell.reload(tell="crash" not in plain, clean="unclean" not in plain, silences=silences)
 
     def do_lose(self, plain: list[str], options: dict[str, str]) -> None:
         """The last batches of the log are lost, then reload by `crash`."""

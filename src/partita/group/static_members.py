@@ -35,8 +35,12 @@ def SWAP_WAIT(shard: Shard, join: Join) -> None:
 
 def SWAP_REBALANCE(shard: Shard, join: Join) -> None:
     """Replace the member and begin again: the leader may be assigning to the old id at this moment."""
-    group, old = join.group, _old(join)
-    new = _replacement(shard, join, old)
+    old = _old(join)
+    _swap_and_rebalance(shard, join, old, _replacement(shard, join, old))
+
+
+def _swap_and_rebalance(shard: Shard, join: Join, old: Member, new: Member) -> None:
+    group = join.group
     swap(shard, group, old, new)
     rebalance.answer_syncs(shard, group, ErrorCode.REBALANCE_IN_PROGRESS)
     shard.park_join(group, new, join.waiter)
@@ -49,7 +53,7 @@ def SWAP_PERSIST(shard: Shard, join: Join) -> None:
     new = _replacement(shard, join, old)
     members = [new if member is old else member for member in group.members.values()]
     if group.vote(members) != group.protocol_name or _must_rebalance(shard, group, old, new):
-        SWAP_REBALANCE(shard, join)
+        _swap_and_rebalance(shard, join, old, new)
         return
     was_leader = group.leader_id == old.member_id
     record = group_record(group, members, leader_id=new.member_id if was_leader else None)
