@@ -58,13 +58,13 @@ def encode_record(
             key or b"",
             _NULL if value is None else _size(len(value)),
             value or b"",
-            _encode_headers(headers) if headers else b"\x00",
+            encode_headers(headers) if headers else b"\x00",
         )
     )
     return _size(len(body)) + body
 
 
-def _encode_headers(headers: Headers) -> bytes:
+def encode_headers(headers: Headers) -> bytes:
     parts: list[Buffer] = [_size(len(headers))]
     for key, value in headers:
         name = key.encode()

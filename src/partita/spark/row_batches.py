@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from partita.records.builder import BatchBuilder, Headers
+from partita.records.builder import encode_headers
 from partita.spark.murmur2_columns import partitions_of
+from partita.spark.packed_records import PackedRecords, pack
 from partita.spark.positions import TopicPartition
 
 PartitionCount = Callable[[str, int], int]
@@ -39,18 +39,26 @@ class RowBatches:
 
     def build(
         self, rows: pa.RecordBatch, count_of: PartitionCount, timestamp_ms: int
-    ) -> dict[TopicPartition, list[BatchBuilder]]:
-        """Batches of at most `batch_bytes` for each partition, in row order. Raises RowError."""
+    ) -> dict[TopicPartition, list[PackedRecords]]:
+        """Batches of about `batch_bytes` for each partition, in row order. Raises RowError."""
         self.turn += 1
         columns = {name: rows.column(i) for i, name in enumerate(rows.schema.names)}
         keys = _binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
         values = _binary(columns["value"])
         headers = _headers(columns["headers"]) if "headers" in columns else None
-        built: dict[TopicPartition, list[BatchBuilder]] = {}
+        built: dict[TopicPartition, list[PackedRecords]] = {}
         for topic, chosen in self._by_topic(columns, rows.num_rows):
             targets = self._targets(topic, columns.get("partition"), keys, chosen, count_of)
             for partition, places in _groups(targets, chosen):
-                built[topic, partition] = self._pack(places, keys, values, headers, timestamp_ms)
+                at = pa.array(places)
+                built[topic, partition] = pack(
+                    keys.take(at),
+                    values.take(at),
+                    None if headers is None else headers.take(at),
+                    batch_bytes=self.batch_bytes,
+                    codec=self.codec,
+                    timestamp_ms=timestamp_ms,
+                )
         return built
 
     def _by_topic(self, columns: dict[str, pa.Array], count: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -85,41 +93,21 @@ class RowBatches:
             targets = np.where(wanted >= 0, wanted, targets)
         return targets
 
-    def _pack(
-        self,
-        places: NDArray[np.int64],
-        keys: pa.Array,
-        values: pa.Array,
-        headers: list[Headers] | None,
-        timestamp_ms: int,
-    ) -> list[BatchBuilder]:
-        at = pa.array(places)
-        row_keys, row_values = keys.take(at).to_pylist(), values.take(at).to_pylist()
-        row_headers: list[Headers] = [()] * len(places) if headers is None else [headers[i] for i in places]
-        builders = [BatchBuilder(codec=self.codec, max_bytes=self.batch_bytes)]
-        append = builders[-1].append
-        for key, value, row in zip(row_keys, row_values, row_headers, strict=True):
-            if not append(timestamp_ms, key, value, row):
-                builders.append(BatchBuilder(codec=self.codec, max_bytes=self.batch_bytes))
-                append = builders[-1].append
-                append(timestamp_ms, key, value, row)
-        return builders
-
 
 def _binary(column: pa.Array) -> pa.Array:
     """Strings as their UTF-8 bytes."""
     return column if column.type == pa.binary() else pc.cast(column, pa.binary())
 
 
-def _headers(column: pa.Array) -> list[Headers]:
-    """Headers of each row. A null header key cannot be written."""
-    rows: list[Headers] = []
+def _headers(column: pa.Array) -> pa.Array:
+    """The headers of each row, encoded, their count in front. A null header key cannot be written."""
+    rows: list[bytes] = []
     for row in column.to_pylist():
-        pairs: list[tuple[Any, Any]] = [] if row is None else [(h["key"], h["value"]) for h in row if h is not None]
+        pairs = [(h["key"], h["value"]) for h in row or () if h is not None]
         if any(key is None for key, _ in pairs):
             raise RowError("a header has no key")
-        rows.append(pairs)
-    return rows
+        rows.append(encode_headers(pairs) if pairs else b"\x00")
+    return pa.array(rows, pa.binary())
 
 
 def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

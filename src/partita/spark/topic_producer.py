@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from partita.errors import error_for
 from partita.net.cluster import Cluster
@@ -19,7 +19,6 @@ from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from partita.records.builder import BatchBuilder
 from partita.spark.broker_link import whole_number
 from partita.spark.positions import TopicPartition
 
@@ -27,6 +26,14 @@ CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 PRODUCE_BY_NAME = 12
 SEQUENCE_MASK = 0x7FFF_FFFF
+
+
+class Batch(Protocol):
+    """Encoded records that become a batch once producer id and sequence are known."""
+
+    @property
+    def records_count(self) -> int: ...
+    def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +117,21 @@ class TopicProducer:
         count: int = await self._cluster.retry(once, timeout_ms=self._settings.max_block_ms)
         return count
 
-    async def send(self, builders: Mapping[TopicPartition, list[BatchBuilder]]) -> None:
+    async def send(self, batches: Mapping[TopicPartition, Sequence[Batch]]) -> None:
         """Send every batch and wait until all are acknowledged. Raises what a retry did not cure."""
-        queues = {key: list(reversed(queue)) for key, queue in builders.items() if queue}
+        queues = {key: list(reversed(queue)) for key, queue in batches.items() if queue}
         while queues:
             first = {key: self._sealed(key, queue.pop()) for key, queue in queues.items()}
             await self._send_round(first)
             queues = {key: queue for key, queue in queues.items() if queue}
 
-    def _sealed(self, key: TopicPartition, builder: BatchBuilder) -> bytes:
+    def _sealed(self, key: TopicPartition, batch: Batch) -> bytes:
         """The bytes of a batch, with the next sequence of its partition."""
         if not self._settings.idempotent:
-            return builder.build()
+            return batch.build()
         sequence = self._next_sequence[key]
-        self._next_sequence[key] = (sequence + builder.records_count) & SEQUENCE_MASK
-        return builder.build(producer_id=self._producer_id, producer_epoch=self._producer_epoch, base_sequence=sequence)
+        self._next_sequence[key] = (sequence + batch.records_count) & SEQUENCE_MASK
+        return batch.build(producer_id=self._producer_id, producer_epoch=self._producer_epoch, base_sequence=sequence)
 
     async def _send_round(self, batches: dict[TopicPartition, bytes]) -> None:
         """At most one batch a partition; those refused for the moment are sent again, the very same bytes."""

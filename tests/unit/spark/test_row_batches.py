@@ -1,0 +1,132 @@
+"""From a written table to record batches: bytes, partitions, order, sizes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.records.batch import build_batch, iter_records
+from partita.records.builder import encode_headers
+from partita.spark.murmur2_columns import murmur2, partitions_of
+from partita.spark.packed_records import PackedRecords, pack
+from partita.spark.row_batches import RowBatches, RowError
+
+VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
+HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def column(keys: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    return np.cumsum([0, *map(len, keys)]), np.frombuffer(b"".join(keys), np.uint8)
+
+
+def test_hashes_are_kafkas_own() -> None:
+    vectors = [json.loads(line) for line in VECTORS.read_text().splitlines()]
+    offsets, data = column([bytes.fromhex(v["key"]) for v in vectors])
+    assert murmur2(offsets, data).astype(np.int32).tolist() == [v["murmur2"] for v in vectors]
+    for count in (1, 3, 12, 65536):
+        assert partitions_of(offsets, data, count).tolist() == [v["partitions"][str(count)] for v in vectors]
+
+
+rows = st.lists(st.tuples(st.none() | st.binary(max_size=300), st.none() | st.binary(max_size=300)), min_size=1)
+
+
+@given(rows)
+def test_packed_bytes_are_those_of_a_built_batch(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
+    keys, values = (pa.array(part, pa.binary()) for part in zip(*pairs, strict=True))
+    (packed,) = pack(keys, values, None, batch_bytes=1 << 20, codec=0, timestamp_ms=5)
+    expected = build_batch(
+        [(5, key, value, ()) for key, value in pairs], producer_id=7, producer_epoch=1, base_sequence=3
+    )
+    assert packed.build(producer_id=7, producer_epoch=1, base_sequence=3) == expected
+
+
+def test_lengths_beyond_the_table_and_headers() -> None:
+    value, headers = b"v" * 70_000, [("h", b"1"), ("h", None)]
+    encoded = pa.array([encode_headers(headers), b"\x00"], pa.binary())
+    columns = pa.array([None, b"k"], pa.binary()), pa.array([value, b""], pa.binary())
+    (packed,) = pack(*columns, encoded, batch_bytes=1 << 20, codec=0, timestamp_ms=5)
+    assert packed.build() == build_batch([(5, None, value, headers), (5, b"k", b"", ())])
+
+
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(1, 1500))
+def test_no_batch_is_too_large_but_for_a_single_record(sizes: list[int], limit: int) -> None:
+    values = pa.array([b"x" * size for size in sizes], pa.binary())
+    batches = pack(pa.nulls(len(sizes), pa.binary()), values, None, batch_bytes=limit, codec=0, timestamp_ms=0)
+    assert sum(batch.records_count for batch in batches) == len(sizes)
+    assert all(len(batch.payload) <= limit or batch.records_count == 1 for batch in batches)
+
+
+def written(table: dict[str, pa.Array], topic: str | None = "t", partitions: int = 4) -> dict[tuple[str, int], list]:
+    packer = RowBatches(topic, codec=0, batch_bytes=1 << 20)
+    built = packer.build(pa.record_batch(table), lambda topic, least: max(partitions, least), 9)
+    return {key: [r for batch in batches for r in records_of(batch)] for key, batches in built.items()}
+
+
+def records_of(batch: PackedRecords) -> list[tuple[bytes | None, bytes | None, list]]:
+    return [(r.key, r.value, list(r.headers)) for r in iter_records(memoryview(batch.build()))]
+
+
+def test_rows_go_by_topic_partition_and_key_in_order() -> None:
+    table = {
+        "value": pa.array(["1", "2", "3", "4", "5", None]),
+        "key": pa.array(["foobar", "foobar", None, None, "foobar", "21"]),
+        "partition": pa.array([None, 0, 0, 0, None, None], pa.int32()),
+        "topic": pa.array(["a", "a", "a", "b", "a", "a"]),
+        "other": pa.array([1, 2, 3, 4, 5, 6]),
+    }
+    found = written(table, topic=None, partitions=5)
+    assert {key: [(k, v) for k, v, _ in records] for key, records in found.items()} == {
+        ("a", 1): [(b"foobar", b"1"), (b"foobar", b"5")],
+        ("a", 0): [(b"foobar", b"2"), (None, b"3"), (b"21", None)],
+        ("b", 0): [(None, b"4")],
+    }
+
+
+def test_the_option_wins_over_the_column() -> None:
+    table = {"value": pa.array([b"1"]), "topic": pa.array(["column"])}
+    assert {topic for topic, _ in written(table, topic="option")} == {"option"}
+
+
+def test_keyless_rows_take_turns_by_batch() -> None:
+    packer = RowBatches("t", codec=0, batch_bytes=1 << 20)
+    table = pa.record_batch({"value": pa.array([b"1", b"2"])})
+    used = [list(packer.build(table, lambda topic, least: 3, 9)) for _ in range(4)]
+    assert used == [[("t", 1)], [("t", 2)], [("t", 0)], [("t", 1)]]
+
+
+def test_headers_keep_order_repetitions_and_nulls() -> None:
+    headers = [[{"key": "h", "value": b"1"}, {"key": "h", "value": None}, {"key": "e", "value": b""}], None, []]
+    found = written({"value": pa.array([b"1", b"2", b"3"]), "headers": pa.array(headers, HEADER)}, partitions=1)
+    assert [h for _, _, h in found["t", 0]] == [[("h", b"1"), ("h", None), ("e", b"")], [], []]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"topic": pa.array([None], pa.string())}, "a row has no topic"),
+        ({"partition": pa.array([-3], pa.int32()), "topic": pa.array(["t"])}, "negative partition -3"),
+        (
+            {"headers": pa.array([[{"key": None, "value": b"x"}]], HEADER), "topic": pa.array(["t"])},
+            "a header has no key",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_written(table: dict[str, pa.Array], said: str) -> None:
+    with pytest.raises(RowError, match=said):
+        written({"value": pa.array([b"1"])} | table, topic=None)
+
+
+def test_slices_of_larger_arrow_batches_are_read_where_they_begin() -> None:
+    whole = pa.record_batch({"key": pa.array(["x", "foobar", "21"]), "value": pa.array(["0", "1", "2"])})
+    packer = RowBatches("t", codec=0, batch_bytes=1 << 20)
+    built = packer.build(whole.slice(1), lambda topic, least: 5, 9)
+    assert {key: records_of(batches[0])[0][0] for key, batches in built.items()} == {
+        ("t", 1): b"foobar",
+        ("t", 0): b"21",
+    }
