@@ -15,8 +15,18 @@ cdef class RecordScanner:
     @cython.locals(view="const unsigned char[::1]")
     cdef open(self, object payload, Py_ssize_t count)
 
-    @cython.locals(value=cython.ulonglong, zigzag=cython.longlong, shift=cython.int, byte=cython.ulonglong, data=cython.p_const_uchar)
+    @cython.locals(pos=cython.Py_ssize_t, byte=cython.longlong, zigzag=cython.longlong)
     cdef long long varint(self, int bits) noexcept
+
+    @cython.locals(
+        data=cython.p_const_uchar,
+        pos=cython.Py_ssize_t,
+        value=cython.ulonglong,
+        shift=cython.int,
+        byte=cython.ulonglong,
+        zigzag=cython.longlong,
+    )
+    cdef long long long_varint(self, int bits) noexcept
 
     @cython.locals(size=cython.longlong)
     cdef bint advance(self) noexcept

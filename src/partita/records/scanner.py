@@ -59,26 +59,36 @@ class RecordScanner:
         self.fault = None if count >= 0 else f"negative record count {count}"
 
     def varint(self, bits: int) -> int:
-        """A zig-zag varint of 32 or 64 bits."""
+        """A zig-zag varint of 32 or 64 bits; most take one byte."""
+        pos = self.pos
+        if pos < self.end:
+            byte = self.data[pos]
+            if byte < 0x80:
+                self.pos = pos + 1
+                zigzag: int = (byte >> 1) ^ -(byte & 1)
+                return zigzag
+        return self.long_varint(bits)
+
+    def long_varint(self, bits: int) -> int:
         data = self.data
+        pos = self.pos
         value = 0
         shift = 0
-        while self.pos < self.end:
-            byte = data[self.pos]
-            self.pos += 1
+        while pos < self.end and shift < bits:
+            byte = data[pos]
+            pos += 1
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if bits == 32:
                     value &= _MASK_32
                 elif not cython.compiled:
                     value &= 0xFFFFFFFFFFFFFFFF
+                self.pos = pos
                 zigzag: int = (value >> 1) ^ -(value & 1)
                 return zigzag
             shift += 7
-            if shift >= bits:
-                self.fault = f"varint longer than {bits} bits"
-                return -1
-        self.fault = "record cut short"
+        self.pos = pos
+        self.fault = "record cut short" if shift < bits else f"varint longer than {bits} bits"
         return -1
 
     def advance(self) -> bool:
