@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from partita.admin import Admin as Admin
     from partita.broker.embedded import Broker as Broker
-    from partita.consumer.client import Consumer as Consumer
+    from partita.consumer.blocking import Consumer as Consumer
+    from partita.consumer.client import AsyncConsumer as AsyncConsumer
     from partita.producer.client import Producer as Producer
 
 __version__ = "0.1.0"
@@ -16,10 +17,11 @@ __version__ = "0.1.0"
 _HOMES = {
     "Admin": "partita.admin",
     "Broker": "partita.broker.embedded",
-    "Consumer": "partita.consumer.client",
+    "AsyncConsumer": "partita.consumer.client",
+    "Consumer": "partita.consumer.blocking",
     "Producer": "partita.producer.client",
 }
-__all__ = ["Admin", "Broker", "Consumer", "Producer", "__version__"]
+__all__ = ["Admin", "AsyncConsumer", "Broker", "Consumer", "Producer", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

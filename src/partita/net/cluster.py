@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from partita.errors import KafkaError, error_for
@@ -191,31 +191,8 @@ class Cluster:
     def forget_coordinator(self, key: str, key_type: int = 0) -> None:
         self._coordinators.pop((key_type, key), None)
 
-    # Choosing a node
-
     async def _any_connection(self) -> Connection:
-        """The least loaded open connection, else one to the first node or bootstrap server that answers."""
-        best: Connection | None = None
-        for key in [*self.view.nodes, *self._bootstrap_keys()]:
-            connection = self.pool.open_connection(key)
-            if connection is not None and (best is None or connection.in_flight_count < best.in_flight_count):
-                best = connection
-        if best is not None:
-            return best
-        candidates: list[tuple[Hashable, str, int]] = [(n.id, n.host, n.port) for n in self.view.nodes.values()]
-        random.shuffle(candidates)
-        candidates += [(key, *key[1:]) for key in self._bootstrap_keys()]
-        candidates.sort(key=lambda c: self.pool.wait_ms(c[0]))
-        failure: Disconnected | None = None
-        for key, host, port in candidates:
-            try:
-                return await self.pool.connect(key, host, port)
-            except Disconnected as error:
-                failure = error
-        raise failure or Disconnected("no node to connect to")
-
-    def _bootstrap_keys(self) -> list[tuple[str, str, int]]:
-        return [("bootstrap", host, port) for host, port in self.bootstrap]
+        return await self.pool.connect_any(self.view.nodes.values(), self.bootstrap)
 
 
 def first_error(answer: Any) -> int:

@@ -13,7 +13,7 @@ import contextlib
 import socket
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
@@ -189,8 +189,7 @@ class Connection(asyncio.BufferedProtocol):
     # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
+from partita.protocol.metadata_view import Node
 
 
 @dataclass(slots=True)
@@ -61,6 +62,23 @@ class ConnectionPool:
         if slot.opening is None or slot.opening.done():
             slot.opening = asyncio.get_running_loop().create_task(self._open(slot))
         return await asyncio.shield(slot.opening)
+
+    async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
+        """The least loaded open connection, else one to the first node or bootstrap server that answers."""
+        known = [(node.id, node.host, node.port) for node in nodes]
+        random.shuffle(known)
+        candidates: list[tuple[Hashable, str, int]] = [*known]
+        candidates += [(("bootstrap", host, port), host, port) for host, port in bootstrap]
+        is_open = [c for key, _, _ in candidates if (c := self.open_connection(key)) is not None]
+        if is_open:
+            return min(is_open, key=lambda connection: connection.in_flight_count)
+        failure: Disconnected | None = None
+        for key, host, port in sorted(candidates, key=lambda candidate: self.wait_ms(candidate[0])):
+            try:
+                return await self.connect(key, host, port)
+            except Disconnected as error:
+                failure = error
+        raise failure or Disconnected("no node to connect to")
 
     def drop(self, key: Hashable) -> None:
         """Close the connection of `key`; what it waits for fails."""

@@ -1,0 +1,487 @@
+"""The consumer's calls for asyncio: what `async with Consumer(...) as consumer` gives.
+
+Each call is a coroutine over the core; the I/O happens in a thread of its own, so a callback or handler that blocks
+the application's loop costs no heartbeat. `blocking.Consumer` runs these same coroutines. (Kafka: Consumer,
+ClassicKafkaConsumer; consumer.md 2.) Must not know the protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from partita.consumer.arrow import Decode, DecodeAs
+from partita.consumer.closing import close_consumer, leave_group
+from partita.consumer.commits import Kind
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.delivery import Delivery
+from partita.consumer.errors import ApiTimeoutError, IllegalStateError
+from partita.consumer.hold import Hold
+from partita.consumer.listener import CallbackListener, RebalanceListener
+from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
+from partita.consumer.records import ConsumerRecord, ConsumerRecords
+from partita.consumer.request import Note, Operation
+from partita.consumer.shell import ConsumerShell
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from partita.consumer.waiting import AsyncWaiter, run_blocking
+from partita.errors import InvalidGroupIdError, InvalidTopicError, error_for
+from partita.now import Clock
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.metadata_view import TopicView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Partitions = Iterable[tuple[str, int]]
+Offsets = Mapping[tuple[str, int], "OffsetAndMetadata | int"]
+_LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+class AsyncConsumer:
+    """Reads topics as a member of a group, or given partitions on its own. Timeouts are in seconds.
+
+    Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
+    ) -> None:
+        checked = ConsumerConfig.of(config, **options)
+        self._start(ConsumerShell(checked, AsyncWaiter(), strict=False, clock=clock))
+
+    def _start(self, shell: ConsumerShell) -> None:
+        self._shell = shell
+        self._core = shell.core
+        self._delivery = Delivery(shell)
+
+    async def __aenter__(self) -> AsyncConsumer:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    # What to read
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | str | None = None,
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        listener: RebalanceListener | None = None,
+        on_assigned: Callable[[list[TopicPartition]], Any] | None = None,
+        on_revoked: Callable[[list[TopicPartition]], Any] | None = None,
+        on_lost: Callable[[list[TopicPartition]], Any] | None = None,
+    ) -> None:
+        """Read these topics, or all whose whole name matches `pattern`, sharing their partitions with the group.
+
+        Replaces an earlier subscription; no topics at all unsubscribes. Joining happens in `poll`.
+        """
+        if (topics is None) == (pattern is None):
+            raise ValueError("subscribe takes either topics or a pattern")
+        names = [topics] if isinstance(topics, str) else list(topics) if topics is not None else []
+        if any(not isinstance(name, str) or not name.strip() for name in names):
+            raise ValueError(f"topic names must be text that is not blank, not {names!r}")
+        if pattern is not None and not (pattern if isinstance(pattern, str) else pattern.pattern):
+            raise ValueError("the pattern is empty; it has to match whole topic names")
+        with self._shell.owned():
+            self._need_group("subscribe")
+            if pattern is None and not names:
+                run_blocking(self._unsubscribe())
+                return
+            if not self._shell.config.assignors:
+                raise IllegalStateError("partition_assignment_strategy is empty; subscribe needs an assignor")
+            if listener is None and (on_assigned or on_revoked or on_lost):
+                listener = CallbackListener(on_assigned, on_revoked, on_lost)
+            with self._shell.io.lock:
+                subscription = self._core.subscription
+                if pattern is not None:
+                    subscription.subscribe_pattern(re.compile(pattern))
+                    self._core.metadata.want_topics(None)
+                else:
+                    subscription.subscribe_topics(names)
+                    self._core.fetching.drop_topics_but(set(names))
+                self._shell.listener = listener
+
+    def assign(self, partitions: Partitions) -> None:
+        """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        if any(not isinstance(tp.topic, str) or not tp.topic.strip() for tp in wanted):
+            raise ValueError(f"topic names must be text that is not blank, not {wanted!r}")
+        with self._shell.owned():
+            if not wanted:
+                run_blocking(self._unsubscribe())
+                return
+            with self._shell.io.lock:
+                if self._core.subscription.assignment and self._shell.config.enable_auto_commit:
+                    self._core.commits.commit(Kind.AUTO, None)
+                self._core.subscription.assign_by_user(wanted)
+                self._shell.step()
+
+    async def unsubscribe(self) -> None:
+        """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
+        with self._shell.owned(exclusive=True):
+            await self._unsubscribe()
+
+    async def _unsubscribe(self) -> None:
+        await leave_group(self._shell, "the consumer unsubscribed from all topics")
+
+    def assignment(self) -> set[TopicPartition]:
+        with self._shell.owned(), self._shell.io.lock:
+            return set(self._core.subscription.assignment)
+
+    def subscription(self) -> set[str]:
+        with self._shell.owned(), self._shell.io.lock:
+            return set(self._core.subscription.topics)
+
+    # Reading
+
+    async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:
+        """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
+        limit = max_records or self._shell.config.max_poll_records
+        found = await self._poll(timeout, lambda: self._delivery.take_records(limit))
+        if found is None:
+            return ConsumerRecords()
+        if len(found):
+            self._shell.metrics.record("records-consumed", len(found))
+        return self._shell.interceptors.on_consume(found)
+
+    async def poll_arrow(
+        self,
+        timeout: float = 0.0,
+        *,
+        key: Decode = "bytes",
+        value: Decode = "bytes",
+        headers: bool = True,
+        binary_view: bool = False,
+        timestamp_unit: str = "ms",
+        json_schema: Any = None,
+    ) -> pa.RecordBatch | None:
+        """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout.
+
+        `key` and `value` are left as bytes or become str or json (a struct column). Deserializers, interceptors and
+        max_poll_records are not applied.
+        """
+        decode = DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
+        found: pa.RecordBatch | None = await self._poll(timeout, lambda: self._delivery.take_arrow(decode))
+        return found
+
+    async def _poll(self, timeout: float, take: Callable[[], Any]) -> Any:
+        shell, core = self._shell, self._core
+        with shell.owned(exclusive=True):
+            deadline_ms = shell.deadline_ms(timeout)
+            if core.subscription.type.value == "none":
+                raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
+            shell.metrics.poll_started()
+            with shell.io.lock:
+                core.begin_poll(shell.now())
+            try:
+                return await self._poll_until(deadline_ms, take)
+            finally:
+                with shell.io.lock:
+                    core.end_poll(shell.now())
+                shell.metrics.poll_ended()
+
+    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any]) -> Any:
+        shell, core = self._shell, self._core
+        while True:
+            shell.check()
+            with shell.io.lock:
+                seen = shell.io.activity
+                error = core.next_error()
+                if error is None:
+                    shell.step_if_stale() if core.fetching.buffer else shell.step()
+            if error is None:
+                await shell.dispatch()
+                with shell.io.lock:
+                    error = core.next_error()
+            if error is not None:
+                raise error
+            if core.fetching.buffer:
+                found = await take()
+                if found is not None:
+                    return found
+            left_ms = deadline_ms - shell.now().mono_ms
+            if left_ms <= 0:
+                return None
+            await shell.waiter.wait(shell.io, seen, left_ms / 1000)
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        while not self._shell.is_closed:
+            for record in await self.poll(1.0):
+                yield record
+
+    def hold(self) -> Hold:
+        """`with consumer.hold() as hold:` no rebalance takes partitions away inside, however often it polls."""
+        return Hold(self._shell)
+
+    def done(self, record: ConsumerRecord) -> bool:
+        """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call."""
+        with self._shell.io.lock:
+            return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
+
+    # Committing
+
+    async def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them."""
+        shell = self._shell
+        wanted = self._offsets(offsets)
+        with shell.owned():
+            self._need_group("commit")
+            deadline_ms = shell.deadline_ms(timeout)
+            with shell.io.lock:
+                async_sent = self._core.commits.async_sent
+                operation = self._core.commits.commit(Kind.SYNC, wanted)
+            try:
+                await shell.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
+            finally:
+                await shell.until(lambda: self._core.commits.async_done >= async_sent, deadline_ms)
+                await shell.dispatch()
+
+    def commit_async(
+        self, offsets: Offsets | None = None, callback: Callable[[dict[TopicPartition, Any], Any], Any] | None = None
+    ) -> None:
+        """Commit without waiting and without retries; `callback(offsets, error)` runs in a later poll or commit."""
+        wanted = self._offsets(offsets)
+        with self._shell.owned():
+            self._need_group("commit_async")
+            with self._shell.io.lock:
+                if self._core.member.fenced is not None:
+                    raise self._core.member.fenced
+                self._core.commits.commit(Kind.ASYNC, wanted, callback)
+                self._shell.step()
+
+    async def committed(
+        self, partitions: Partitions, *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for these partitions."""
+        with self._shell.owned():
+            self._need_group("committed")
+            deadline_ms = self._shell.deadline_ms(timeout)
+            wanted = [TopicPartition(*tp) for tp in partitions]
+            if not wanted:
+                return {}
+            with self._shell.io.lock:
+                operation = self._core.committed.ask(wanted)
+            found: dict[TopicPartition, OffsetAndMetadata | None] = await self._shell.result(
+                operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
+            )
+            return found
+
+    # Positions
+
+    def seek(self, partition: tuple[str, int], offset: int | OffsetAndMetadata) -> None:
+        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped."""
+        target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+        if target.offset < 0:
+            raise ValueError(f"an offset is 0 or more, not {target.offset}")
+        tp = TopicPartition(*partition)
+        with self._shell.owned(), self._shell.io.lock:
+            state = self._core.subscription.state(tp)
+            if target.leader_epoch >= 0:
+                self._core.positions.seek_to_committed(tp, state, target)
+            else:
+                state.seek(Position(target.offset))
+            self._core.done.forget(tp)
+
+    def seek_to_beginning(self, partitions: Partitions = ()) -> None:
+        """Go to the first kept offset of these partitions (none given: all), at the next poll."""
+        self._reset(partitions, EARLIEST)
+
+    def seek_to_end(self, partitions: Partitions = ()) -> None:
+        """Go behind the last record of these partitions (none given: all), at the next poll."""
+        self._reset(partitions, LATEST)
+
+    def _reset(self, partitions: Partitions, reset: Reset) -> None:
+        with self._shell.owned(), self._shell.io.lock:
+            wanted = [TopicPartition(*tp) for tp in partitions] or list(self._core.subscription.assignment)
+            for tp in wanted:
+                self._core.subscription.state(tp)
+            for tp in wanted:
+                self._core.positions.reset(tp, reset)
+                self._core.done.forget(tp)
+
+    async def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
+        """The next offset to be handed out; waits until it is known and valid."""
+        shell, tp = self._shell, TopicPartition(*partition)
+        with shell.owned():
+            deadline_ms = shell.deadline_ms(timeout)
+            while True:
+                with shell.io.lock:
+                    state = self._core.subscription.state(tp)
+                    if state.has_valid_position and state.position is not None:
+                        return state.position.offset
+                    seen = shell.io.activity
+                    shell.step()
+                    error = self._core.validation.errors.pop(0) if self._core.validation.errors else None
+                    error = error or self._core.positions.error()
+                if error is not None:
+                    raise error
+                shell.check()
+                left_ms = deadline_ms - shell.now().mono_ms
+                if left_ms <= 0:
+                    raise ApiTimeoutError(f"the position of {tp} is not known in time")
+                await shell.waiter.wait(shell.io, seen, left_ms / 1000)
+
+    def pause(self, partitions: Partitions) -> None:
+        """Return nothing from these partitions until `resume`; what is buffered is kept."""
+        self._set_paused(partitions, is_paused=True)
+
+    def resume(self, partitions: Partitions) -> None:
+        self._set_paused(partitions, is_paused=False)
+
+    def _set_paused(self, partitions: Partitions, *, is_paused: bool) -> None:
+        with self._shell.owned(), self._shell.io.lock:
+            states = [self._core.subscription.state(TopicPartition(*tp)) for tp in partitions]
+            for state in states:
+                state.is_paused = is_paused
+            self._shell.step()
+
+    def paused(self) -> set[TopicPartition]:
+        with self._shell.owned(), self._shell.io.lock:
+            return {tp for tp, state in self._core.subscription.assignment.items() if state.is_paused}
+
+    # Offsets of partitions
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
+        if any(timestamp < 0 for timestamp in timestamps.values()):
+            raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
+        return await self._look_up({TopicPartition(*tp): ts for tp, ts in timestamps.items()}, timeout)
+
+    async def beginning_offsets(
+        self, partitions: Partitions, *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first kept offset of each partition, assigned or not."""
+        found = await self._look_up({TopicPartition(*tp): -2 for tp in partitions}, timeout)
+        return {tp: at.offset for tp, at in found.items() if at is not None}
+
+    async def end_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """The high watermark of each partition; under read_committed the last stable offset."""
+        found = await self._look_up({TopicPartition(*tp): -1 for tp in partitions}, timeout)
+        ends = {tp: at.offset for tp, at in found.items() if at is not None}
+        with self._shell.io.lock:
+            for tp, offset in ends.items():
+                self._core.learn_end(tp, offset)
+        return ends
+
+    async def _look_up(
+        self, targets: dict[TopicPartition, int], timeout: float | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        with self._shell.owned():
+            deadline_ms = self._shell.deadline_ms(timeout)
+            with self._shell.io.lock:
+                operation = self._core.lookups.ask(targets)
+            found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._shell.result(
+                operation, deadline_ms, "looking up offsets", self._core.lookups.cancel
+            )
+            return {tp: found[tp] for tp in targets if tp in found}
+
+    def current_lag(self, partition: tuple[str, int]) -> int | None:
+        """Records between the position and the end, as far as known now; asks for the end once if it is not."""
+        with self._shell.owned(), self._shell.io.lock:
+            lag = self._core.current_lag(TopicPartition(*partition))
+            self._shell.step()
+            return lag
+
+    def lag(self) -> dict[TopicPartition, int]:
+        """`current_lag` of every assigned partition for which it is known."""
+        with self._shell.owned(), self._shell.io.lock:
+            committed = self._shell.config.read_committed
+            lags = {tp: s.lag(read_committed=committed) for tp, s in self._core.subscription.assignment.items()}
+            return {tp: lag for tp, lag in lags.items() if lag is not None}
+
+    # The cluster
+
+    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> list[int]:
+        """The topic's partition numbers; empty if there is no such topic."""
+        with self._shell.owned():
+            with self._shell.io.lock:
+                known = self._core.metadata.view.topics.get(topic)
+            if known is None or known.error_code:
+                known = (await self._topics(frozenset({topic}), timeout)).get(topic)
+            if known is None:
+                return []
+            if known.error_code not in _LEGAL_ERRORS:
+                raise error_for(known.error_code, topic)
+            return [p.partition for p in known.partitions]
+
+    async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicView]:
+        """Every topic this client may see."""
+        with self._shell.owned():
+            return await self._topics(None, timeout)
+
+    async def _topics(self, names: frozenset[str] | None, timeout: float | None) -> dict[str, TopicView]:
+        deadline_ms = self._shell.deadline_ms(timeout)
+        with self._shell.io.lock:
+            operation: Operation = self._core.metadata.look_up(names)
+        found: dict[str, TopicView] = await self._shell.result(operation, deadline_ms, "asking for topics")
+        for topic in found.values():
+            if names is not None and topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                raise InvalidTopicError(topic.name)
+        return found
+
+    # The group
+
+    def group_metadata(self) -> GroupMetadata:
+        """Generation and member id of the last completed join."""
+        with self._shell.owned(), self._shell.io.lock:
+            self._need_group("group_metadata")
+            return self._core.group_metadata()
+
+    def enforce_rebalance(self, reason: str = "") -> None:
+        """Join the group again at the next poll."""
+        with self._shell.owned(), self._shell.io.lock:
+            self._need_group("enforce_rebalance")
+            self._core.member.request_rejoin(reason or "rebalance enforced by user")
+
+    def wakeup(self) -> None:
+        """Make the current or next waiting call raise WakeupError, once. Any thread and signal handler may call it."""
+        self._shell.wakeup()
+
+    def on_note(self, heard: Callable[[Note], Any] | None) -> None:
+        """Call this with every Note: rebalances with causes and durations, standstill, poison records."""
+        self._shell.on_note = heard
+
+    def stalled(self) -> dict[TopicPartition, int]:
+        """Partitions that have not moved for progress_timeout_ms though there is more, with the time since, in ms."""
+        with self._shell.io.lock:
+            return self._core.watchdog.stalled(self._shell.now())
+
+    def metrics(self) -> dict[str, float]:
+        """Every metric by Kafka's name, now."""
+        with self._shell.io.lock:
+            return self._shell.metrics.snapshot(self._core)
+
+    def metrics_text(self) -> str:
+        """The metrics in Prometheus' text format."""
+        with self._shell.io.lock:
+            return self._shell.metrics.prometheus(self._core)
+
+    async def close(
+        self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
+    ) -> None:
+        """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
+        if timeout < 0:
+            raise ValueError(f"a timeout is 0 s or more, not {timeout}")
+        await close_consumer(self._shell, self._delivery, timeout, membership)
+
+    # Checks
+
+    def _need_group(self, call: str) -> None:
+        if self._shell.config.group_id is None:
+            raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
+
+    def _offsets(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
+        if offsets is None:
+            return None
+        wanted = {
+            TopicPartition(*tp): at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
+            for tp, at in offsets.items()
+        }
+        for tp, at in wanted.items():
+            if at.offset < 0:
+                raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are 0 or more")
+        return wanted

@@ -1,0 +1,313 @@
+"""Committing offsets: by call, by timer, before a rebalance (consumer.md 11, 15.3).
+
+Commits leave in call order on the coordinator's one connection. A synchronous one is repeated while its errors may
+pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerCoordinator.sendOffsetCommitRequest.)
+Must not know about fetched records or how positions come about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.errors import CommitFailedError, RebalanceRunningError, RetriableCommitFailedError
+from partita.consumer.member import Generation, Member, MemberState
+from partita.consumer.request import (
+    Backoff,
+    CommitCallback,
+    Committed,
+    Note,
+    Operation,
+    Poll,
+    Request,
+)
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+
+Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
+NAMED_VERSION_MAX = 9
+"""Version 10 speaks of topic ids; Kafka's own consumer stays with names too."""
+
+_RETRIED = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_LOOKED_UP_AGAIN = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT)
+
+
+class Kind(Enum):
+    SYNC = "sync"
+    ASYNC = "async"
+    AUTO = "auto"
+    PREPARE = "prepare"
+
+
+@dataclass(slots=True, eq=False)
+class _Commit:
+    kind: Kind
+    offsets: Offsets
+    operation: Operation
+    callback: Callable[..., Any] | None = None
+    generation: Generation | None = None
+    not_before_ms: int = 0
+    lookups_failed: int = 0
+    attempts: int = 0
+
+
+class Commits:
+    """`commit` starts one; `auto_poll` looks at the timer; `positions` says what there is to commit."""
+
+    def __init__(
+        self,
+        member: Member,
+        coordinator: Coordinator,
+        uniform: Callable[[float, float], float],
+        positions: Callable[[], dict[TopicPartition, OffsetAndMetadata]],
+    ) -> None:
+        config = member.config
+        self._member = member
+        self._coordinator = coordinator
+        self._positions = positions
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self._queue: list[_Commit] = []
+        self._in_flight: list[_Commit] = []
+        self._next_auto_ms: int | None = None
+        self._auto_pending: _Commit | None = None
+        self.async_sent = 0
+        self.async_done = 0
+
+    # Starting
+
+    def commit(self, kind: Kind, offsets: Offsets | None, callback: Callable[..., Any] | None = None) -> Operation:
+        """Commit these offsets, or all positions; what cannot even be sent fails at once."""
+        wanted = self._positions() if offsets is None else dict(offsets)
+        commit = _Commit(kind, wanted, Operation(), callback)
+        commit.lookups_failed = self._coordinator.failed_count
+        self.async_sent += kind is Kind.ASYNC
+        if not wanted:
+            self._succeed(commit)
+        elif (refusal := self._refusal()) is not None:
+            self._fail(commit, refusal)
+        else:
+            self._queue.append(commit)
+        return commit.operation
+
+    def before_rebalance(self) -> Operation | None:
+        """The commit before a rebalance; None when there is nothing to commit."""
+        return self.commit(Kind.PREPARE, None) if self._positions() else None
+
+    def restart_timer(self, now: Now) -> None:
+        self._next_auto_ms = now.mono_ms + self._member.config.auto_commit_interval_ms
+
+    def forget_timer(self) -> None:
+        self._next_auto_ms = None
+
+    def auto_poll(self, now: Now, poll: Poll) -> None:
+        """Commit what earlier polls returned, if the interval is over. Called while the application polls."""
+        if not self._member.config.enable_auto_commit:
+            return
+        if self._next_auto_ms is None:
+            self.restart_timer(now)
+        assert self._next_auto_ms is not None, "the timer was just started"
+        if now.mono_ms >= self._next_auto_ms:
+            self.restart_timer(now)
+            if self._refusal() is None:
+                self.commit(Kind.AUTO, None)
+        poll.wake_in(max(0, self._next_auto_ms - now.mono_ms))
+
+    def cancel(self, operation: Operation) -> None:
+        """The caller waits no longer: nothing is repeated any more."""
+        self._queue = [c for c in self._queue if c.operation is not operation]
+        operation.is_done = True
+
+    @property
+    def has_async_pending(self) -> bool:
+        return self.async_done < self.async_sent
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._queue and not self._in_flight
+
+    # Part
+
+    def poll(self, now: Now) -> Poll:
+        poll = Poll()
+        if not self._queue:
+            return poll
+        if self._coordinator.node is None:
+            self._without_coordinator()
+            return poll
+        waiting, self._queue = self._queue, []
+        for commit in waiting:
+            if commit.not_before_ms > now.mono_ms:
+                self._queue.append(commit)
+                poll.wake_in(commit.not_before_ms - now.mono_ms)
+            elif (refusal := self._refusal()) is not None:
+                self._fail(commit, refusal)
+            else:
+                poll.requests.append(self._send(commit))
+        return poll
+
+    def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
+        commit: _Commit = request.context
+        self._in_flight.remove(commit)
+        unauthorized: set[str] = set()
+        for topic in response.topics:
+            for partition in topic.partitions:
+                code = ErrorCode(partition.error_code)
+                if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    unauthorized.add(topic.name)
+                elif code is not ErrorCode.NONE:
+                    self._refused(commit, code, TopicPartition(topic.name, partition.partition_index), now)
+                    return
+        self._coordinator.reached()
+        if unauthorized:
+            self._fail(commit, TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
+        else:
+            self._succeed(commit)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        commit: _Commit = request.context
+        self._in_flight.remove(commit)
+        self._coordinator.mark_unknown(was_disconnect=True)
+        self._may_pass(commit, error_for(ErrorCode.NETWORK_EXCEPTION, "the coordinator did not answer"), now)
+
+    # Sending
+
+    def _refusal(self) -> BaseException | None:
+        """Why this member cannot commit now; None when it can."""
+        member = self._member
+        if member.fenced is not None:
+            return member.fenced
+        if not member.subscription.is_group or member.is_stable:
+            return None
+        if member.is_rebalancing:
+            return RebalanceRunningError("the group is rebalancing; poll to finish the rebalance, then commit again")
+        return CommitFailedError(
+            f"this consumer is no member of group {member.config.group_id} now: its partitions may belong to another. "
+            "The time between polls exceeded max_poll_interval_ms, or the group forgot it"
+        )
+
+    def _send(self, commit: _Commit) -> Request:
+        member = self._member
+        in_group = member.subscription.is_group
+        generation = member.generation if in_group else Generation()
+        commit.generation = generation
+        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for tp, offset in commit.offsets.items():
+            by_topic.setdefault(tp[0], []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=tp[1],
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=offset.leader_epoch,
+                    committed_metadata=offset.metadata,
+                )
+            )
+        message = OffsetCommitRequest(
+            group_id=member.config.group_id or "",
+            generation_id_or_member_epoch=generation.id,
+            member_id=generation.member_id,
+            group_instance_id=member.config.group_instance_id if in_group else None,
+            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in by_topic.items()],
+        )
+        self._in_flight.append(commit)
+        node = self._coordinator.node
+        return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=commit)
+
+    def _without_coordinator(self) -> None:
+        """Asynchronous commits wait for one lookup, synchronous ones for as long as their caller does."""
+        self._coordinator.want()
+        for commit in list(self._queue):
+            if self._coordinator.error is not None:
+                self._drop(commit, self._coordinator.error)
+            elif commit.kind is not Kind.SYNC and self._coordinator.failed_count > commit.lookups_failed:
+                self._drop(commit, RetriableCommitFailedError("the coordinator of the group cannot be found"))
+
+    def _drop(self, commit: _Commit, error: BaseException) -> None:
+        self._queue.remove(commit)
+        self._fail(commit, error)
+
+    # Outcomes
+
+    def _refused(self, commit: _Commit, code: ErrorCode, tp: TopicPartition, now: Now) -> None:
+        member = self._member
+        is_current = commit.generation == member.generation or not member.subscription.is_group
+        if code in _RETRIED:
+            self._may_pass(commit, error_for(code, str(tp)), now)
+        elif code in _LOOKED_UP_AGAIN:
+            self._coordinator.mark_unknown()
+            self._may_pass(commit, error_for(code), now)
+        elif code is ErrorCode.FENCED_INSTANCE_ID:
+            self._fenced(commit, is_current)
+        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
+            member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
+            self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))
+        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            self._no_member(commit, code, is_current)
+        else:
+            self._fail(commit, error_for(code, str(tp)))
+
+    def _fenced(self, commit: _Commit, is_current: bool) -> None:
+        told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"
+        if is_current:
+            error = error_for(ErrorCode.FENCED_INSTANCE_ID, told)
+            if commit.kind is not Kind.SYNC:
+                self._member.fenced = error
+                commit.callback = None
+            self._fail(commit, error)
+        else:
+            self._fail(commit, self._moved_on(told))
+
+    def _no_member(self, commit: _Commit, code: ErrorCode, is_current: bool) -> None:
+        member = self._member
+        if not is_current and member.state is MemberState.PREPARING_REBALANCE:
+            self._fail(commit, RebalanceRunningError("a newer generation is being made; poll, then commit again"))
+            return
+        if is_current and member.subscription.is_group:
+            member.reset(f"commit answered {code.name}", keep_member_id=code is ErrorCode.ILLEGAL_GENERATION)
+        self._fail(commit, CommitFailedError(f"{code.name}: the group has moved on; poll to join again"))
+
+    def _moved_on(self, told: str) -> BaseException:
+        if self._member.state is MemberState.PREPARING_REBALANCE:
+            return RebalanceRunningError(told)
+        return CommitFailedError(told)
+
+    def _may_pass(self, commit: _Commit, error: KafkaError, now: Now) -> None:
+        if commit.operation.is_done:
+            return
+        if commit.kind is Kind.SYNC:
+            commit.not_before_ms = now.mono_ms + self._backoff.after(commit.attempts)
+            commit.attempts += 1
+            commit.operation.value = error
+            self._queue.append(commit)
+            return
+        if commit.kind is Kind.AUTO:
+            self._next_auto_ms = now.mono_ms + self._member.config.retry_backoff_ms
+        wrapped = RetriableCommitFailedError(f"the commit failed and may be tried again: {error}")
+        wrapped.__cause__ = error
+        self._fail(commit, wrapped)
+
+    def _succeed(self, commit: _Commit) -> None:
+        if commit.offsets:
+            self._member.events.append(Committed(commit.offsets))
+        commit.operation.succeed(commit.offsets)
+        self._tell(commit, None)
+
+    def _fail(self, commit: _Commit, error: BaseException) -> None:
+        commit.operation.fail(error)
+        if commit.kind in (Kind.AUTO, Kind.PREPARE):
+            self._member.events.append(Note("commit_failed", f"automatic commit: {error}"))
+        self._tell(commit, error)
+
+    def _tell(self, commit: _Commit, error: BaseException | None) -> None:
+        self.async_done += commit.kind is Kind.ASYNC
+        if commit.callback is not None:
+            self._member.events.append(CommitCallback(commit.callback, commit.offsets, error))

@@ -1,0 +1,146 @@
+"""Asking the group for committed offsets: to start partitions, and for the application (consumer.md 8.2, 15.3).
+
+Offsets that transactions have not settled yet are waited for (require_stable). Must not know what an answer is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.request import Backoff, Operation, Poll, Request
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError, error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+
+NAMED_VERSION_MAX = 9
+Found: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
+
+
+@dataclass(slots=True, eq=False)
+class _Ask:
+    partitions: frozenset[TopicPartition]
+    operation: Operation
+    in_flight: bool = False
+    not_before_ms: int = 0
+    attempts: int = 0
+
+
+class CommittedOffsets:
+    """`ask` starts a question; its operation's value maps every partition to its offset, or None."""
+
+    def __init__(self, group_id: str, coordinator: Coordinator, backoff: Backoff) -> None:
+        self._group_id = group_id
+        self._coordinator = coordinator
+        self._backoff = backoff
+        self._asks: list[_Ask] = []
+
+    def ask(self, partitions: Iterable[TopicPartition]) -> Operation:
+        """The question's operation; the same set asked again while under way shares it."""
+        wanted = frozenset(TopicPartition(*tp) for tp in partitions)
+        same = next((a for a in self._asks if a.partitions == wanted and not a.operation.is_done), None)
+        if same is not None:
+            return same.operation
+        ask = _Ask(wanted, Operation())
+        self._asks.append(ask)
+        return ask.operation
+
+    def cancel(self, operation: Operation) -> None:
+        self._asks = [a for a in self._asks if a.operation is not operation]
+
+    def poll(self, now: Now) -> Poll:
+        poll = Poll()
+        for ask in list(self._asks):
+            if ask.in_flight:
+                continue
+            if self._coordinator.node is None:
+                self._coordinator.want()
+                if self._coordinator.error is not None:
+                    self._finish(ask, error=self._coordinator.error)
+            elif now.mono_ms < ask.not_before_ms:
+                poll.wake_in(ask.not_before_ms - now.mono_ms)
+            else:
+                poll.requests.append(self._send(ask))
+        return poll
+
+    def _send(self, ask: _Ask) -> Request:
+        by_topic: dict[str, list[int]] = {}
+        for tp in sorted(ask.partitions):
+            by_topic.setdefault(tp.topic, []).append(tp.partition)
+        topics = [OffsetFetchRequestTopics(name=t, partition_indexes=p) for t, p in by_topic.items()]
+        message = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=self._group_id, member_id=None, member_epoch=-1, topics=topics)],
+            group_id=self._group_id,
+            topics=[OffsetFetchRequestTopic(name=t, partition_indexes=p) for t, p in by_topic.items()],
+            require_stable=True,
+        )
+        ask.in_flight = True
+        node = self._coordinator.node
+        return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=ask)
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        ask: _Ask = request.context
+        ask.in_flight = False
+        told = response if request.version < 8 else next((g for g in response.groups), None)
+        code = ErrorCode(told.error_code if told is not None else ErrorCode.UNKNOWN_SERVER_ERROR)
+        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            self._coordinator.mark_unknown()
+        if code is not ErrorCode.NONE or told is None:
+            if code.retriable:
+                self._again(ask, now)
+            else:
+                self._finish(ask, error=error_for(code, f"committed offsets of group {self._group_id!r}"))
+            return
+        self._take(ask, told.topics, now)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        request.context.in_flight = False
+        self._coordinator.mark_unknown(was_disconnect=True)
+        self._again(request.context, now)
+
+    def _take(self, ask: _Ask, topics: Any, now: Now) -> None:
+        found: Found = {tp: None for tp in sorted(ask.partitions)}
+        unauthorized: set[str] = set()
+        for topic in topics:
+            for part in topic.partitions:
+                tp = TopicPartition(topic.name, part.partition_index)
+                code = ErrorCode(part.error_code)
+                if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    unauthorized.add(topic.name)
+                elif code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    self._finish(ask, error=UnknownTopicOrPartitionError(f"{tp} does not exist"))
+                    return
+                elif code.retriable:
+                    self._again(ask, now)
+                    return
+                elif code is not ErrorCode.NONE:
+                    self._finish(ask, error=error_for(code, str(tp)))
+                    return
+                elif part.committed_offset >= 0 and tp in found:
+                    found[tp] = OffsetAndMetadata(
+                        part.committed_offset, part.committed_leader_epoch, part.metadata or ""
+                    )
+        if unauthorized:
+            self._finish(ask, error=TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
+        else:
+            self._finish(ask, found)
+
+    def _again(self, ask: _Ask, now: Now) -> None:
+        ask.not_before_ms = now.mono_ms + self._backoff.after(ask.attempts)
+        ask.attempts += 1
+
+    def _finish(self, ask: _Ask, found: Found | None = None, *, error: KafkaError | None = None) -> None:
+        self._asks = [a for a in self._asks if a is not ask]
+        if error is not None:
+            ask.operation.fail(error)
+        else:
+            ask.operation.succeed(found)

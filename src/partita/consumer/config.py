@@ -1,0 +1,215 @@
+"""Every option of the consumer: Kafka's names with underscores, Kafka's defaults and bounds, and a few of our own.
+
+`ConsumerConfig.of(...)` takes keyword arguments and, if wanted, a dict in Kafka's dotted spelling; wrong names and
+values are refused with what would be right. (Kafka: ConsumerConfig; consumer.md 3.)
+Must not know what the options do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from partita.assignors.interface import Assignor, RebalanceProtocol
+from partita.assignors.registry import create_assignor, rebalance_protocol
+from partita.consumer.partition_state import EARLIEST, LATEST, Reset
+from partita.options import REQUIRED, ConfigError, Option, check_options
+from partita.security_options import SECURITY_OPTIONS, SECURITY_PROTOCOLS
+
+_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE)
+_INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+OPTIONS: tuple[Option, ...] = (
+    Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
+    Option("group_id", "str", None, "the consumer group; without it no commits and no subscribe", nullable=True),
+    Option("group_instance_id", "str", None, "makes this a static member of its group", nullable=True),
+    Option("group_protocol", "str", "classic", "the rebalance protocol",
+           choices=("classic", "consumer"), ignore_case=True),
+    Option("group_remote_assignor", "str", None, "only for group_protocol consumer", nullable=True),
+    Option("client_id", "str", "", "name of this client in the brokers' logs"),
+    Option("client_rack", "str", "", "where this client is; allows fetching from a replica nearby"),
+    Option("key_deserializer", "any", None, "turns key bytes into objects; None leaves bytes", nullable=True),
+    Option("value_deserializer", "any", None, "turns value bytes into objects; None leaves bytes", nullable=True),
+    Option("interceptor_classes", "list", [], "interceptors, in order"),
+    Option("partition_assignment_strategy", "list", ["range", "cooperative-sticky"], "assignors, preferred first"),
+    Option("enable_auto_commit", "bool", True, "commit positions now and then, and on close"),
+    Option("auto_commit_interval_ms", "int", 5_000, "time between automatic commits", minimum=0),
+    Option("auto_offset_reset", "str", "latest", "where to start without an offset"),
+    Option("session_timeout_ms", "int", 45_000, "silence after which the group forgets this member", minimum=1),
+    Option("heartbeat_interval_ms", "int", 3_000, "time between heartbeats", minimum=1),
+    Option("max_poll_interval_ms", "int", 300_000, "time allowed between polls", minimum=1),
+    Option("max_poll_records", "int", 500, "most records one poll returns", minimum=1),
+    Option("fetch_min_bytes", "int", 1, "a broker waits for that much", minimum=0),
+    Option("fetch_max_wait_ms", "int", 500, "but no longer than this", minimum=0),
+    Option("fetch_max_bytes", "int", 52_428_800, "most bytes of one answer (at least one batch comes)", minimum=0),
+    Option("max_partition_fetch_bytes", "int", 1_048_576, "most bytes per partition and answer", minimum=0),
+    Option("check_crcs", "bool", True, "verify checksums"),
+    Option("isolation_level", "str", "read_uncommitted", "", choices=("read_uncommitted", "read_committed")),
+    Option("exclude_internal_topics", "bool", True, "a pattern does not match internal topics"),
+    Option("allow_auto_create_topics", "bool", True, "let the broker create topics we ask for"),
+    Option("internal_throw_on_fetch_stable_offset_unsupported", "bool", False),
+    Option("request_timeout_ms", "int", 30_000, "time for one answer", minimum=0),
+    Option("default_api_timeout_ms", "int", 60_000, "time for a call without a timeout of its own", minimum=0),
+    Option("retry_backoff_ms", "int", 100, "first wait before a request is repeated", minimum=0),
+    Option("retry_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
+    Option("reconnect_backoff_ms", "int", 50, "first wait before connecting again", minimum=0),
+    Option("reconnect_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
+    Option("socket_connection_setup_timeout_ms", "int", 10_000, "time to connect", minimum=1),
+    Option("socket_connection_setup_timeout_max_ms", "int", 30_000, "longest such time", minimum=1),
+    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
+    Option("metadata_max_age_ms", "int", 300_000, "metadata older than this is asked for again", minimum=0),
+    Option("metadata_recovery_strategy", "str", "rebootstrap", "", choices=("rebootstrap", "none"), ignore_case=True),
+    Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "", minimum=0),
+    Option("client_dns_lookup", "str", "use_all_dns_ips", "",
+           choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
+    Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
+    Option("metrics_sample_window_ms", "int", 30_000, "", minimum=0),
+    Option("metrics_num_samples", "int", 2, "", minimum=1),
+    Option("metrics_recording_level", "str", "INFO", "", choices=("INFO", "DEBUG", "TRACE")),
+    Option("metric_reporters", "list", []),
+    Option("enable_metrics_push", "bool", True),
+    Option("config_providers", "list", []),
+    Option("security_protocol", "str", "PLAINTEXT", "", choices=SECURITY_PROTOCOLS, ignore_case=True),
+    *SECURITY_OPTIONS,
+    Option("fetch_buffer_max_bytes", "int", 134_217_728, "most fetched bytes held for later polls", minimum=1),
+    Option("commit_done_only", "bool", False, "commit only what done(record) has been called for, without gaps"),
+    Option("progress_timeout_ms", "int", 0, "report partitions that stand still this long though data waits; 0: never",
+           minimum=0),
+    Option("poison_policy", "str", "raise", "what to do with records that cannot be read",
+           choices=("raise", "skip", "dead_letter")),
+    Option("dead_letter_topic", "str", None, "where poison_policy dead_letter sends them", nullable=True),
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class ConsumerConfig:
+    """Checked options. The ones that pure parts read often are attributes; `values` holds them all."""
+
+    values: dict[str, Any]
+    group_id: str | None
+    group_instance_id: str | None
+    client_id: str
+    client_rack: str
+    assignors: tuple[Assignor, ...]
+    protocol: RebalanceProtocol | None
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    reset: Reset | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    max_poll_records: int
+    read_committed: bool
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    metadata_max_age_ms: int
+    allow_auto_create_topics: bool
+    exclude_internal_topics: bool
+    fetch_min_bytes: int
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    fetch_buffer_max_bytes: int
+    check_crcs: bool
+    commit_done_only: bool
+    progress_timeout_ms: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any] | None = None, /, **options: Any) -> ConsumerConfig:
+        """Check everything. Raises ConfigError, naming the option, what came and what would be right."""
+        given = {name.replace(".", "_") for name in (*(config or {}), *options)}
+        values = check_options(OPTIONS, options, config)
+        _follow_backoff(values, given)
+        _check_group(values, given)
+        _check_timeouts(values)
+        _check_delivery(values)
+        assignors = _assignors(values["partition_assignment_strategy"])
+        names = [name for name in cls.__dataclass_fields__ if name in values]
+        return cls(
+            values=values,
+            assignors=assignors,
+            protocol=_protocol(assignors),
+            reset=parse_reset(values["auto_offset_reset"]),
+            read_committed=values["isolation_level"] == "read_committed",
+            **{name: values[name] for name in names},
+        )
+
+
+def parse_reset(text: str) -> Reset | None:
+    """The policy named: earliest, latest, none, or by_duration:PnDTnHnMn.nS."""
+    lowered = text.lower()
+    if lowered in ("earliest", "latest"):
+        return EARLIEST if lowered == "earliest" else LATEST
+    if lowered == "none":
+        return None
+    kind, _, duration = text.partition(":")
+    match = _DURATION.fullmatch(duration)
+    if kind.lower() != "by_duration" or match is None or not any(match.groups()):
+        raise ConfigError(f"auto_offset_reset must be earliest, latest, none or by_duration:PnDTnHnMn.nS, not {text!r}")
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    return Reset(text, duration_ms=round(((days * 24 + hours) * 60 + minutes) * 60_000 + seconds * 1_000))
+
+
+def _follow_backoff(values: dict[str, Any], given: set[str]) -> None:
+    """If only one of the two reconnect back-offs is set, the other follows so that the user's value counts."""
+    low, high = "reconnect_backoff_ms", "reconnect_backoff_max_ms"
+    if low in given and high not in given:
+        values[high] = max(values[high], values[low])
+    elif high in given and low not in given:
+        values[low] = min(values[low], values[high])
+    values["retry_backoff_max_ms"] = max(values["retry_backoff_max_ms"], values["retry_backoff_ms"])
+
+
+def _check_group(values: dict[str, Any], given: set[str]) -> None:
+    group, instance = values["group_id"], values["group_instance_id"]
+    if group is not None and not group:
+        raise ConfigError("group_id must not be empty or blank; leave it out to consume without a group")
+    if instance is not None and (not _INSTANCE_ID.fullmatch(instance) or instance in (".", "..")):
+        raise ConfigError(f"group_instance_id must be 1 to 249 of a-z A-Z 0-9 . _ -, not {instance!r}")
+    if values["group_protocol"] == "consumer":
+        raise ConfigError("group_protocol consumer (KIP-848) is not spoken yet; use classic")
+    if values["group_remote_assignor"] is not None:
+        raise ConfigError("group_remote_assignor works with group_protocol consumer only; leave it out")
+    if group is None:
+        if "enable_auto_commit" in given and values["enable_auto_commit"]:
+            raise ConfigError("enable_auto_commit needs a group_id; give one or leave enable_auto_commit out")
+        values["enable_auto_commit"] = False
+
+
+def _check_timeouts(values: dict[str, Any]) -> None:
+    heartbeat, session = values["heartbeat_interval_ms"], values["session_timeout_ms"]
+    if heartbeat >= session:
+        raise ConfigError(f"heartbeat_interval_ms ({heartbeat}) must be less than session_timeout_ms ({session})")
+
+
+def _check_delivery(values: dict[str, Any]) -> None:
+    if values["security_protocol"] != "PLAINTEXT":
+        raise ConfigError(f"security_protocol {values['security_protocol']} is not spoken yet; use PLAINTEXT")
+    if values["poison_policy"] == "dead_letter" and not values["dead_letter_topic"]:
+        raise ConfigError("poison_policy dead_letter needs a dead_letter_topic")
+    for name in ("key_deserializer", "value_deserializer"):
+        if values[name] is not None and not callable(values[name]) and not isinstance(values[name], str):
+            raise ConfigError(f"{name} must be a callable, a name such as 'str' or 'json', or None")
+
+
+def _assignors(given: list[Any]) -> tuple[Assignor, ...]:
+    found: dict[str, Assignor] = {}
+    for one in given:
+        try:
+            assignor = create_assignor(one)
+        except ValueError as error:
+            raise ConfigError(f"partition_assignment_strategy: {error}") from None
+        found.setdefault(assignor.name, assignor)
+    return tuple(found.values())
+
+
+def _protocol(assignors: tuple[Assignor, ...]) -> RebalanceProtocol | None:
+    """The highest rebalance protocol that all assignors support (6.1); None without assignors."""
+    try:
+        return rebalance_protocol(assignors) if assignors else None
+    except ValueError as error:
+        raise ConfigError(f"partition_assignment_strategy: {error}") from None

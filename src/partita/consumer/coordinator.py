@@ -1,0 +1,105 @@
+"""Where the group's coordinator is: looked up when somebody needs it, forgotten when it fails (consumer.md 5.1).
+
+One lookup in flight at most; failures are repeated with back-off; a fatal answer stays in `error` until a later
+lookup succeeds. `drops` tells the shell which connection to cut, so that what waits on it fails.
+Must not know what is said to the coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.metadata import Metadata
+from partita.consumer.request import Backoff, Poll, Request
+from partita.errors import KafkaError, error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
+from partita.protocol.metadata_view import Node
+
+GROUP_KEY = 0
+
+
+class Coordinator:
+    """`node` is where to send to; `want()` has it looked up; `found_count` grows with every success."""
+
+    def __init__(self, config: ConsumerConfig, metadata: Metadata, uniform: Callable[[float, float], float]) -> None:
+        self.node: Node | None = None
+        self.error: KafkaError | None = None
+        self.found_count = 0
+        self.failed_count = 0
+        self.drops: list[Node] = []
+        self._group_id = config.group_id or ""
+        self._metadata = metadata
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self._is_wanted = False
+        self._in_flight: Request | None = None
+        self._attempts = 0
+        self._not_before_ms = 0
+
+    def want(self) -> None:
+        self._is_wanted = self.node is None
+
+    def mark_unknown(self, *, was_disconnect: bool = False) -> None:
+        """Forget the node; its connection is cut unless it is gone already."""
+        if self.node is None:
+            return
+        if not was_disconnect:
+            self.drops.append(self.node)
+        self.node = None
+
+    def retry_later(self, now: Now) -> None:
+        """The node that was found cannot be reached: look again, but not at once."""
+        self._not_before_ms = now.mono_ms + self._backoff.after(self._attempts)
+        self._attempts += 1
+
+    def poll(self, now: Now) -> Poll:
+        poll = Poll()
+        if not self._is_wanted or self._in_flight is not None:
+            return poll
+        if now.mono_ms < self._not_before_ms:
+            poll.wake_in(self._not_before_ms - now.mono_ms)
+            return poll
+        message = FindCoordinatorRequest(key=self._group_id, key_type=GROUP_KEY, coordinator_keys=[self._group_id])
+        self._in_flight = Request(self, message)
+        poll.requests.append(self._in_flight)
+        return poll
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        self._in_flight = None
+        told = response if request.version < 4 else _one(response, self._group_id)
+        if told is None or told.error_code:
+            code = ErrorCode(told.error_code if told is not None else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._failed(code, getattr(told, "error_message", None), now)
+            return
+        self.node = Node(told.node_id, told.host, told.port)
+        self.error = None
+        self.found_count += 1
+        self._is_wanted = False
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        self._in_flight = None
+        self._metadata.request_update()
+        self._again(now)
+
+    def reached(self) -> None:
+        """The coordinator answered: the next failure starts the back-off anew."""
+        self._attempts = 0
+
+    def _failed(self, code: ErrorCode, message: str | None, now: Now) -> None:
+        if code.retriable:
+            self._metadata.request_update()
+        else:
+            self.error = error_for(code, message or f"looking for the coordinator of group {self._group_id!r}")
+        self._again(now)
+
+    def _again(self, now: Now) -> None:
+        self.failed_count += 1
+        self._attempts += 1
+        self._not_before_ms = now.mono_ms + self._backoff.after(self._attempts)
+
+
+def _one(response: Any, group_id: str) -> Any:
+    return next((c for c in response.coordinators if c.key == group_id), None)

@@ -1,0 +1,236 @@
+"""The consumer's rules in one place: puts the parts together and passes facts between them.
+
+The shell calls `poll(now)` whenever `wait_ms` is over or something happened, sends what it asks, feeds what arrives.
+The application's calls land here too. Pure: no socket, clock, thread or randomness of its own; whoever calls it sees
+to it that one call runs at a time. (Kafka: ConsumerNetworkThread and its request managers.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.consumer.commits import Commits
+from partita.consumer.committed import CommittedOffsets
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.done_tracker import DoneTracker
+from partita.consumer.fetching import Collected, Fetching
+from partita.consumer.member import Generation, Member
+from partita.consumer.membership import Membership
+from partita.consumer.metadata import Metadata
+from partita.consumer.offset_lookup import OffsetLookups
+from partita.consumer.partition_state import LATEST
+from partita.consumer.positions import Positions
+from partita.consumer.request import Backoff, Event, Failed, Operation, Poll, Request
+from partita.consumer.subscription import Subscription
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
+from partita.consumer.validation import Validation
+from partita.consumer.watchdog import Watchdog
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.metadata_view import Node
+
+
+class ConsumerCore:
+    """Parts are attributes; the shell and the tests use them directly where one part is all it takes."""
+
+    def __init__(self, config: ConsumerConfig, uniform: Callable[[float, float], float]) -> None:
+        self.config = config
+        self.subscription = Subscription()
+        self.metadata = Metadata(config, uniform)
+        self.member = Member(config, self.subscription, self.metadata.view)
+        self.coordinator = Coordinator(config, self.metadata, uniform)
+        self.done = DoneTracker()
+        self.commits = Commits(self.member, self.coordinator, uniform, self.offsets_to_commit)
+        self.membership = Membership(
+            self.member, self.metadata, self.coordinator, uniform, self.commits.before_rebalance
+        )
+        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self.committed = CommittedOffsets(config.group_id or "", self.coordinator, backoff)
+        self.lookups = OffsetLookups(
+            self.metadata, backoff, read_committed=config.read_committed, timeout_ms=config.request_timeout_ms
+        )
+        self.positions = Positions(config, self.subscription, self.metadata, self.committed)
+        self.validation = Validation(
+            self.subscription, self.metadata, config.reset, config.retry_backoff_ms, config.request_timeout_ms
+        )
+        self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, uniform)
+        self.watchdog = Watchdog(config, self.subscription, self.fetching, self.member.events)
+        self._end_lookups: dict[TopicPartition, Operation] = {}
+        self._seen_metadata = -1
+        self._seen_assignment = -1
+        self._seen_generation = Generation()
+
+    # The shell's side
+
+    def poll(self, now: Now) -> Poll:
+        """One turn of every part: what to send now, and when to come again."""
+        self._pass_facts_along(now)
+        poll = self.membership.poll(now)
+        if self.membership.app_polling:
+            self._take_ends()
+            self.commits.auto_poll(now, poll)
+        self._pass_facts_along(now)
+        for part in (
+            self.commits,
+            self.positions,
+            self.committed,
+            self.lookups,
+            self.validation,
+            self.fetching,
+            self.watchdog,
+            self.coordinator,
+            self.metadata,
+        ):
+            poll.add(part.poll(now))
+        return poll
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        request.part.on_response(request, response, now)
+        self._pass_facts_along(now)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        """The request got no answer: the connection failed, or the time for it was over."""
+        request.part.on_disconnect(request, now)
+
+    def on_unsupported(self, request: Request, error: BaseException, now: Now) -> None:
+        """The broker speaks no version of this request that would do."""
+        if request.part is self.validation:
+            self.validation.on_unsupported(request)
+            return
+        request.part.on_disconnect(request, now)
+        self.member.events.append(Failed(error))
+
+    def take_drops(self) -> list[Node]:
+        """Coordinators whose connection is to be cut."""
+        drops, self.coordinator.drops = self.coordinator.drops, []
+        return drops
+
+    # The application's poll
+
+    def begin_poll(self, now: Now) -> None:
+        self.membership.app_polling = True
+        self.membership.touch(now)
+
+    def end_poll(self, now: Now) -> None:
+        self.membership.app_polling = False
+
+    def next_error(self) -> BaseException | None:
+        """What this poll has to raise, if anything."""
+        events = self.member.events
+        failed = next((event for event in events if isinstance(event, Failed)), None)
+        if failed is not None:
+            events.remove(failed)
+            return failed.error
+        if self.member.fenced is not None:
+            return self.member.fenced
+        if self.metadata.errors:
+            return self.metadata.errors.pop(0)
+        if self.subscription.is_group and self.coordinator.node is None and self.coordinator.error is not None:
+            self.coordinator.want()
+            return self.coordinator.error
+        if self.validation.errors:
+            return self.validation.errors.pop(0)
+        return self.positions.error()
+
+    def take_event(self) -> Event | None:
+        """The next event that is no error."""
+        events = self.member.events
+        for i, event in enumerate(events):
+            if not isinstance(event, Failed):
+                return events.pop(i)
+        return None
+
+    def take_events(self) -> list[Event]:
+        events = list(self.member.events)
+        self.member.events.clear()
+        return events
+
+    def callback_done(self, error: BaseException | None, now: Now) -> None:
+        """The application's rebalance callback for the event taken last has ended."""
+        self.membership.callback_done(error, now)
+        self._pass_facts_along(now)
+
+    def collect(self, max_records: int) -> Collected:
+        return self.fetching.collect(max_records)
+
+    # Facts
+
+    def offsets_to_commit(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What a commit without offsets commits: every valid position, or what is done without gaps."""
+        if self.config.commit_done_only:
+            return self.done.committable(self.subscription.assignment)
+        return {
+            tp: OffsetAndMetadata(state.position.offset, state.position.offset_epoch)
+            for tp, state in self.subscription.assignment.items()
+            if state.has_valid_position and state.position is not None
+        }
+
+    def group_metadata(self) -> GroupMetadata:
+        generation = self.member.joined_generation
+        return GroupMetadata(
+            self.config.group_id or "", generation.id, generation.member_id, self.config.group_instance_id
+        )
+
+    def current_lag(self, tp: TopicPartition) -> int | None:
+        """The lag as known; asks for the end offset once if it is not."""
+        state = self.subscription.state(tp)
+        lag = state.lag(read_committed=self.config.read_committed)
+        if lag is None and not state.end_offset_requested and self.metadata.view.leader(*tp) is not None:
+            state.end_offset_requested = True
+            self._end_lookups[tp] = self.lookups.ask({tp: LATEST.timestamp})
+        return lag
+
+    def learn_end(self, tp: TopicPartition, offset: int) -> None:
+        """An end offset that came outside fetching."""
+        state = self.subscription.assignment.get(tp)
+        if state is not None:
+            state.end_offset_requested = False
+            if self.config.read_committed:
+                state.last_stable_offset = offset
+            else:
+                state.high_watermark = offset
+
+    def forget_subscription(self) -> None:
+        """After unsubscribe: nothing remembered of the old membership matters."""
+        self.member.joined_topics = None
+        self.member.joined_generation = Generation()
+        self.commits.forget_timer()
+        self.fetching.drop_unassigned()
+
+    def _take_ends(self) -> None:
+        for tp, operation in list(self._end_lookups.items()):
+            if operation.is_done:
+                del self._end_lookups[tp]
+                found = (operation.value or {}).get(tp)
+                if found is not None:
+                    self.learn_end(tp, found.offset)
+
+    def _pass_facts_along(self, now: Now) -> None:
+        """The one place where what one part learned reaches the others."""
+        if self._seen_metadata != self.metadata.updates:
+            self._seen_metadata = self.metadata.updates
+            self._match_pattern()
+        if self._seen_assignment != self.subscription.version:
+            self._seen_assignment = self.subscription.version
+            self.positions.forget()
+            self.fetching.drop_unassigned()
+            self.done.keep(self.subscription.assignment)
+        by_pattern = self.subscription.pattern is not None
+        self.metadata.want_topics(None if by_pattern else self.subscription.metadata_topics | self.lookups.topics)
+        if self._seen_generation != self.member.joined_generation:
+            self._seen_generation = self.member.joined_generation
+            self.commits.restart_timer(now)
+
+    def _match_pattern(self) -> None:
+        if self.subscription.pattern is None or not self.metadata.all_topics:
+            return
+        skip_internal = self.config.exclude_internal_topics
+        names = [
+            name
+            for name, topic in self.metadata.view.topics.items()
+            if not (skip_internal and topic.is_internal)
+            and topic.error_code in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE)
+        ]
+        self.subscription.match_pattern(names)

@@ -1,0 +1,77 @@
+"""From key and value bytes to objects: by a function of the bytes, an object with `deserialize`, or a name.
+
+A plain function gets the bytes and is not called for null; `deserialize(topic, headers, data)` is called for null
+too, as Kafka does. Must not know about partitions or polls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError
+from typing import Any, TypeAlias
+
+from partita.options import ConfigError
+
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
+Deserializer: TypeAlias = Callable[[str, Headers, bytes | None], Any]
+
+_INT, _LONG, _SHORT = Struct(">i"), Struct(">q"), Struct(">h")
+_FLOAT, _DOUBLE = Struct(">f"), Struct(">d")
+
+
+def _number(form: Struct) -> Callable[[bytes], Any]:
+    def read(data: bytes) -> Any:
+        try:
+            return form.unpack(data)[0]
+        except StructError:
+            raise ValueError(f"{form.size} bytes expected, {len(data)} came") from None
+
+    return read
+
+
+NAMED: dict[str, Callable[[bytes], Any] | None] = {
+    "bytes": None,
+    "str": lambda data: data.decode("utf-8"),
+    "json": json.loads,
+    "short": _number(_SHORT),
+    "int": _number(_INT),
+    "long": _number(_LONG),
+    "float": _number(_FLOAT),
+    "double": _number(_DOUBLE),
+}
+_CLASS_NAMES = {
+    "ByteArrayDeserializer": "bytes",
+    "StringDeserializer": "str",
+    "ShortDeserializer": "short",
+    "IntegerDeserializer": "int",
+    "LongDeserializer": "long",
+    "FloatDeserializer": "float",
+    "DoubleDeserializer": "double",
+}
+
+
+def deserializer(given: Any) -> Deserializer | None:
+    """The deserializer meant; None leaves bytes as they are. Raises ConfigError."""
+    if given is None:
+        return None
+    if isinstance(given, type):
+        given = given()
+    if hasattr(given, "deserialize"):
+        found: Deserializer = given.deserialize
+        return found
+    if isinstance(given, str):
+        name = _CLASS_NAMES.get(given.rpartition(".")[2], given)
+        if name not in NAMED:
+            raise ConfigError(f"unknown deserializer {given!r}; known are {', '.join(NAMED)}, or give a function")
+        function = NAMED[name]
+        return None if function is None else _of_bytes(function)
+    return _of_bytes(given)
+
+
+def _of_bytes(function: Callable[[bytes], Any]) -> Deserializer:
+    def read(topic: str, headers: Headers, data: bytes | None) -> Any:
+        return None if data is None else function(data)
+
+    return read

@@ -1,0 +1,73 @@
+"""Which records are done, when work finishes out of order: only a prefix without gaps may be committed.
+
+Every record handed out is noted; `done(record)` crosses it off. What may be committed for a partition is the first
+offset not done yet. Must not know how commits are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from heapq import heappop, heappush
+
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+
+
+class _Partition:
+    __slots__ = ("epoch", "next_offset", "open", "open_heap")
+
+    def __init__(self) -> None:
+        self.open: set[int] = set()
+        self.open_heap: list[int] = []
+        self.next_offset = -1
+        self.epoch = -1
+
+    def first_open(self) -> int | None:
+        while self.open_heap and self.open_heap[0] not in self.open:
+            heappop(self.open_heap)
+        return self.open_heap[0] if self.open_heap else None
+
+
+class DoneTracker:
+    """`handed_out` notes records, `done` crosses one off, `committable` says how far each partition is."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[TopicPartition, _Partition] = {}
+
+    def handed_out(self, tp: TopicPartition, offsets: Iterable[int], next_offset: int, epoch: int) -> None:
+        """These offsets went to the application; `next_offset` is where the partition stands after them."""
+        partition = self._partitions.setdefault(tp, _Partition())
+        for offset in offsets:
+            if offset not in partition.open:
+                partition.open.add(offset)
+                heappush(partition.open_heap, offset)
+        partition.next_offset, partition.epoch = next_offset, epoch
+
+    def done(self, tp: TopicPartition, offset: int) -> bool:
+        """Cross a record off; false if it was not open (done twice, or its partition is gone)."""
+        partition = self._partitions.get(tp)
+        if partition is None or offset not in partition.open:
+            return False
+        partition.open.remove(offset)
+        return True
+
+    def open_count(self, tp: TopicPartition) -> int:
+        """Records handed out and not done yet."""
+        partition = self._partitions.get(tp)
+        return 0 if partition is None else len(partition.open)
+
+    def committable(self, assigned: Container[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        found = {}
+        for tp, partition in self._partitions.items():
+            if tp in assigned:
+                first = partition.first_open()
+                offset = partition.next_offset if first is None else first
+                found[tp] = OffsetAndMetadata(offset, partition.epoch)
+        return found
+
+    def keep(self, assigned: Container[TopicPartition]) -> None:
+        """Forget partitions that are gone: nothing noted in one ownership is committed in a later one."""
+        self._partitions = {tp: p for tp, p in self._partitions.items() if tp in assigned}
+
+    def forget(self, tp: TopicPartition) -> None:
+        """The application went elsewhere in this partition: start over."""
+        self._partitions.pop(tp, None)

@@ -1,0 +1,117 @@
+"""What a consumer can raise beyond the errors that are a broker's error code.
+
+Everything is a `KafkaError`. Must not know who raises what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from partita.consumer.topic_partition import TopicPartition
+from partita.errors import KafkaError, OffsetOutOfRangeError, RebalanceInProgressError
+
+
+class ConsumerError(KafkaError):
+    """An error of the client itself; no broker sent it."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
+
+    @property
+    def retriable(self) -> bool:
+        return False
+
+
+class IllegalStateError(ConsumerError):
+    """The consumer is in no state for this call."""
+
+
+class ConcurrentModificationError(ConsumerError):
+    """A second thread used the consumer while the first was inside it; only `wakeup` allows that."""
+
+
+class WakeupError(ConsumerError):
+    """`wakeup()` was called."""
+
+
+class ApiTimeoutError(ConsumerError, TimeoutError):
+    """The call did not finish within its time. It may be made again."""
+
+    @property
+    def retriable(self) -> bool:
+        return True
+
+
+class CommitFailedError(ConsumerError):
+    """The group has moved on: these partitions may belong to another member, and nothing was committed."""
+
+
+class RetriableCommitFailedError(ConsumerError):
+    """An asynchronous commit failed in a way that may pass."""
+
+    @property
+    def retriable(self) -> bool:
+        return True
+
+
+class RebalanceRunningError(RebalanceInProgressError):
+    """A rebalance is under way: poll to finish it, then commit again."""
+
+
+class NoOffsetForPartitionError(ConsumerError):
+    """No committed offset, and auto.offset.reset is none: seek, or commit one."""
+
+    def __init__(self, partitions: Iterable[TopicPartition]) -> None:
+        self.partitions = sorted(partitions)
+        names = ", ".join(map(str, self.partitions))
+        super().__init__(f"no offset is committed for {names} and auto_offset_reset is none; seek to where to start")
+
+
+class OffsetsOutOfRangeError(OffsetOutOfRangeError):
+    """The positions lie outside the logs, and auto.offset.reset is none."""
+
+    def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.offsets = dict(offsets)
+        told = ", ".join(f"{tp} at {offset}" for tp, offset in sorted(self.offsets.items()))
+        super().__init__(f"positions outside the log: {told}; auto_offset_reset is none, so seek")
+
+
+class LogTruncationError(OffsetsOutOfRangeError):
+    """The log was cut below the position (an unclean leader election); `divergent` says from where, if known."""
+
+    def __init__(self, offsets: Mapping[TopicPartition, int], divergent: Mapping[TopicPartition, int]) -> None:
+        super().__init__(offsets)
+        self.divergent = dict(divergent)
+
+
+class RecordDeserializationError(ConsumerError):
+    """A key or value could not be deserialized. The position stays at the record; seek past it to go on."""
+
+    def __init__(
+        self, origin: str, tp: TopicPartition, offset: int, timestamp: int, raw: Mapping[str, Any], cause: BaseException
+    ) -> None:
+        self.origin = origin
+        self.topic_partition = tp
+        self.offset = offset
+        self.timestamp = timestamp
+        self.raw_key: bytes | None = raw["key"]
+        self.raw_value: bytes | None = raw["value"]
+        self.headers: list[tuple[str, bytes | None]] = list(raw["headers"])
+        super().__init__(
+            f"{origin.lower()} of {tp} at offset {offset} cannot be deserialized: {cause}; "
+            f"seek to {offset + 1} to skip it, or set poison_policy"
+        )
+
+
+class CorruptRecordError(ConsumerError):
+    """Bytes of a partition that are no valid records. The position stays; seek past them to go on."""
+
+    def __init__(self, tp: TopicPartition, offset: int, reason: str) -> None:
+        self.topic_partition = tp
+        self.offset = offset
+        super().__init__(f"{tp} at offset {offset}: {reason}; seek to a later offset to skip it")
+
+
+class RebalanceListenerError(ConsumerError):
+    """A rebalance callback raised; the cause is attached. The assignment stands."""

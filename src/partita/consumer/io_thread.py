@@ -1,0 +1,258 @@
+"""The consumer's I/O thread: one event loop that owns all sockets and keeps the core going.
+
+It sends what the core asks, feeds what arrives, and sleeps until the core wants to be asked again, whatever the
+application's thread does meanwhile; so heartbeats never wait for user code. The core is guarded by one lock, held for
+single steps only and never across a wait. Must not know any rule of the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Any
+
+from partita.consumer.core import ConsumerCore
+from partita.consumer.errors import ConsumerError
+from partita.consumer.request import Request
+from partita.net.config import ClientConfig
+from partita.net.connection import Connection
+from partita.net.errors import Disconnected, VersionMismatch
+from partita.net.pool import ConnectionPool
+from partita.now import Clock
+from partita.protocol.metadata_view import Node
+
+_IDLE_CHECK_MS = 30_000
+
+
+class IoThread:
+    """`step()` after every change of the core by the application; `activity` grows when waiters should look again."""
+
+    def __init__(self, core: ConsumerCore, config: ClientConfig, clock: Clock) -> None:
+        self.core = core
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.activity = 0
+        self.failure: BaseException | None = None
+        self.waiters: list[Callable[[], None]] = []
+        self.in_flight: set[Request] = set()
+        self.on_answer: Callable[[Request, int], None] | None = None
+        self._config = config
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pool: ConnectionPool | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_ms = 0
+        self._turn_is_due = False
+        self._idle_checked_ms = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # Called by the application's thread, holding the lock
+
+    def step(self) -> None:
+        """Let the core decide now; the I/O thread does what it asks."""
+        now = self.clock.now()
+        poll = self.core.poll(now)
+        due_ms = now.mono_ms + poll.wait_ms
+        drops = self.core.take_drops()
+        if poll.requests or drops or due_ms < self._armed_ms:
+            self.in_flight.update(poll.requests)
+            self._running_loop().call_soon_threadsafe(self._carry_out, poll.requests, drops, due_ms)
+
+    def submit(self, requests: Iterable[Request]) -> None:
+        """Send these besides what the core asks for."""
+        some = list(requests)
+        if some:
+            self.in_flight.update(some)
+            self._running_loop().call_soon_threadsafe(self._carry_out, some, [], self._armed_ms)
+
+    def stop(self) -> None:
+        """Close every connection and end the thread. What was submitted before is written first."""
+        thread, loop = self._thread, self._loop
+        if thread is None or loop is None:
+            return
+        loop.call_soon_threadsafe(self._shut_down)
+        if thread is not threading.current_thread():
+            thread.join(timeout=5)
+        self._thread = self._loop = None
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = _new_loop()
+            self._thread = threading.Thread(target=self._run, name="partita-consumer-io", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    # The thread
+
+    def _run(self) -> None:
+        loop = self._loop
+        assert loop is not None, "the loop is made before the thread"
+        asyncio.set_event_loop(loop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+
+    def _carry_out(self, requests: list[Request], drops: list[Node], due_ms: int) -> None:
+        for node in drops:
+            self._connections().drop(("coordinator", node.id))
+        for request in requests:
+            self._send(request)
+        self._arm(due_ms)
+
+    def _turn(self) -> None:
+        self._turn_is_due = False
+        try:
+            with self.lock:
+                now = self.clock.now()
+                poll = self.core.poll(now)
+                drops = self.core.take_drops()
+                self.in_flight.update(poll.requests)
+                self.notify()
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            self._carry_out(poll.requests, drops, now.mono_ms + poll.wait_ms)
+            self._close_idle(now.mono_ms)
+        except Exception as error:
+            self._died(error)
+
+    def _turn_soon(self) -> None:
+        if not self._turn_is_due and self._loop is not None:
+            self._turn_is_due = True
+            self._loop.call_soon(self._turn)
+
+    def _arm(self, due_ms: int) -> None:
+        if self._timer is not None and not self._timer.cancelled():
+            if due_ms >= self._armed_ms:
+                return
+            self._timer.cancel()
+        self._armed_ms = due_ms
+        wait_ms = max(0, due_ms - self.clock.now().mono_ms)
+        assert self._loop is not None, "timers are armed by the thread"
+        self._timer = self._loop.call_later(wait_ms / 1000, self._turn)
+
+    def _send(self, request: Request) -> None:
+        connection = None
+        if request.node is not None:
+            connection = self._connections().open_connection(_key(request, request.node))
+        if connection is not None:
+            self._post(connection, request)
+        else:
+            assert self._loop is not None, "requests are sent by the thread"
+            task = self._loop.create_task(self._connect_and_post(request))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _connect_and_post(self, request: Request) -> None:
+        pool = self._connections()
+        try:
+            if request.node is not None:
+                node = request.node
+                connection = await pool.connect(_key(request, node), node.host, node.port)
+            else:
+                nodes = list(self.core.metadata.view.nodes.values())
+                connection = await pool.connect_any(nodes, self._config.bootstrap_servers)
+        except VersionMismatch as error:
+            self._unsupported(request, error)
+        except Disconnected:
+            self._lost(request)
+        else:
+            self._post(connection, request)
+
+    def _post(self, connection: Connection, request: Request) -> None:
+        try:
+            request.version = connection.version_for(request.message, request.max_version)
+            request.sent_at_ms = self.clock.now().mono_ms
+            future = connection.post(request.message, request.version, timeout_ms=request.timeout_ms)
+        except Disconnected:
+            self._lost(request)
+        except (VersionMismatch, ValueError) as error:
+            self._unsupported(request, error)
+        else:
+            future.add_done_callback(partial(self._answered, request))
+
+    def _answered(self, request: Request, future: asyncio.Future[Any]) -> None:
+        if future.cancelled() or future.exception() is not None:
+            self._lost(request)
+            return
+        try:
+            with self.lock:
+                self.in_flight.discard(request)
+                if self.on_answer is not None:
+                    self.on_answer(request, self.clock.now().mono_ms - request.sent_at_ms)
+                self.core.on_response(request, future.result(), self.clock.now())
+        except Exception as error:
+            self._died(error)
+        self._turn_soon()
+
+    def _lost(self, request: Request) -> None:
+        with self.lock:
+            self.in_flight.discard(request)
+            self.core.on_disconnect(request, self.clock.now())
+        self._turn_soon()
+
+    def _unsupported(self, request: Request, error: BaseException) -> None:
+        with self.lock:
+            self.in_flight.discard(request)
+            self.core.on_unsupported(request, error, self.clock.now())
+        self._turn_soon()
+
+    def _connections(self) -> ConnectionPool:
+        if self._pool is None:
+            self._pool = ConnectionPool(self._config)
+        return self._pool
+
+    def _close_idle(self, now_ms: int) -> None:
+        if self._pool is not None and now_ms - self._idle_checked_ms > _IDLE_CHECK_MS:
+            self._idle_checked_ms = now_ms
+            self._pool.close_idle()
+
+    def notify(self) -> None:
+        """Whoever waits should look again. Called with the lock held."""
+        self.activity += 1
+        self.changed.notify_all()
+        for waiter in self.waiters:
+            waiter()
+        self.waiters.clear()
+
+    def _died(self, error: Exception) -> None:
+        """A rule was broken: say so to whoever polls, instead of spinning or falling silent."""
+        with self.lock:
+            if self.failure is None:
+                self.failure = ConsumerError(f"the consumer's I/O thread met an error it cannot go on from: {error!r}")
+                self.failure.__cause__ = error
+            self.notify()
+
+    def _shut_down(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        if self._pool is not None:
+            self._pool.close()
+        loop = asyncio.get_running_loop()
+        loop.create_task(_stop_when_idle(loop))  # noqa: RUF006 - it ends the loop that holds it
+
+
+async def _stop_when_idle(loop: asyncio.AbstractEventLoop) -> None:
+    """Let cancelled tasks and closing connections finish, then stop."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+    loop.stop()
+
+
+def _key(request: Request, node: Node) -> Hashable:
+    """The coordinator has a connection of its own, so that heartbeats never queue behind fetches."""
+    return ("coordinator", node.id) if request.to_coordinator else node.id
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """uvloop when it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop

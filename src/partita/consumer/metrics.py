@@ -1,0 +1,174 @@
+"""Numbers about a consumer, by Kafka's names (consumer.md 14): a snapshot as a dict, or as Prometheus text.
+
+Averages and maxima are over the sample window, rates per second over the same. Must not know rules of the protocol.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.request import Assigned, Lost, Note, Request, Revoked
+from partita.now import Clock
+
+if TYPE_CHECKING:
+    from partita.consumer.core import ConsumerCore
+
+NEVER = -1.0
+_LATENCIES = {
+    "HeartbeatRequest": "heartbeat-response-time",
+    "JoinGroupRequest": "join-time",
+    "SyncGroupRequest": "sync-time",
+    "OffsetCommitRequest": "commit-latency",
+    "FetchRequest": "fetch-latency",
+}
+_COUNTS = {
+    "HeartbeatRequest": "heartbeat",
+    "JoinGroupRequest": "join",
+    "SyncGroupRequest": "sync",
+    "OffsetCommitRequest": "commit",
+    "FetchRequest": "fetch",
+}
+
+
+class Sensor:
+    """Values of the last window, and a total for ever."""
+
+    __slots__ = ("last_ms", "total", "values", "window_ms")
+
+    def __init__(self, window_ms: int) -> None:
+        self.window_ms = window_ms
+        self.values: deque[tuple[int, float]] = deque(maxlen=10_000)
+        self.total = 0.0
+        self.last_ms = -1
+
+    def record(self, value: float, now_ms: int) -> None:
+        self.values.append((now_ms, value))
+        self.total += value
+        self.last_ms = now_ms
+
+    def window(self, now_ms: int) -> list[float]:
+        while self.values and self.values[0][0] < now_ms - self.window_ms:
+            self.values.popleft()
+        return [value for _, value in self.values]
+
+
+class Metrics:
+    """Filled by the shell; `snapshot(core)` adds what the core's state says now."""
+
+    def __init__(self, config: ConsumerConfig, clock: Clock) -> None:
+        self._clock = clock
+        self._window_ms = config.values["metrics_sample_window_ms"] * config.values["metrics_num_samples"]
+        self._client_id = config.client_id
+        self._sensors: dict[str, Sensor] = {}
+        self._poll_started_ms = -1
+        self._poll_ended_ms = -1
+
+    def record(self, name: str, value: float) -> None:
+        sensor = self._sensors.get(name)
+        if sensor is None:
+            sensor = self._sensors[name] = Sensor(self._window_ms)
+        sensor.record(value, self._clock.now().mono_ms)
+
+    # What happens
+
+    def answered(self, request: Request, latency_ms: int) -> None:
+        name = type(request.message).__name__
+        if name in _LATENCIES:
+            self.record(_LATENCIES[name], latency_ms)
+            self.record(_COUNTS[name], 1)
+
+    def poll_started(self) -> None:
+        now = self._clock.now().mono_ms
+        if self._poll_started_ms >= 0:
+            self.record("time-between-poll", now - self._poll_started_ms)
+        if self._poll_ended_ms >= 0 and now > self._poll_started_ms >= 0:
+            self.record(
+                "poll-idle-ratio", (self._poll_ended_ms - self._poll_started_ms) / (now - self._poll_started_ms)
+            )
+        self._poll_started_ms = now
+
+    def poll_ended(self) -> None:
+        self._poll_ended_ms = self._clock.now().mono_ms
+
+    def consumed(self, records: int, size: int) -> None:
+        self.record("records-consumed", records)
+        self.record("bytes-consumed", size)
+
+    def committed(self) -> None:
+        self.record("commits-succeeded", 1)
+
+    def rebalance_callback(self, event: Assigned | Revoked | Lost, took_ms: int) -> None:
+        self.record(f"partition-{type(event).__name__.lower()}-latency", took_ms)
+
+    def noted(self, note: Note) -> None:
+        if note.kind == "rebalanced":
+            self.record("rebalance-latency", note.fields["duration_ms"])
+            self.record("rebalance", 1)
+        elif note.kind in ("rebalance_failed", "poll_interval_exceeded", "poison", "no_progress"):
+            self.record(note.kind.replace("_", "-"), 1)
+
+    # Reading
+
+    def snapshot(self, core: ConsumerCore) -> dict[str, float]:
+        """Every metric by name; those of partitions carry topic and partition in braces."""
+        now = self._clock.now().mono_ms
+        found: dict[str, float] = {}
+        for name, sensor in sorted(self._sensors.items()):
+            values = sensor.window(now)
+            found[f"{name}-total"] = sensor.total
+            found[f"{name}-rate"] = sum(values) / (self._window_ms / 1000)
+            if values:
+                found[f"{name}-avg"] = sum(values) / len(values)
+                found[f"{name}-max"] = max(values)
+        found |= self._ages(now)
+        found |= _state(core)
+        return found
+
+    def _ages(self, now: int) -> dict[str, float]:
+        def age(last_ms: int) -> float:
+            return NEVER if last_ms < 0 else (now - last_ms) / 1000
+
+        def last(name: str) -> int:
+            return self._sensors[name].last_ms if name in self._sensors else -1
+
+        return {
+            "last-poll-seconds-ago": age(self._poll_started_ms),
+            "last-heartbeat-seconds-ago": age(last("heartbeat")),
+            "last-rebalance-seconds-ago": age(last("rebalance")),
+        }
+
+    def prometheus(self, core: ConsumerCore) -> str:
+        """The snapshot in Prometheus' text format."""
+        lines = []
+        for name, value in self.snapshot(core).items():
+            base, brace, labels = name.partition("{")
+            tags = f'client_id="{_escaped(self._client_id)}"' + (f",{labels.rstrip('}')}" if brace else "")
+            lines.append(f"partita_consumer_{base.replace('-', '_')}{{{tags}}} {value:g}")
+        return "\n".join(lines) + "\n"
+
+
+def _state(core: ConsumerCore) -> dict[str, float]:
+    found: dict[str, Any] = {"assigned-partitions": len(core.subscription.assignment)}
+    found["fetch-buffer-bytes"] = core.fetching.buffered_bytes
+    lags, leads = [], []
+    for tp, state in core.subscription.assignment.items():
+        tags = f'topic="{_escaped(tp.topic)}",partition="{tp.partition}"'
+        lag = state.lag(read_committed=core.config.read_committed)
+        if lag is not None:
+            lags.append(lag)
+            found[f"records-lag{{{tags}}}"] = lag
+        if state.position is not None and state.log_start_offset >= 0:
+            leads.append(state.position.offset - state.log_start_offset)
+            found[f"records-lead{{{tags}}}"] = leads[-1]
+        found[f"preferred-read-replica{{{tags}}}"] = state.preferred_replica
+    if lags:
+        found["records-lag-max"], found["records-lag-avg"] = max(lags), sum(lags) / len(lags)
+    if leads:
+        found["records-lead-min"], found["records-lead-avg"] = min(leads), sum(leads) / len(leads)
+    return found
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

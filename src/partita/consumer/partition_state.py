@@ -1,0 +1,154 @@
+"""The state of one assigned partition: where it stands and whether it may be fetched (consumer.md 4.5).
+
+Four states; transitions outside the table are ignored, as in Kafka's SubscriptionState.TopicPartitionState.
+Must not know about requests, brokers or groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+UNKNOWN = -1
+
+
+class FetchState(Enum):
+    INITIALIZING = "initializing"
+    FETCHING = "fetching"
+    AWAIT_RESET = "await_reset"
+    AWAIT_VALIDATION = "await_validation"
+
+
+INITIALIZING, FETCHING = FetchState.INITIALIZING, FetchState.FETCHING
+AWAIT_RESET, AWAIT_VALIDATION = FetchState.AWAIT_RESET, FetchState.AWAIT_VALIDATION
+
+NEXT_STATES = {
+    INITIALIZING: (FETCHING, AWAIT_RESET, AWAIT_VALIDATION),
+    FETCHING: (FETCHING, AWAIT_RESET, AWAIT_VALIDATION),
+    AWAIT_RESET: (FETCHING, AWAIT_RESET),
+    AWAIT_VALIDATION: (FETCHING, AWAIT_RESET, AWAIT_VALIDATION),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The next offset to hand out, the epoch of the record before it, and the leader this was last checked with."""
+
+    offset: int
+    offset_epoch: int = UNKNOWN
+    leader: int = UNKNOWN
+    leader_epoch: int = UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Where to go without a position: a ListOffsets timestamp, or a duration back from now."""
+
+    name: str
+    timestamp: int = 0
+    duration_ms: int | None = None
+
+    def timestamp_at(self, wall_ms: int) -> int:
+        return self.timestamp if self.duration_ms is None else wall_ms - self.duration_ms
+
+
+EARLIEST = Reset("earliest", -2)
+LATEST = Reset("latest", -1)
+
+
+class PartitionState:
+    """One assigned partition. Times are monotonic milliseconds."""
+
+    __slots__ = (
+        "awaits_callback",
+        "end_offset_requested",
+        "high_watermark",
+        "is_paused",
+        "last_stable_offset",
+        "log_start_offset",
+        "next_retry_ms",
+        "pending_revocation",
+        "position",
+        "preferred_replica",
+        "preferred_until_ms",
+        "reset",
+        "state",
+    )
+
+    def __init__(self) -> None:
+        self.state = INITIALIZING
+        self.position: Position | None = None
+        self.reset: Reset | None = None
+        self.is_paused = False
+        self.pending_revocation = False
+        self.awaits_callback = False
+        self.high_watermark = UNKNOWN
+        self.last_stable_offset = UNKNOWN
+        self.log_start_offset = UNKNOWN
+        self.next_retry_ms = 0
+        self.preferred_replica = UNKNOWN
+        self.preferred_until_ms = 0
+        self.end_offset_requested = False
+
+    @property
+    def has_valid_position(self) -> bool:
+        return self.state is FETCHING
+
+    @property
+    def is_fetchable(self) -> bool:
+        return (
+            self.state is FETCHING and not self.is_paused and not self.pending_revocation and not self.awaits_callback
+        )
+
+    def seek(self, position: Position) -> None:
+        """Take this position as valid, without asking anybody."""
+        if self._move(FETCHING):
+            self.position = position
+            self.reset = None
+            self.next_retry_ms = 0
+
+    def advance(self, position: Position) -> None:
+        """Move on after records were handed out."""
+        if self.state is FETCHING:
+            self.position = position
+
+    def seek_unvalidated(self, position: Position, *, can_validate: bool = True) -> None:
+        """Take this position; it has to be validated first if both epochs are known."""
+        self.seek(position)
+        if can_validate and position.offset_epoch >= 0 and position.leader_epoch >= 0:
+            self._move(AWAIT_VALIDATION)
+
+    def request_reset(self, reset: Reset) -> None:
+        if self._move(AWAIT_RESET):
+            self.position = None
+            self.reset = reset
+            self.next_retry_ms = 0
+
+    def leader_changed(self, leader: int, leader_epoch: int, *, can_validate: bool) -> None:
+        """The partition has this leader now; the position is validated there if it can be (8.3)."""
+        position = self.position
+        if position is None or (position.leader, position.leader_epoch) == (leader, leader_epoch):
+            return
+        self.preferred_replica = UNKNOWN
+        moved = Position(position.offset, position.offset_epoch, leader, leader_epoch)
+        must_validate = can_validate and position.offset_epoch >= 0 and leader_epoch >= 0
+        if must_validate and self._move(AWAIT_VALIDATION):
+            self.position = moved
+            self.next_retry_ms = 0
+        elif self.state in (FETCHING, AWAIT_VALIDATION):
+            self._move(FETCHING)
+            self.position = moved
+
+    def validated(self) -> None:
+        if self.state is AWAIT_VALIDATION:
+            self._move(FETCHING)
+
+    def lag(self, *, read_committed: bool) -> int | None:
+        end = self.last_stable_offset if read_committed else self.high_watermark
+        return None if self.position is None or end < 0 else max(0, end - self.position.offset)
+
+    def _move(self, to: FetchState) -> bool:
+        if to not in NEXT_STATES[self.state]:
+            return False
+        self.state = to
+        return True

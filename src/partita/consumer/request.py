@@ -1,0 +1,143 @@
+"""What the parts of the consumer and its shell exchange: requests out, events up, operations under way.
+
+A part's `poll(now)` returns the requests to send and when to ask again. The shell sends each to `node` (None: any
+node) and comes back with `on_response` or `on_disconnect`. Must not know any part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from partita.consumer.topic_partition import TopicPartition
+from partita.now import Now
+from partita.protocol.metadata_view import Node
+
+FOREVER_MS = 3_600_000
+"""Nothing is due: ask again when something happened, or after this."""
+
+
+class Part(Protocol):
+    """One concern of the consumer: decides what to ask, learns what came back."""
+
+    def poll(self, now: Now) -> Poll: ...
+    def on_response(self, request: Request, response: Any, now: Now) -> None: ...
+    def on_disconnect(self, request: Request, now: Now) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request to send. `to_coordinator` asks for a connection of its own; `version` is set when it is sent."""
+
+    part: Part
+    message: Any
+    node: Node | None = None
+    to_coordinator: bool = False
+    max_version: int | None = None
+    timeout_ms: int | None = None
+    context: Any = None
+    version: int = -1
+    sent_at_ms: int = 0
+
+
+@dataclass(slots=True)
+class Poll:
+    """Requests to send now, and how long the part can wait before it is asked again."""
+
+    requests: list[Request] = field(default_factory=list)
+    wait_ms: int = FOREVER_MS
+
+    def add(self, other: Poll) -> None:
+        self.requests += other.requests
+        self.wait_ms = min(self.wait_ms, other.wait_ms)
+
+    def wake_in(self, ms: float) -> None:
+        """Ask to be polled again within `ms`."""
+        self.wait_ms = min(self.wait_ms, max(0, int(ms + 0.999)))
+
+
+@dataclass(slots=True, eq=False)
+class Operation:
+    """A call of the application that needs answers. `value` or `error` are there once `is_done`."""
+
+    is_done: bool = False
+    value: Any = None
+    error: BaseException | None = None
+
+    def succeed(self, value: Any = None) -> None:
+        if not self.is_done:
+            self.is_done, self.value = True, value
+
+    def fail(self, error: BaseException) -> None:
+        if not self.is_done:
+            self.is_done, self.error = True, error
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Partitions were given; the listener hears it before they are fetched."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """Partitions are about to be given up; commits still work."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Partitions are gone already; commits would fail."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """`poll` raises this, once."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit went through (for interceptors)."""
+
+    offsets: Any
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCallback:
+    """An asynchronous commit ended; the application's callback runs on its own thread."""
+
+    callback: Callable[..., Any]
+    offsets: Any
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A fact worth a log line or a metric; `kind` is one word, `fields` are for machines."""
+
+    kind: str
+    text: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+Event = Assigned | Revoked | Lost | Failed | Committed | CommitCallback | Note
+
+
+class Backoff:
+    """Kafka's exponential back-off with jitter; `uniform` is injected."""
+
+    def __init__(self, base_ms: int, max_ms: int, uniform: Callable[[float, float], float]) -> None:
+        self._base_ms = base_ms
+        self._max_ms = max_ms
+        self._uniform = uniform
+
+    def after(self, attempts: int) -> int:
+        """Milliseconds to wait after this many earlier attempts (0: the base)."""
+        return round(min(self._max_ms, self._base_ms * 2.0 ** min(attempts, 30)) * self._uniform(0.8, 1.2))

@@ -1,0 +1,122 @@
+"""What the application asked for and what it holds: topics, pattern or partitions, and the state of each partition.
+
+Exactly one subscription type at a time (consumer.md 1, 2.2). The assignment is ordered; a partition that delivered
+moves to the end, which shares the polls fairly. (Kafka: SubscriptionState.)
+Must not know about requests, members or brokers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+
+from partita.consumer.errors import IllegalStateError
+from partita.consumer.partition_state import PartitionState
+from partita.consumer.topic_partition import TopicPartition
+
+
+class SubscriptionType(Enum):
+    NONE = "none"
+    AUTO_TOPICS = "topics"
+    AUTO_PATTERN = "pattern"
+    USER_ASSIGNED = "assigned"
+
+
+class Subscription:
+    """Topics wanted, partitions held. `assignment` maps partitions to their states in fetch order."""
+
+    def __init__(self) -> None:
+        self.type = SubscriptionType.NONE
+        self.pattern: re.Pattern[str] | None = None
+        self.topics: frozenset[str] = frozenset()
+        self.group_topics: frozenset[str] = frozenset()
+        self.assignment: dict[TopicPartition, PartitionState] = {}
+        self.version = 0
+
+    @property
+    def is_group(self) -> bool:
+        return self.type in (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN)
+
+    @property
+    def metadata_topics(self) -> frozenset[str]:
+        """Topics whose metadata is needed; a group leader needs those of all members."""
+        if self.type is SubscriptionType.USER_ASSIGNED:
+            return frozenset(tp.topic for tp in self.assignment)
+        return self.topics | self.group_topics
+
+    def subscribe_topics(self, topics: Iterable[str]) -> None:
+        wanted = frozenset(topics)
+        self._become(SubscriptionType.AUTO_TOPICS)
+        self._set_topics(wanted)
+
+    def subscribe_pattern(self, pattern: re.Pattern[str]) -> None:
+        self._become(SubscriptionType.AUTO_PATTERN)
+        self.pattern = pattern
+        self._set_topics(frozenset())
+
+    def match_pattern(self, names: Iterable[str]) -> bool:
+        """Take the names that match as a whole; true if that changed the subscription."""
+        assert self.pattern is not None, "only a pattern subscription is matched against topics"
+        matching = frozenset(name for name in names if self.pattern.fullmatch(name))
+        changed = matching != self.topics
+        self._set_topics(matching)
+        return changed
+
+    def adopt_topics(self, names: Iterable[str]) -> None:
+        """Topics the leader assigned that match the pattern, though we have not seen them ourselves yet."""
+        self._set_topics(self.topics | frozenset(names))
+
+    def accepts(self, topic: str) -> bool:
+        """Does the current subscription or pattern cover this topic?"""
+        if self.pattern is not None:
+            return self.pattern.fullmatch(topic) is not None
+        return topic in self.topics
+
+    def assign_by_user(self, partitions: Iterable[TopicPartition]) -> None:
+        self._become(SubscriptionType.USER_ASSIGNED)
+        self._install(partitions)
+
+    def assign_by_group(self, partitions: Iterable[TopicPartition], *, await_callback: bool) -> None:
+        """Install what the group gave; partitions kept keep their state, new ones wait for the callback."""
+        before = self.assignment
+        self._install(partitions)
+        for tp, state in self.assignment.items():
+            if tp not in before:
+                state.awaits_callback = await_callback
+
+    def unsubscribe(self) -> None:
+        self.type = SubscriptionType.NONE
+        self.pattern = None
+        self.topics = self.group_topics = frozenset()
+        self.assignment = {}
+        self.version += 1
+
+    def state(self, tp: TopicPartition) -> PartitionState:
+        """The state of an assigned partition. Raises IllegalStateError when it is not assigned."""
+        state = self.assignment.get(tp)
+        if state is None:
+            raise IllegalStateError(f"{TopicPartition(*tp)} is not assigned to this consumer")
+        return state
+
+    def move_to_end(self, tp: TopicPartition) -> None:
+        state = self.assignment.pop(tp, None)
+        if state is not None:
+            self.assignment[tp] = state
+
+    def _set_topics(self, topics: frozenset[str]) -> None:
+        if topics != self.topics:
+            self.topics = topics
+            self.version += 1
+
+    def _install(self, partitions: Iterable[TopicPartition]) -> None:
+        before = self.assignment
+        self.assignment = {TopicPartition(*tp): before.get(tp) or PartitionState() for tp in partitions}
+        self.version += 1
+
+    def _become(self, kind: SubscriptionType) -> None:
+        if self.type not in (SubscriptionType.NONE, kind):
+            raise IllegalStateError(
+                f"the consumer is subscribed by {self.type.value}, which excludes {kind.value}; unsubscribe() first"
+            )
+        self.type = kind
