@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--venv", type=Path, default=ROOT / ".venv")
     parser.add_argument("--pure", action="store_true", help="leave the compiled parts out and install a plain copy")
     options = parser.parse_args()
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 (this file must run to say so)
         print(f"Partita needs Python 3.11 or newer; this is {sys.version.split()[0]}. Try make PYTHON=python3.11 ...")
         return 2
     extras = [options.purpose] if java_version() >= 17 else [options.purpose, "java"]
@@ -60,7 +60,7 @@ def install(directory: Path, extras: list[str], pure: bool) -> None:
     if not python.exists():
         print(f"set-up: virtual environment {directory.name}", flush=True)
         venv.create(directory, with_pip=True)
-    compiler = None if pure else (os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang"))
+    compiler = None if pure else os.environ.get("CC") or next(filter(shutil.which, ("cc", "gcc", "clang")), None)
     if pure:
         print("set-up: pure Python build, as asked", flush=True)
     elif compiler is None:

@@ -44,8 +44,9 @@ def findings() -> Iterator[Finding]:
     yield Finding("Python", platform.python_version(), supported, True, "" if supported else "use Python 3.11 or newer")
     active = compiled_modules()
     compiled = sum(active.values())
-    advice = "" if compiled == len(active) else "install a C compiler and reinstall partita; everything works without, slower"
-    yield Finding("compiled parts", f"{compiled} of {len(active)} active", compiled == len(active), False, advice)
+    is_whole = compiled == len(active)
+    advice = "" if is_whole else "install a C compiler and reinstall partita; everything works without, slower"
+    yield Finding("compiled parts", f"{compiled} of {len(active)} active", is_whole, False, advice)
     for package, purpose, remedy in PACKAGES:
         yield _package(package, purpose, remedy)
     if find_spec("pyspark") is not None:

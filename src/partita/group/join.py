@@ -198,6 +198,8 @@ def _refuse(shard: Shard, join: Join, error: ErrorCode) -> None:
         elif join.group.pending.pop(member_id, None) is not None:
             shard.pending_count -= 1
         member_id = ""
+    elif error is ErrorCode.UNKNOWN_SERVER_ERROR:
+        member_id = ""
     shard.answer(join.token, answers.join_error(error, member_id, version=join.request.version))
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 from partita.group import rebalance
 from partita.group.contract import GroupRequest, Token
 from partita.group.model import COMPLETING, DEAD, STABLE, Group
-from partita.group.notes import LEFT
+from partita.group.notes import LEFT, Cause
 from partita.group.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.leave_group import (
@@ -95,7 +95,8 @@ def _leave(shard: Shard, group: Group, entry: MemberIdentity) -> ErrorCode:
 
 
 def _after(shard: Shard, group: Group) -> None:
-    if group.state in (STABLE, COMPLETING) and group.causes:
-        rebalance.prepare(shard, group, group.causes[-1])
+    """A pending id that leaves starts a rebalance like a member: Kafka asks only whether an entry succeeded."""
+    if group.state in (STABLE, COMPLETING):
+        rebalance.prepare(shard, group, group.causes[-1] if group.causes else Cause(LEFT))
     else:
         rebalance.complete_if_all_joined(shard, group)

@@ -90,11 +90,14 @@ def commit_offsets(shard: Shard, token: Token, request: GroupRequest) -> None:
     if error:
         shard.answer(token, answers.offset_commit_error(wire, error))
         return
-    if group is None:
-        group = shard.create(wire.group_id)
-    member = group.members.get(wire.member_id) if group.members else None
-    if member is not None:
-        shard.start_session(group, member)
+    if group is not None:
+        member = group.members.get(wire.member_id)
+        if member is not None:
+            shard.start_session(group, member)
+    elif records:
+        # Deviation: a commit that is refused whole leaves no group behind. Kafka keeps one that can be deleted and
+        # joined but is not described or listed until something is written for it.
+        shard.create(wire.group_id)
     shard.write(records)
     shard.answer(token, response)
 

@@ -1,0 +1,110 @@
+"""`partita demo`: the main job on real data, shown as it runs. Draws; knows nothing of how the run works."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from partita.demo.story import Story
+
+OUR_OWN = frozenset({"report.html", "logs", "usable", "delays", "checkpoint"})
+
+
+class Bars:
+    """Progress bars on a terminal, plain lines elsewhere."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+        self.console = Console(highlight=False)
+        self.progress = Progress(
+            TextColumn("{task.description:>16}"), BarColumn(40),
+            TextColumn("{task.completed:>9,.0f} of {task.total:,.0f}"),
+            TimeElapsedColumn(), console=self.console,
+        )  # fmt: skip
+        self._tasks: dict[str, TaskID] = {}
+        self._told: dict[str, int] = {}
+
+    def say(self, text: str) -> None:
+        self.progress.console.print(f"[bold]*[/bold] {text}")
+
+    def at(self, bar: str, done: int, total: int) -> None:
+        """Move a bar; without a terminal, print a line for each quarter."""
+        if not total:
+            return
+        if not self.console.is_terminal:
+            quarter = 4 * done // total
+            if quarter > self._told.get(bar, 0):
+                self._told[bar] = quarter
+                self.console.print(f"  {bar}: {done:,} of {total:,}")
+            return
+        if bar not in self._tasks:
+            self._tasks[bar] = self.progress.add_task(bar, total=total)
+        self.progress.update(self._tasks[bar], completed=done, total=total)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder with files that are not an earlier run's; empty one that is."""
+    found = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if found - OUR_OWN:
+        strangers = ", ".join(sorted(found - OUR_OWN)[:3])
+        raise click.BadParameter(f"{folder} holds files that are not the demo's ({strangers}); name another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def print_story(bars: Bars, story: Story) -> None:
+    from rich.table import Table
+
+    table = Table(title="Checked against the CSV", title_justify="left")
+    table.add_column("check")
+    table.add_column("expected", justify="right")
+    table.add_column("got", justify="right")
+    table.add_column("")
+    for check in story.checks:
+        table.add_row(
+            check.what, check.expected, check.got, "[green]holds[/green]" if check.holds else "[red]FAILS[/red]"
+        )
+    bars.console.print(table)
+    for check in story.checks:
+        if check.remark:
+            bars.console.print(f"  {check.what}: {check.remark}")
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("partita-demo"), show_default=True,
+              help="Folder for the report, the Parquet files and the logs; an earlier run's is replaced.")  # fmt: skip
+@click.option("--rate", type=click.FloatRange(min=0), default=10_000, show_default=True,
+              help="Flights replayed per second; 0 is as fast as it goes.")  # fmt: skip
+def demo(out: Path, rate: float) -> None:
+    """Run the main job on real flight data.
+
+    An embedded broker starts; 336,776 flights of 2013 are replayed into a topic. A group of three consumers reads them
+    live and loses one member to SIGKILL on the way; a Spark stream reads the same topic in its own group, joins the
+    weather, writes Parquet, and sends unusable rows to a dead-letter topic. At the end everything is checked against
+    the CSV. Exit code 0 only when every check holds.
+    """
+    from partita.demo.children import ChildFailed
+    from partita.demo.flights import MissingData, data_directory
+    from partita.demo.runner import DemoFailed, Runner
+
+    check_folder(out)
+    bars = Bars()
+    try:
+        data_directory()
+        with bars.progress:
+            story = asyncio.run(Runner(out.resolve(), bars, rate).run())
+    except (MissingData, ChildFailed, DemoFailed) as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        bars.console.print("stopped; nothing is left running")
+        raise SystemExit(130) from None
+    print_story(bars, story)
+    bars.console.print(f"\nThe report with pictures: {out / 'report.html'}   ({story.took_s:.0f} s)")
+    if not all(check.holds for check in story.checks):
+        raise SystemExit(1)
