@@ -104,6 +104,8 @@ def _convert(option: Option, value: Any) -> Any:
         case "list":
             return _to_list(option, value)
         case "str":
+            if option.choices and type(value) is int:
+                value = str(value)
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not {value!r}")
             return value.strip()

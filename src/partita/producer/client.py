@@ -148,7 +148,7 @@ class Producer:
         """Send everything now and wait until all of it is delivered or has failed."""
         await self._shell.flush()
 
-    async def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:  # noqa: ASYNC109 - what is left is failed, not cancelled
+    async def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
         """Flush for at most `timeout` seconds, fail the rest, disconnect. May be called again."""
         await self._shell.close(timeout)
 

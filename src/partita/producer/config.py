@@ -176,6 +176,6 @@ def _partitioner(given: Any) -> Callable[..., int] | None:
     if isinstance(given, type):
         given = given()
     chosen = getattr(given, "partition", given)
-    if chosen is not None and not callable(chosen):
+    if isinstance(given, str) or (chosen is not None and not callable(chosen)):
         raise ConfigError(f"partitioner_class must be callable or have a method partition, not {given!r}")
     return chosen  # type: ignore[no-any-return]

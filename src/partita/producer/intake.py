@@ -158,8 +158,13 @@ class Intake:
         sticky = self._sticky.get(topic)
         if sticky is None:
             sticky = self._sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)
+        version = self.view.version
+        current = sticky.current(version)
+        if current >= 0:
+            return current
         available = [p for p in range(count) if self.view.leader(topic, p) is not None] or list(range(count))
-        return sticky.partition(available, (lambda p: self._queue_size(topic, p)) if self.config.adaptive else None)
+        sizes = (lambda p: self._queue_size(topic, p)) if self.config.adaptive else None
+        return sticky.switch(available, sizes, version)
 
     def _queue_size(self, topic: str, partition: int) -> int:
         queue = self.accumulator.queues.get((topic, partition))

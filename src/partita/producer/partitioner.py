@@ -40,22 +40,28 @@ def partition_for_key(key: Buffer, partition_count: int) -> int:
 class StickyPartitioner:
     """Draws partitions for the records of one topic that have no key."""
 
-    __slots__ = ("_batch_size", "_draw", "_partition", "_sent_bytes")
+    __slots__ = ("_batch_size", "_draw", "_partition", "_sent_bytes", "_version")
 
     def __init__(self, batch_size: int, draw: Callable[[int], int]) -> None:
         self._batch_size = max(1, batch_size)
         self._draw = draw
         self._partition = -1
+        self._version = -1
         self._sent_bytes = 0
 
-    def partition(self, available: Sequence[int], queue_sizes: Callable[[int], int] | None) -> int:
-        """The partition for the next record. `available` must not be empty.
+    def current(self, version: int) -> int:
+        """The partition being filled, -1 if it has its share or the cluster looks different from before."""
+        return self._partition if self._version == version and self._sent_bytes < self._batch_size else -1
+
+    def switch(self, available: Sequence[int], queue_sizes: Callable[[int], int] | None, version: int) -> int:
+        """Draw another partition of those available (not none); keep an unfinished one that still is.
 
         `queue_sizes` tells how many batches wait for a partition; None draws all alike.
         """
         if self._partition not in available or self._sent_bytes >= self._batch_size:
             self._partition = self._next(available, queue_sizes)
             self._sent_bytes = 0
+        self._version = version
         return self._partition
 
     def sent(self, partition: int, size_in_bytes: int) -> None:

@@ -60,6 +60,8 @@ class ProducerShell:
 
     def wait_for_room(self) -> None:
         """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""
+        if self.core.has_room():
+            return
         limit = self.config.max_block_ms
         with self.changed:
             if not self.core.has_room() and not self.changed.wait_for(
@@ -246,7 +248,7 @@ class ProducerShell:
             with self.changed:
                 self.core.accumulator.flushes -= 1
 
-    async def close(self, timeout: float | None) -> None:  # noqa: ASYNC109 - what is left is failed, not cancelled
+    async def close(self, timeout: float | None) -> None:
         """Flush for at most `timeout` seconds, fail what is left, close the connections. May be called again."""
         if self.loop is None or self.core.is_closed:
             return

@@ -1,0 +1,234 @@
+"""The producer on a real broker, over real sockets."""
+
+import asyncio
+import threading
+
+import pytest
+
+from partita import Broker, Producer
+from partita.errors import InvalidTopicError
+from partita.net.cluster import Cluster
+from partita.producer.errors import BufferExhaustedError, NoMetadataError, ProducerClosedError
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.records.batch import iter_batches, iter_records
+
+
+@pytest.fixture
+def broker():
+    with Broker(num_partitions=3) as running:
+        yield running
+
+
+def read(broker, topic, partition=0):
+    """Every batch of a partition, as (header, records)."""
+
+    async def fetch():
+        async with Cluster(broker.bootstrap) as cluster:
+            leader = await cluster.leader_for(topic, partition)
+            topic_id = cluster.view.topic_id(topic)
+            part = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1 << 26)
+            request = FetchRequest(
+                max_bytes=1 << 26, topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[part])]
+            )
+            answer = await cluster.request(leader.id, request)
+            return bytes(answer.responses[0].partitions[0].records)
+
+    return [(header, list(iter_records(view))) for header, view in iter_batches(asyncio.run(fetch()))]
+
+
+def values(broker, topic, partition=0):
+    return [record.value for _, records in read(broker, topic, partition) for record in records]
+
+
+def test_a_blocking_send_tells_where_the_record_is(broker):
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        first = producer.send("t", b"one", partition=1, headers={"source": "test"}, timestamp=1_700_000_000_000)
+        second = producer.send("t", "two", key="k", partition=1)
+        assert first.result(10)._asdict() == {
+            "topic": "t",
+            "partition": 1,
+            "offset": 0,
+            "timestamp": 1_700_000_000_000,
+            "serialized_key_size": -1,
+            "serialized_value_size": 3,
+        }
+        assert second.result(10).offset == 1
+    ((header, (record, _)),) = read(broker, "t", 1)
+    assert (record.value, record.headers) == (b"one", (("source", b"test"),))
+    assert header.producer_id >= 0
+    assert header.base_sequence == 0
+
+
+def test_leaving_the_block_sends_what_is_left(broker):
+    with Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000, request_timeout_ms=30_000) as producer:
+        futures = [producer.send("t", b"%d" % number, partition=0) for number in range(100)]
+    assert all(future.done() for future in futures)
+    assert values(broker, "t") == [b"%d" % number for number in range(100)]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("acks", ["0", "1", "all"])
+def test_every_codec_and_every_acks(broker, codec, acks):
+    with Producer(bootstrap_servers=broker.bootstrap, compression_type=codec, acks=acks) as producer:
+        for _ in range(50):
+            producer.send("t", b"the same again ", partition=2)
+        producer.flush(10)
+        end = producer.send("t", b"end", partition=2)
+        assert end.result(10).offset == (-1 if acks == "0" else 50)
+    assert values(broker, "t", 2)[-1] == b"end"
+
+
+def test_many_threads_share_a_producer(broker):
+    with Producer(bootstrap_servers=broker.bootstrap, batch_size=500) as producer:
+
+        def send_some(name):
+            for number in range(200):
+                producer.send("t", f"{name}:{number}", partition=0)
+
+        threads = [threading.Thread(target=send_some, args=(name,)) for name in "abcd"]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    got = [value.decode().split(":") for value in values(broker, "t")]
+    assert len(got) == 800
+    for name in "abcd":
+        assert [int(number) for sender, number in got if sender == name] == list(range(200))
+
+
+def test_the_asyncio_face_awaits(broker):
+    async def story():
+        async with Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": "0"}) as producer:
+            one = await producer.send("t", "x", key="k")
+            many = await asyncio.gather(*(producer.send("t", str(number), key="k") for number in range(500)))
+            await producer.room()
+            await producer.flush()
+            assert await producer.partitions_for("t") == [0, 1, 2]
+            return one, many
+
+    one, many = asyncio.run(story())
+    assert {metadata.partition for metadata in many} == {one.partition}
+    assert [metadata.offset for metadata in many] == list(range(1, 501))
+
+
+def test_a_leader_that_moves_is_followed_without_loss_or_duplicate():
+    with Broker(nodes=2, num_partitions=1) as broker, Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send("t", b"first").result(10)
+        for number in range(6):
+            broker.control.move_leader("t", 0, 2 if broker.control.leader("t", 0) == 1 else 1)
+            futures = [producer.send("t", b"%d-%d" % (number, part)) for part in range(20)]
+            for future in futures:
+                future.result(10)
+        expected = [b"first", *(b"%d-%d" % (number, part) for number in range(6) for part in range(20))]
+        assert values(broker, "t") == expected
+
+
+def test_lost_answers_and_errors_are_survived_in_order(broker):
+    with Producer(bootstrap_servers=broker.bootstrap, batch_size=60, retry_backoff_ms=5) as producer:
+        producer.send("t", b"start", partition=0).result(10)
+        broker.control.fail("Produce", "NOT_ENOUGH_REPLICAS", 2)
+        broker.control.fail("Produce", "REQUEST_TIMED_OUT", 2, executed=True)
+        futures = [producer.send("t", b"%d" % number, partition=0) for number in range(50)]
+        for future in futures:
+            future.result(20)
+    assert values(broker, "t") == [b"start", *(b"%d" % number for number in range(50))]
+
+
+def test_the_producer_outlives_a_restart_of_its_broker():
+    with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap, retry_backoff_ms=10) as producer:
+        producer.send("t", b"1", partition=0).result(10)
+        broker.control.restart_node(1)
+        producer.send("t", b"2", partition=0).result(20)
+        assert values(broker, "t") == [b"1", b"2"]
+
+
+def test_a_topic_nobody_creates_fails_after_max_block_ms():
+    with (
+        Broker(auto_create_topics_enable=False) as broker,
+        Producer(bootstrap_servers=broker.bootstrap, max_block_ms=150) as producer,
+        pytest.raises(NoMetadataError, match="'nowhere' did not turn up"),
+    ):
+        producer.send("nowhere", b"x").result(10)
+
+
+def test_a_name_that_is_no_topic_name_fails_at_once(broker):
+    with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises(InvalidTopicError):
+        producer.send("no/such name", b"x").result(10)
+
+
+def test_a_buffer_that_stays_full_makes_send_give_up():
+    options = {"max_block_ms": 100, "buffer_memory": 300, "batch_size": 100}
+    with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
+        producer.send("t", b"x").result(10)
+        broker.control.delay("Produce", 500)
+        for _ in range(2):
+            producer.send("t", b"x" * 100)
+        with pytest.raises(BufferExhaustedError, match="no room in buffer_memory 300 within 100 ms"):
+            producer.send("t", b"x" * 100)
+
+
+def test_closing_in_a_hurry_fails_what_is_left(broker):
+    producer = Producer(bootstrap_servers=broker.bootstrap).__enter__()
+    producer.send("t", b"x").result(10)
+    broker.control.delay("Produce", 5_000)
+    late = producer.send("t", b"late")
+    producer.close(timeout=0.05)
+    producer.close()
+    with pytest.raises(ProducerClosedError):
+        late.result(1)
+    with pytest.raises(ProducerClosedError):
+        producer.send("t", b"x")
+    with pytest.raises(RuntimeError, match="closed"):
+        producer.flush()
+
+
+def test_result_in_a_callback_is_refused_rather_than_stuck(broker):
+    seen = []
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        other = producer.send("t", b"a", partition=1)
+
+        def ask(future):
+            seen.append(future.result(0).offset)
+            with pytest.raises(RuntimeError, match="use `await` here"):
+                producer.send("t", b"c").result(1)
+
+        producer.send("t", b"b", partition=0).add_done_callback(ask)
+        producer.flush(10)
+        other.add_done_callback(lambda future: seen.append(future.exception(0)))
+    assert seen == [0, None]
+
+
+def test_interceptors_see_every_record_and_its_outcome(broker):
+    class Interceptor:
+        def __init__(self):
+            self.outcomes = []
+
+        def on_send(self, record):
+            return record._replace(value=record.value.upper())
+
+        def on_acknowledgement(self, metadata, error):
+            self.outcomes.append((metadata.offset, error))
+
+    interceptor = Interceptor()
+    with Producer(bootstrap_servers=broker.bootstrap, interceptor_classes=[interceptor]) as producer:
+        producer.send("t", b"quiet", partition=0).result(10)
+    assert values(broker, "t") == [b"QUIET"]
+    assert interceptor.outcomes == [(0, None)]
+
+
+def test_a_producer_that_was_not_started_says_how():
+    with pytest.raises(RuntimeError, match="use `with Producer"):
+        Producer(bootstrap_servers="localhost:1").send("t", b"x")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"topic": ""}, "topic must be a name"),
+        ({"topic": "t", "partition": -1}, "partition must be 0 or more"),
+        ({"topic": "t", "timestamp": -1}, "timestamp must be 0 or more"),
+    ],
+)
+def test_nonsense_is_refused(broker, arguments, message):
+    with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises(ValueError, match=message):
+        producer.send(**arguments)
