@@ -143,7 +143,7 @@ class RecordScanner:
             return self.fail("record end", self.record_end)
         if self.left == 0 and self.pos != self.end:
             return self.fail("payload end", self.end)
-        return True
+        return self.fault is None
 
     def fail(self, what: str, found: int) -> bool:
         if self.fault is None:

@@ -236,3 +236,13 @@ def test_relative_offsets_of_a_magic_1_wrapper() -> None:
     assert [r.timestamp for r in FetchedRecords(FetchedBatches(create_time), "t", 0).take(9)] == [T, T + 1, T + 2]
     header, _ = read_legacy(create_time)
     assert (header.base_offset, header.next_offset) == (10, 13)
+
+
+def test_a_faulty_header_that_ends_where_the_record_ends_is_a_fault() -> None:
+    record = bytes.fromhex("16 00 00 00 01 01 04 02 61 02 62 ff".replace(" ", ""))  # two headers, the second cut short
+    data = bytearray(batch(0)[:61]) + record
+    data[8:12] = (len(data) - 12).to_bytes(4, "big")
+    restamp(data, 0, 0, 0)
+    offsets, next_offset, fault = take(bytes(data))
+    assert (offsets, next_offset) == ([], 0)
+    assert fault is not None
