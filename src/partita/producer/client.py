@@ -1,29 +1,30 @@
-"""The producer people use: `with Producer(...)` blocks, `async with Producer(...)` awaits; `send` is the same in both.
+"""The producer people use: `Producer` blocks, `async with Producer(...)` gives an AsyncProducer.
 
     with Producer(bootstrap_servers="localhost:9092") as producer:
         producer.send("flights", b"value", key=b"N12345")
 
-`send` returns at once with a future: `.result()` waits for it, `await` does in asyncio. Leaving the block sends what is
+`send` is the same in both and returns at once with a future: `.result()` waits for it, `await` does in asyncio. Leaving the block sends what is
 left. Must not know rules or connections: those are the core's and the shell's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from types import TracebackType
 from typing import Any
 
 from partita.net.loop_thread import LoopThread
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
+from partita.producer.errors import ProducerClosedError
 from partita.producer.serializing import GivenHeaders, to_bytes, to_headers
 from partita.producer.shell import ProducerShell
 
 CLOSE_TIMEOUT_SECONDS = 30.0
 
-__all__ = ["BlockingProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
+__all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 
 
 class DeliveryFuture(Delivery):
@@ -79,8 +80,8 @@ class DeliveryFuture(Delivery):
                 raise TimeoutError(f"the record is not delivered after {timeout} s")
 
 
-class Producer:
-    """Sends records to topics. Options are Kafka's, with underscores; `config` takes a dict in Kafka's own spelling."""
+class AsyncProducer:
+    """The asyncio face, and all there is to say about sending. `async with AsyncProducer(...)` or `Producer(...)`."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
         self.config = ProducerConfig.of(config, **options)
@@ -88,32 +89,15 @@ class Producer:
         self._key_serializer = self.config.values["key_serializer"]
         self._value_serializer = self.config.values["value_serializer"]
         self._interceptors = self.config.values["interceptor_classes"]
-        self._blocking: BlockingProducer | None = None
 
-    # The blocking face
-
-    def __enter__(self) -> BlockingProducer:
-        self._blocking = BlockingProducer(self)
-        return self._blocking
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._blocking is not None:
-            self._blocking.close()
-
-    # The asyncio face
-
-    async def __aenter__(self) -> Producer:
+    async def __aenter__(self) -> AsyncProducer:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def start(self) -> Producer:
+    async def start(self) -> AsyncProducer:
         """Belong to the running loop; `async with` does this."""
         self._shell.start()
         return self
@@ -139,6 +123,10 @@ class Producer:
         if self._interceptors:
             delivery.add_done_callback(self._tell_interceptors)
         return delivery
+
+    def wait_for_room(self) -> None:
+        """As `room`, for callers on other threads than the loop's. Raises BufferExhaustedError after max.block.ms."""
+        self._shell.wait_for_room()
 
     async def room(self) -> None:
         """Wait while the buffer is full; `await` this between sends when records come faster than they can go."""
@@ -191,13 +179,34 @@ class Producer:
             interceptor.on_acknowledgement(metadata, failure)
 
 
-class BlockingProducer:
-    """The blocking face: a `Producer` whose loop runs in a thread of its own. May be shared by threads."""
+class Producer:
+    """Sends records to topics. Options are Kafka's, with underscores; `config` takes a dict in Kafka's own spelling.
 
-    def __init__(self, producer: Producer) -> None:
-        self._producer = producer
-        self._thread: LoopThread | None = LoopThread("partita-producer")
-        self._thread.run(producer.start())
+    Calls block; `async with Producer(...) as producer` is an AsyncProducer. The loop behind the blocking calls runs in
+    a thread of its own. Threads may share a producer.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+        self._producer = AsyncProducer(config, **options)
+        self._lock = threading.Lock()
+        self._thread: LoopThread | None = None
+        self._is_closed = False
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> AsyncProducer:
+        return await self._producer.__aenter__()
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._producer.__aexit__(*exc)
+
+    @property
+    def config(self) -> ProducerConfig:
+        return self._producer.config
 
     def send(
         self,
@@ -208,8 +217,10 @@ class BlockingProducer:
         partition: int | None = None,
         timestamp: int | None = None,
     ) -> DeliveryFuture:
-        """As `Producer.send`, but waits while the buffer is full, at most max.block.ms."""
-        self._producer._shell.wait_for_room()
+        """As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms."""
+        if self._thread is None:
+            self._loop_thread()
+        self._producer.wait_for_room()
         return self._producer.send(topic, value, key, headers, partition, timestamp)
 
     def flush(self, timeout: float | None = None) -> None:
@@ -222,22 +233,21 @@ class BlockingProducer:
 
     def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
         """Flush for at most `timeout` seconds, fail the rest, disconnect. May be called again."""
-        thread, self._thread = self._thread, None
+        with self._lock:
+            self._is_closed = True
+            thread, self._thread = self._thread, None
         if thread is not None:
             try:
                 thread.run(self._producer.close(timeout))
             finally:
                 thread.stop()
 
-    def __enter__(self) -> BlockingProducer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _loop_thread(self) -> LoopThread:
-        if self._thread is None:
-            raise RuntimeError("the producer is closed")
-        return self._thread
+        with self._lock:
+            if self._is_closed:
+                raise ProducerClosedError("the producer is closed")
+            if self._thread is None:
+                thread = LoopThread("partita-producer")
+                thread.run(self._producer.start())
+                self._thread = thread
+            return self._thread
