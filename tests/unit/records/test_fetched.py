@@ -97,7 +97,6 @@ def test_worked_examples() -> None:
     assert built == VECTOR_B
 
 
-@pytest.mark.case("CC-143")
 def test_a_flipped_byte_is_a_crc_error_unless_checks_are_off() -> None:
     damaged = bytearray(VECTOR_A)
     damaged[30] ^= 1
@@ -127,7 +126,6 @@ def test_the_next_offset_follows_the_batch_not_its_last_record() -> None:
     assert take(compacted(batch(10, 4), 9), 10) == ([10, 11, 12, 13], 20, None)
 
 
-@pytest.mark.case("CC-147")
 def test_an_empty_batch_moves_the_position() -> None:
     assert take(compacted(batch(20, 5), 4, count=0), 20) == ([], 25, None)
 
@@ -187,7 +185,6 @@ def test_old_and_new_formats_in_one_answer() -> None:
     assert found == [(0, b"k", b"v", -1, -1), (1, None, b"v", T, 0), (2, None, b"v0", T, 0)]
 
 
-@pytest.mark.case("CC-161")
 def test_a_truncated_trailing_batch_is_left_out() -> None:
     whole = batch(0, 2)
     for size in range(1, len(whole)):
@@ -208,7 +205,6 @@ def test_a_batch_that_goes_backwards_is_passed_over() -> None:
     assert take(batch(10, 2) + batch(3, 2) + batch(12), 10) == ([10, 11, 12], 13, None)
 
 
-@pytest.mark.case("CC-164")
 def test_an_unknown_codec_is_named() -> None:
     data = bytearray(batch(0))
     data[22] = 5
