@@ -32,6 +32,8 @@ def session(
     `config` adds Spark settings or replaces those chosen here. An existing session is reused, as Spark does.
     Raises JavaNotFound.
     """
-    from partita.spark.session import build
+    from partita.spark.session import build, watch_stopped_queries
 
-    return register(build(app_name, master=master, ui=ui, config=config or {}))
+    spark = register(build(app_name, master=master, ui=ui, config=config or {}))
+    watch_stopped_queries(spark)
+    return spark

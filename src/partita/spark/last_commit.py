@@ -1,0 +1,94 @@
+"""Commits the last batch of a query that was stopped, so that the group shows no false lag afterwards.
+
+The source itself learns that a batch is complete only when Spark asks it for the next one. `session()` therefore adds
+a listener: a progress event is sent once a batch is in the commit log, so the end it names is proven. Only queries
+with groupMode=commit are looked at, and a commit is never lowered. Must not know how batches are planned.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from partita.errors import KafkaError
+from partita.options import ConfigError
+from partita.spark.broker_link import link_to
+from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.commits import CommitBook, query_key
+from partita.spark.lookups import CommitRefused
+from partita.spark.offsets import OffsetFormatError, StreamOffset, decode
+from partita.spark.options import SourceOptions, parse_source
+
+log = logging.getLogger("partita.spark")
+
+
+class LastCommit(StreamingQueryListener):
+    """Remembers where each running query stands; commits it when the query ends."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._sources: dict[str, list[SourceOptions | None]] = {}
+        self._ends: dict[str, list[str]] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Nothing is proven yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        progress = event.progress
+        run = str(progress.runId)
+        if run not in self._sources:
+            self._sources[run] = self._options_of(str(progress.id), len(progress.sources))
+        if any(self._sources[run]):
+            self._ends[run] = [source.endOffset for source in progress.sources]
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        run = str(event.runId)
+        sources, ends = self._sources.pop(run, []), self._ends.pop(run, [])
+        for options, text in zip(sources, ends, strict=False):
+            if options is None or not options.commits:
+                continue
+            try:
+                commit_proven(options, decode(json.loads(text)))
+            except (KafkaError, CommitRefused, OffsetFormatError, ValueError) as error:
+                log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
+
+    def _options_of(self, query_id: str, count: int) -> list[SourceOptions | None]:
+        """The options of each source of a running query, in the order of its progress; None for other formats."""
+        query: Any = self._spark.streams.get(query_id)
+        if query is None:
+            return [None] * count
+        leaves = query._jsq.streamingQuery().logicalPlan().collectLeaves()
+        found = [_options_of_leaf(leaves.apply(i)) for i in range(leaves.size())]
+        return found if len(found) == count else [None] * count
+
+
+def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
+    """Commit the end of a complete batch for a query that no longer runs, unless the group has it already."""
+    lookups = ClusterLookups(link_to(options.client))
+    book = CommitBook(query_key(options))
+    found = lookups.committed(options.group or "", sorted(proven.ranges))
+    book.learn(found)
+    due = {key: c for key, c in book.due(proven).items() if key not in found or book.is_ours(found[key])}
+    if due:
+        lookups.commit(options.group or "", due)
+
+
+def _options_of_leaf(leaf: Any) -> SourceOptions | None:
+    """The options of a streaming leaf of the plan, when it is one of ours that commits."""
+    from py4j.protocol import Py4JError
+
+    try:
+        options = dict(leaf.relation().options().asCaseSensitiveMap())
+        source = parse_source(options)
+    except (Py4JError, ConfigError):
+        return None
+    return source if source.commits else None

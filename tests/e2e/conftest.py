@@ -1,0 +1,40 @@
+"""What end-to-end tests share: one Spark session, with one broker beside it, for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.broker_process import broker_process
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from support.spark_world import SparkWorld
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[SparkSession]:
+    """Two cores, no UI, two shuffle partitions. Starting it takes most of the time of the Spark tests."""
+    from partita.spark import session
+
+    spark = session("partita-tests", master="local[2]", config={"spark.sql.shuffle.partitions": "2"})
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_broker() -> Iterator[str]:
+    """In a process of its own: a broker in this one would compete with foreachBatch for the interpreter."""
+    with broker_process() as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture
+def world(spark_session: SparkSession, spark_broker: str) -> SparkWorld:
+    """Session and broker, with a topic name and a group name of the test's own."""
+    from support.spark_world import SparkWorld
+
+    return SparkWorld(spark_session, spark_broker)

@@ -1,0 +1,135 @@
+"""Spark reads and writes topics in batches, as a user writes it: format("partita"), nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from support.spark_world import SparkWorld
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+SCHEMA = (
+    "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,timestampType:int,"
+    "headers:array<struct<key:string,value:binary>>>"
+)
+
+
+def test_what_is_written_is_read_back_with_the_columns_of_sparks_connector(world: SparkWorld) -> None:
+    world.create(2)
+    headers = (
+        "array(struct('h' as key, cast('1' as binary) as value), struct('h' as key, cast(null as binary) as value))"
+    )
+    world.write(
+        world.spark.sql(
+            f"select 'foobar' key, 'v' value, {headers} headers, 1 partition union all "
+            "select null, null, null, 0 union all select 'k', '', null, 0"
+        ).coalesce(1)
+    )
+    found = world.read(includeHeaders="true")
+    assert found.schema.simpleString() == SCHEMA
+    rows = {(row.partition, row.offset): row for row in found.collect()}
+    assert rows.keys() == {(1, 0), (0, 0), (0, 1)}
+    first = rows[1, 0]
+    assert (first.key, first.value, first.topic, first.timestampType) == (b"foobar", b"v", world.topic, 0)
+    assert [(h.key, h.value) for h in first.headers] == [("h", b"1"), ("h", None)]
+    assert (rows[0, 0].key, rows[0, 0].value, rows[0, 0].headers) == (None, None, None)
+    assert (rows[0, 1].value, rows[0, 1].headers) == (b"", None)
+
+
+def test_every_column_is_nullable_and_headers_come_on_demand(world: SparkWorld) -> None:
+    world.create()
+    schema = world.read().schema
+    assert schema.names == ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+    assert all(field.nullable for field in schema)
+
+
+def test_an_empty_topic_is_an_empty_table(world: SparkWorld) -> None:
+    world.create(3)
+    assert world.read().count() == 0
+
+
+def test_a_batch_reads_between_offsets_and_between_timestamps(world: SparkWorld) -> None:
+    world.create()
+    world.produce([str(i) for i in range(10)], timestamp_ms=1000)
+    name = world.topic
+    ends = {"startingOffsets": f'{{"{name}":{{"0":2}}}}', "endingOffsets": f'{{"{name}":{{"0":5}}}}'}
+    assert world.values(**ends) == ["2", "3", "4"]
+    assert world.values(startingTimestamp="1007", endingTimestamp="1009") == ["7", "8"]
+
+
+def test_splits_become_tasks(world: SparkWorld) -> None:
+    world.create(2)
+    world.produce(map(str, range(90)))
+    world.produce(map(str, range(90, 100)), partition=1)
+    wide = world.read(minPartitions="4")
+    assert wide.rdd.getNumPartitions() == 4
+    assert wide.select("value").distinct().count() == 100
+    assert world.read(maxRecordsPerPartition="50").rdd.getNumPartitions() == 3
+
+
+def test_pushed_filters_leave_partitions_unread(world: SparkWorld) -> None:
+    world.create(4)
+    for partition in range(4):
+        world.produce([f"p{partition}"], partition)
+    chosen = world.read(pushdown="true").where("partition in (1, 3) and offset >= 0")
+    assert chosen.rdd.getNumPartitions() == 2
+    assert sorted(row.value for row in chosen.collect()) == [b"p1", b"p3"]
+
+
+@pytest.mark.case("BM-176")
+def test_one_topic_twice_in_a_query_is_read_twice(world: SparkWorld) -> None:
+    world.create(2)
+    world.produce(map(str, range(50)))
+    world.produce(map(str, range(50, 100)), partition=1)
+    left, right = world.read(), world.read()
+    assert left.union(left).count() == 200
+    assert left.join(right, ["partition", "offset"]).count() == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
+        ({"groupMode": "member", "group": "g"}, "groupMode=member is not available in this release"),
+        ({"view": "groups"}, "view=groups is not available in this release"),
+        ({"assign": '{"t":[0]}', "subscribe": "t"}, "exactly one of subscribe, subscribePattern, assign"),
+    ],
+)
+def test_wrong_options_fail_at_load(world: SparkWorld, options: dict[str, str], said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        world.read(**options)
+
+
+def test_what_fails_when_the_batch_is_planned(world: SparkWorld) -> None:
+    world.create()
+    with pytest.raises(Exception, match="nothing would be read"):
+        world.read(startingOffsets="latest").collect()
+    with pytest.raises(Exception, match="not found in the cluster: no-such-topic"):
+        world.read(subscribe="no-such-topic").collect()
+    with pytest.raises(Exception, match="the schema is fixed"):
+        world.spark.read.format("partita").options(**world.options()).schema("value string").load().collect()
+
+
+@pytest.mark.parametrize(
+    ("query", "mode", "said"),
+    [
+        ("select 1 other", "append", "needs a column value"),
+        ("select 1 value", "append", "column value must be string or binary, not int"),
+        ("select 'v' value", "overwrite", "cannot be overwritten"),
+    ],
+)
+def test_tables_that_cannot_be_written_are_refused_before_any_task(
+    world: SparkWorld, query: str, mode: str, said: str
+) -> None:
+    with pytest.raises(Exception, match=said):
+        world.write(world.spark.sql(query), mode)
+
+
+def test_the_format_is_found_without_registering_it(world: SparkWorld) -> None:
+    world.create()
+    world.produce(["x"])
+    other = world.spark.newSession()
+    assert other.read.format("partita").options(**world.options()).load().count() == 1

@@ -1,0 +1,144 @@
+"""Spark streams from topics: limits, checkpoints, group commits, losses, and writing to a topic."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.spark_world import Collector
+
+if TYPE_CHECKING:
+    from support.spark_world import SparkWorld
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def eventually(holds, seconds: float = 20) -> bool:
+    """Whether a fact of another process becomes true in time."""
+    limit = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return bool(found)
+
+
+def test_available_now_reads_in_limited_batches_and_commits_the_last_one_too(world: SparkWorld) -> None:
+    world.create(2)
+    world.produce("abcd")
+    world.produce("ef", partition=1)
+    sink = Collector()
+    options = {"group": world.group, "groupMode": "commit", "queryName": "q", "maxOffsetsPerTrigger": "3"}
+    query = sink.run(world.stream(**options))
+    assert sink.values == [["a", "b", "e"], ["c", "d", "f"]]
+    assert world.committed(2) == {0: (4, "spark:q:1"), 1: (2, "spark:q:1")}
+    source = query.lastProgress["sources"][0]
+    assert source["endOffset"]["t"] == {world.topic: {"0": [2, 4, 0], "1": [1, 2, 0]}}
+    world.produce("xyz")
+    sink.run(world.stream(**options))
+    assert sink.values[2:] == [["x", "y", "z"]]
+    assert world.committed(2)[0] == (7, "spark:q:2")
+
+
+def test_a_batch_that_failed_is_replayed_with_the_same_rows(world: SparkWorld) -> None:
+    world.create()
+    world.produce("abcdef")
+    sink = Collector(fail_in=1)
+    options = {"group": world.group, "groupMode": "commit", "maxOffsetsPerTrigger": "2"}
+    with pytest.raises(Exception, match="batch 1 was told to fail"):
+        sink.run(world.stream(**options))
+    assert world.committed()[0][0] == 2
+    world.produce("gh")
+    sink.fail_in = None
+    sink.run(world.stream(**options))
+    assert sink.batches[1] == sink.batches[2] == (1, ["c", "d"])
+    assert [values for _, values in sink.batches[3:]] == [["e", "f"], ["g", "h"]]
+    assert world.committed()[0][0] == 8
+
+
+def test_an_idle_stream_has_no_lag(world: SparkWorld) -> None:
+    world.create()
+    world.produce("ab")
+    sink = Collector()
+    query = sink.start(world.stream(group=world.group, groupMode="commit"), processingTime="100 milliseconds")
+    try:
+        assert eventually(lambda: world.committed().get(0, (0, ""))[0] == 2)
+        world.produce("c")
+        assert eventually(lambda: world.committed()[0][0] == 3)
+    finally:
+        query.stop()
+    assert sink.values == [["a", "b"], ["c"]]
+
+
+def test_a_query_stopped_right_after_a_batch_leaves_no_lag(world: SparkWorld) -> None:
+    world.create()
+    world.produce("ab")
+    sink = Collector()
+    query = sink.start(world.stream(group=world.group, groupMode="commit", queryName="s"), processingTime="1 hour")
+    assert eventually(lambda: query.lastProgress is not None)
+    assert world.committed() == {}
+    query.stop()
+    assert eventually(lambda: world.committed() == {0: (2, "spark:s:0")})
+
+
+def test_once_reads_everything_in_one_batch(world: SparkWorld) -> None:
+    world.create()
+    world.produce("abc")
+    sink = Collector()
+    sink.run(world.stream(maxOffsetsPerTrigger="1"), once=True)
+    assert sink.values == [["a", "b", "c"]]
+
+
+def test_without_a_start_only_what_comes_later_is_read(world: SparkWorld) -> None:
+    world.create()
+    world.produce("old")
+    sink = Collector()
+    sink.run(world.stream(startingOffsets="latest"))
+    world.produce(["new"])
+    sink.run(world.stream(startingOffsets="latest"))
+    assert sink.values == [[], ["new"]]
+
+
+def test_removed_records_fail_the_query_unless_told_otherwise(world: SparkWorld) -> None:
+    world.create()
+    world.produce("ab")
+    sink = Collector()
+    sink.run(world.stream())
+    world.produce("cdef")
+    world.delete_records(before=4)
+    with pytest.raises(Exception, match=r"offsets 2 to 4 of .* were removed before they were read"):
+        sink.run(world.stream())
+    sink.run(world.stream(failOnDataLoss="false"))
+    assert sink.values == [["a", "b"], ["e", "f"]]
+
+
+def test_a_topic_made_again_is_noticed(world: SparkWorld) -> None:
+    world.create()
+    world.produce("abc")
+    sink = Collector()
+    sink.run(world.stream())
+    world.delete()
+    world.create()
+    world.produce("xy")
+    with pytest.raises(Exception, match="deleted and made again"):
+        sink.run(world.stream())
+    sink.run(world.stream(failOnDataLoss="false"))
+    assert sink.values == [["a", "b", "c"], ["x", "y"]]
+
+
+def test_a_stream_is_written_to_a_topic(world: SparkWorld) -> None:
+    world.create()
+    world.produce("abc")
+    copy = f"{world.topic}-copy"
+    world.create(topic=copy)
+    stream = world.stream().selectExpr("key", "concat(cast(value as string), '!') as value")
+    writer = stream.writeStream.format("partita").options(**world.options(topic=copy))
+    query = writer.option("checkpointLocation", Collector().checkpoint).trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    assert world.values(subscribe=copy) == ["a!", "b!", "c!"]
+
+
+def test_options_that_make_no_sense_in_a_stream(world: SparkWorld) -> None:
+    world.create()
+    with pytest.raises(Exception, match="endingTimestamp has no meaning in a stream"):
+        Collector().run(world.stream(endingTimestamp="5"))

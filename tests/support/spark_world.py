@@ -1,0 +1,126 @@
+"""A Spark session and a broker for a test: short ways to fill topics, read them and run streams."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from partita.protocol.messages.delete_topics import DeleteTopicsRequest
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.records.batch import build_batch
+from partita.spark.broker_link import link_to
+from partita.spark.cluster_lookups import ClusterLookups
+
+FORMAT = "partita"
+_numbers = count()
+
+
+@dataclass
+class SparkWorld:
+    """Topics and groups get names of their own, so that tests share the session and the broker."""
+
+    spark: SparkSession
+    bootstrap: str
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    @property
+    def topic(self) -> str:
+        return f"topic-{self.number}"
+
+    @property
+    def group(self) -> str:
+        return f"group-{self.number}"
+
+    def options(self, **options: str) -> dict[str, str]:
+        plain = {"kafka.bootstrap.servers": self.bootstrap}
+        named = {"subscribe", "subscribePattern", "assign", "topic"} & options.keys()
+        return plain | ({} if named else {"subscribe": self.topic}) | options
+
+    def create(self, partitions: int = 1, topic: str | None = None) -> None:
+        new = CreatableTopic(name=topic or self.topic, num_partitions=partitions, replication_factor=1)
+        answer = self._ask(CreateTopicsRequest(topics=[new], timeout_ms=10_000))
+        assert answer.topics[0].error_code == 0, answer
+
+    def delete(self) -> None:
+        self._ask(DeleteTopicsRequest(topic_names=[self.topic], timeout_ms=10_000), version=5)
+
+    def produce(self, values: Iterable[str], partition: int = 0, timestamp_ms: int = 1_700_000_000_000) -> None:
+        """One batch; the records' timestamps are one millisecond apart."""
+        batch = build_batch([(timestamp_ms + i, None, value.encode(), ()) for i, value in enumerate(values)])
+        data = [
+            TopicProduceData(name=self.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
+        ]
+        answer = self._ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data), version=9)
+        assert answer.responses[0].partition_responses[0].error_code == 0, answer
+
+    def delete_records(self, before: int, partition: int = 0) -> None:
+        cut = DeleteRecordsPartition(partition_index=partition, offset=before)
+        topic = DeleteRecordsTopic(name=self.topic, partitions=[cut])
+        self._ask(DeleteRecordsRequest(topics=[topic], timeout_ms=10_000))
+
+    def committed(self, partitions: int = 1) -> dict[int, tuple[int, str]]:
+        """What the group holds: offset and metadata by partition."""
+        lookups = ClusterLookups(link_to({"bootstrap.servers": self.bootstrap}))
+        found = lookups.committed(self.group, [(self.topic, p) for p in range(partitions)])
+        return {partition: (c.offset, c.metadata) for (_, partition), c in found.items()}
+
+    def _ask(self, request: Any, version: int | None = None) -> Any:
+        link = link_to({"bootstrap.servers": self.bootstrap})
+        return link.call(link.cluster.request(None, request, version))
+
+    def read(self, **options: str) -> DataFrame:
+        return self.spark.read.format(FORMAT).options(**self.options(**options)).load()
+
+    def values(self, **options: str) -> list[str]:
+        return sorted(row.value.decode() for row in self.read(**options).select("value").collect())
+
+    def stream(self, **options: str) -> DataFrame:
+        given = {"startingOffsets": "earliest"} | options
+        return self.spark.readStream.format(FORMAT).options(**self.options(**given)).load()
+
+    def write(self, table: DataFrame, mode: str = "append", **options: str) -> None:
+        table.write.format(FORMAT).options(**self.options(**({"topic": self.topic} | options))).mode(mode).save()
+
+
+@dataclass
+class Collector:
+    """A foreachBatch sink: the values of every batch it was given; fails in the batch `fail_in`."""
+
+    batches: list[tuple[int, list[str]]] = field(default_factory=list)
+    fail_in: int | None = None
+    checkpoint: str = field(default_factory=lambda: tempfile.mkdtemp(prefix="partita-test-"))
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        found: list[Row] = rows.select("value").collect()
+        self.batches.append((batch, sorted(row.value.decode() for row in found)))
+        if batch == self.fail_in:
+            raise RuntimeError(f"batch {batch} was told to fail")
+
+    def start(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
+        writer = stream.writeStream.foreachBatch(self).option("checkpointLocation", self.checkpoint)
+        return writer.trigger(**(trigger or {"availableNow": True})).start()
+
+    def run(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
+        """Until the query ends by itself; raises what made it fail."""
+        query = self.start(stream, **trigger)
+        try:
+            assert query.awaitTermination(60), "the query did not end"
+        finally:
+            query.stop()
+        return query
+
+    @property
+    def values(self) -> list[list[str]]:
+        return [values for _, values in self.batches]
