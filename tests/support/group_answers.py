@@ -87,7 +87,7 @@ def _join(answer: JoinGroupResponse) -> str:
     if answer.protocol_type is not None:
         parts.append(f"type={answer.protocol_type}")
     if answer.protocol_name is not None:
-        parts.append(f'protocol={answer.protocol_name or chr(34) * 2}')
+        parts.append(f"protocol={answer.protocol_name or chr(34) * 2}")
     if answer.leader:
         parts.append(f"leader={answer.leader}")
     parts.append(f"id={answer.member_id or chr(34) * 2}")

@@ -203,9 +203,7 @@ class World:
             name, slash, instance = word.partition("/")
             member_id = self.clients[name].member_id if name in self.clients else name
             entries.append(MemberIdentity(member_id=member_id, group_instance_id=instance if slash else None))
-        return LeaveGroupRequest(
-            group_id=options.get("group", GROUP), members=entries, member_id=entries[0].member_id
-        )
+        return LeaveGroupRequest(group_id=options.get("group", GROUP), members=entries, member_id=entries[0].member_id)
 
     def send_commit(
         self, client: Client, options: dict[str, str], plain: list[str], version: int
@@ -239,9 +237,7 @@ class World:
         stable = "stable" in plain
         wanted = [partition_of(word) for word in plain if word not in ("all", "stable")]
         topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[number]) for topic, number in wanted]
-        group = OffsetFetchRequestGroup(
-            group_id=options.get("group", GROUP), topics=None if "all" in plain else topics
-        )
+        group = OffsetFetchRequestGroup(group_id=options.get("group", GROUP), topics=None if "all" in plain else topics)
         return FetchOffsets(group, require_stable=stable)
 
     def send_forget(

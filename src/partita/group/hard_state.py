@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from partita.group import log_records
 from partita.group.contract import Record
-from partita.group.log_records import CommittedOffset, read_offset_key, read_offset_value
-from partita.group.replay_batch import read_batch
+from partita.group.log_records import CommittedOffset, read_offset_value
+from partita.group.replay_batch import check_value, read_batch, split_key
 from partita.protocol.primitives import Buffer
 
 TopicPartition = tuple[str, int]
@@ -89,20 +89,21 @@ class HardState:
             self._replay_offset(key, value, -1, -1)
 
     def _replay_offset(self, key: bytes, value: bytes | None, producer_id: int, producer_epoch: int) -> None:
-        group_id, topic, number = read_offset_key(key)
-        partition = (topic, number)
+        group_id, partition = split_key(key)
         if value is None:
             self._drop(group_id, partition)
-        elif producer_id >= 0:
+            return
+        check_value(value)
+        if producer_id >= 0:
             self.producer_epochs[producer_id] = producer_epoch
             self._position += 1
             of_group = self.pending.setdefault(producer_id, {}).setdefault(group_id, {})
-            of_group[partition] = Pending(self._position, bytes(value))
+            of_group[partition] = Pending(self._position, value)
         else:
             of = self.offsets.get(group_id)
             if of is None:
                 of = self.offsets[group_id] = {}
-            of[partition] = bytes(value)
+            of[partition] = value
             if self.pending:
                 self._supersede(group_id, partition, self._position + 1)
 

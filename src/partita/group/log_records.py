@@ -11,6 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from partita.group.contract import Record
+from partita.group.replay_batch import split_key
 from partita.protocol.messages.group_log import GroupMetadataValue, OffsetCommitValue
 from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Reader
 
@@ -71,14 +72,8 @@ def _uvarint(value: int) -> bytes:
 
 def read_offset_key(key: bytes) -> tuple[str, str, int]:
     """(group id, topic, partition) of a key of either version."""
-    group_end = 4 + (key[2] << 8 | key[3]) if len(key) >= 4 else len(key)
-    if group_end + 2 > len(key):
-        raise MalformedRequest(f"offset key cut short: {key.hex()}")
-    topic_end = group_end + 2 + (key[group_end] << 8 | key[group_end + 1])
-    if topic_end + 4 > len(key):
-        raise MalformedRequest(f"offset key cut short: {key.hex()}")
-    (partition,) = _INT32.unpack_from(key, topic_end)
-    return str(key[4:group_end], "utf-8", "replace"), str(key[group_end + 2 : topic_end], "utf-8", "replace"), partition
+    group_id, (topic, partition) = split_key(key)
+    return group_id, topic, partition
 
 
 def read_offset_value(value: bytes) -> CommittedOffset:

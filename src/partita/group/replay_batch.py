@@ -1,8 +1,9 @@
+# cython: boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
 """Reads one record batch of `__consumer_offsets` without an object per record.
 
-The inner loop of loading a shard, and the only place where the group package opens a batch. This file also runs
-compiled. Compressed batches go through `records.compression` first. Must not know what an offset or a group means,
-except that keys 0 and 1 may wait in a dict until the whole log is read.
+The inner loop of loading a shard, and the only place where the group package opens a batch. Compiled by Cython when a
+compiler is there (its types: replay_batch.pxd); the same file runs uncompiled. Must not know what an offset or a group
+means, except that plain offsets (keys 0 and 1) may wait in a dict until the whole log is read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from partita.protocol.primitives import Buffer, MalformedRequest
 from partita.records.header import HEADER_SIZE, read_header
 
 _INT32_MAX = 2**31 - 1
+_PADDING = bytes(32)
+"""More zeros than a record has varints: a record cut short ends in them, and is found out after each field."""
 
 
 class Rest(NamedTuple):
@@ -35,15 +38,10 @@ def read_batch(batch: Buffer, latest: dict[bytes, bytes | None]) -> Rest:
         from partita.records.compression import decompress
 
         payload = memoryview(decompress(header.codec, payload, _INT32_MAX))
-    body = bytes(payload)
     others: list[tuple[bytes, bytes | None]] = []
-    try:
-        if header.is_transactional or header.is_control:
-            _cut(body, header.records_count, None, others)
-        else:
-            _cut(body, header.records_count, latest, others)
-    except IndexError:
-        raise MalformedRequest(f"a batch of {header.records_count} records ends early") from None
+    in_order = header.is_transactional or header.is_control
+    body = b"".join((payload, _PADDING))
+    _cut(body, len(payload), header.records_count, latest, others, in_order)
     if header.is_control:
         marker = others[0][0][2:4] == b"\x00\x01" if others else None
         return Rest([], header.producer_id, header.producer_epoch, marker)
@@ -52,69 +50,129 @@ def read_batch(batch: Buffer, latest: dict[bytes, bytes | None]) -> Rest:
 
 
 def _cut(
-    body: bytes, count: int, latest: dict[bytes, bytes | None] | None, others: list[tuple[bytes, bytes | None]]
+    body: bytes,
+    end: int,
+    count: int,
+    latest: dict[bytes, bytes | None],
+    others: list[tuple[bytes, bytes | None]],
+    in_order: bool,
 ) -> None:
-    """Cut `count` records. A plain offset (key 0 or 1) goes to `latest` unless that is None."""
+    """Cut `count` records out of `body[:end]`. A plain offset goes to `latest` unless `in_order` says none is plain."""
+    data = body
     pos = 0
-    end = len(body)
     for _ in range(count):
-        # length, attributes, timestamp delta, offset delta: skipped
-        while body[pos] > 127:
+        while data[pos] > 127:  # length
             pos += 1
-        pos += 2
-        while body[pos] > 127:
+        pos += 2  # its last byte, and the attributes
+        skipped = 2
+        while skipped:  # timestamp delta, offset delta
+            skipped -= data[pos] < 128
             pos += 1
-        pos += 1
-        while body[pos] > 127:
-            pos += 1
-        pos += 1
-        byte = body[pos]
+        byte = data[pos]
         pos += 1
         size = byte & 127
         shift = 7
-        while byte > 127:
-            byte = body[pos]
+        while byte > 127 and shift < 35:
+            byte = data[pos]
             pos += 1
             size |= (byte & 127) << shift
             shift += 7
         size >>= 1
+        if size > end - pos:
+            raise MalformedRequest(f"a batch of {count} records ends in the middle of a key")
         key = body[pos : pos + size]
+        first = pos
         pos += size
-        byte = body[pos]
+        byte = data[pos]
         pos += 1
         size = byte & 127
         shift = 7
-        while byte > 127:
-            byte = body[pos]
+        while byte > 127 and shift < 35:
+            byte = data[pos]
             pos += 1
             size |= (byte & 127) << shift
             shift += 7
-        if size & 1:
-            value = None
-        else:
+        value = None
+        if size & 1 == 0:
             size >>= 1
+            if size > end - pos:
+                raise MalformedRequest(f"a batch of {count} records ends in the middle of a value")
             value = body[pos : pos + size]
             pos += size
-        if pos > end:
-            raise IndexError
-        headers = body[pos]
+        headers = data[pos]
         pos += 1
         if headers:
-            pos = _skip_headers(body, pos, headers >> 1)
-        if latest is not None and key[:1] == b"\x00" and key[1:2] <= b"\x01":
-            latest[key] = value
-        else:
+            pos = _skip_headers(body, pos, end, headers >> 1)
+        if pos > end:
+            raise MalformedRequest(f"a batch of {count} records ends in the middle of one")
+        if in_order or data[first] != 0 or data[first + 1] > 1:
             others.append((key, value))
+        else:
+            latest[key] = value
 
 
-def _skip_headers(body: bytes, pos: int, count: int) -> int:
+def _skip_headers(body: bytes, pos: int, end: int, count: int) -> int:
+    data = body
     for _ in range(2 * count):
-        size = shift = 0
+        size = 0
+        shift = 0
         byte = 128
-        while byte > 127:
-            byte = body[pos]
+        while byte > 127 and shift < 35:
+            byte = data[pos]
             pos += 1
             size |= (byte & 127) << shift
             shift += 7
-        pos += 0 if size & 1 else size >> 1
+        if size & 1 == 0:
+            size >>= 1
+            if size > end - pos:
+                raise MalformedRequest("a batch ends in the middle of a header")
+            pos += size
     return pos
+
+
+def split_key(key: bytes) -> tuple[str, tuple[str, int]]:
+    """(group id, (topic, partition)) of an offset's key of either version."""
+    data = key
+    size = len(key)
+    if size < 4:
+        raise MalformedRequest(f"offset key of {size} bytes")
+    group_end = 4 + (data[2] << 8 | data[3])
+    if group_end + 2 > size:
+        raise MalformedRequest(f"offset key of {size} bytes ends in the middle of its group")
+    topic_end = group_end + 2 + (data[group_end] << 8 | data[group_end + 1])
+    if topic_end + 4 > size:
+        raise MalformedRequest(f"offset key of {size} bytes ends in the middle of its topic")
+    number = (data[topic_end] << 24) | (data[topic_end + 1] << 16) | (data[topic_end + 2] << 8) | data[topic_end + 3]
+    if number >= 0x80000000:
+        number -= 0x100000000
+    group_id = key[4:group_end].decode("utf-8", "replace")
+    return group_id, (key[group_end + 2 : topic_end].decode("utf-8", "replace"), number)
+
+
+def check_value(value: bytes) -> None:
+    """Can an offset's value be read? Raises MalformedRequest otherwise; reading it then is for who needs it."""
+    data = value
+    size = len(value)
+    if size < 2 or data[0] != 0 or data[1] > 4:
+        raise MalformedRequest("offset value of an unknown version, or none")
+    version = data[1]
+    if version < 4:
+        at = 14 if version == 3 else 10
+        if size < at + 2:
+            raise MalformedRequest(f"offset value of {size} bytes")
+        least = at + 2 + (data[at] << 8 | data[at + 1]) + (16 if version == 1 else 8)
+    else:
+        at = 14
+        length = 0
+        shift = 0
+        byte = 128
+        while byte > 127 and shift < 35:
+            if at >= size:
+                raise MalformedRequest(f"offset value of {size} bytes")
+            byte = data[at]
+            at += 1
+            length |= (byte & 127) << shift
+            shift += 7
+        least = at + length - 1 + 9 if length else size + 1
+    if least > size:
+        raise MalformedRequest(f"offset value of {size} bytes ends early")

@@ -1,0 +1,135 @@
+"""What the shell answers around a shard: before it is asked, while it loads, when it is elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.group import wire
+from partita.group.config import GroupConfig
+from partita.group.contract import GroupRequest
+from partita.group.refusals import FAILED_WRITE, failed_write, first_check, not_here, refusal, while_loading
+from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest
+from partita.protocol.messages.join_group import JoinGroupRequest
+from partita.protocol.messages.leave_group import LeaveGroupRequest
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from partita.protocol.messages.offset_delete import OffsetDeleteRequest
+from partita.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+)
+from partita.protocol.messages.sync_group import SyncGroupRequest
+from partita.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from partita.protocol.primitives import Structure
+
+COMMITS = [OffsetCommitRequestTopic(name="t", partitions=[OffsetCommitRequestPartition(partition_index=3)])]
+TXN_COMMITS = [TxnOffsetCommitRequestTopic(name="t", partitions=[TxnOffsetCommitRequestPartition(partition_index=3)])]
+JOIN = JoinGroupRequest(group_id="g", member_id="m", session_timeout_ms=10_000)
+REQUESTS: list[Structure] = [
+    JOIN,
+    SyncGroupRequest(group_id="g"),
+    LeaveGroupRequest(group_id="g"),
+    OffsetCommitRequest(group_id="g", topics=COMMITS),
+    TxnOffsetCommitRequest(group_id="g", topics=TXN_COMMITS),
+    OffsetDeleteRequest(group_id="g"),
+    FetchOffsets(OffsetFetchRequestGroup(group_id="g", topics=[])),
+    DescribeGroup("g"),
+    DeleteGroup("g"),
+    ListShardGroups(),
+]
+
+
+def error_of(answer: Structure) -> int:
+    """The answer's error, wherever it stands."""
+    if hasattr(answer, "error_code"):
+        return answer.error_code  # type: ignore[no-any-return]
+    (partition,) = answer.topics[0].partitions  # type: ignore[attr-defined]
+    return partition.error_code  # type: ignore[no-any-return]
+
+
+@pytest.mark.case("GC-B05", "GC-P05", "GC-P10", "BM-063")
+@pytest.mark.parametrize("message", REQUESTS, ids=lambda m: type(m).__name__)
+def test_while_a_shard_loads_every_request_is_told_so(message: Structure) -> None:
+    assert error_of(while_loading(GroupRequest(message, 5))) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+@pytest.mark.case("GC-B06")
+def test_while_a_shard_loads_heartbeats_are_believed() -> None:
+    assert error_of(while_loading(GroupRequest(HeartbeatRequest(group_id="g"), 4))) == ErrorCode.NONE
+
+
+@pytest.mark.case("GC-O14", "GC-O15")
+def test_while_a_shard_loads_transactions_hear_what_they_understand() -> None:
+    commit = TxnOffsetCommitRequest(group_id="g", topics=TXN_COMMITS)
+    assert error_of(while_loading(GroupRequest(commit, 1))) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert error_of(while_loading(GroupRequest(commit, 2))) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    marker = GroupRequest(EndTransaction(7, 0, committed=True), 1)
+    assert error_of(while_loading(marker)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert error_of(not_here(marker)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.case("GC-B07", "GC-B08", "BM-048")
+@pytest.mark.parametrize("message", [*REQUESTS, HeartbeatRequest(group_id="g")], ids=lambda m: type(m).__name__)
+def test_elsewhere_every_request_is_sent_on(message: Structure) -> None:
+    assert error_of(not_here(GroupRequest(message, 5))) == ErrorCode.NOT_COORDINATOR
+
+
+@pytest.mark.case("GC-B13")
+def test_a_session_timeout_out_of_bounds_is_refused_by_any_broker() -> None:
+    short = JoinGroupRequest(group_id="g", member_id="m", session_timeout_ms=5_999)
+    answer = first_check(GroupRequest(short, 9), GroupConfig())
+    assert answer is not None
+    assert error_of(answer) == ErrorCode.INVALID_SESSION_TIMEOUT
+    assert answer.member_id == "m"  # type: ignore[attr-defined]
+    assert first_check(GroupRequest(JOIN, 9), GroupConfig()) is None
+
+
+@pytest.mark.case("BM-039", "BM-061")
+def test_a_storage_error_reaches_clients_as_one_they_handle() -> None:
+    understood = {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+    assert set(FAILED_WRITE.values()) <= understood
+    assert failed_write(ErrorCode.REQUEST_TIMED_OUT) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert failed_write(ErrorCode.INVALID_PRODUCER_EPOCH) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+@pytest.mark.case("GC-N08")
+def test_the_oldest_offset_fetch_has_errors_on_partitions_only() -> None:
+    request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0, 4])])
+    (ask,) = wire.split_offset_fetch(request, 1)
+    refused = refusal(GroupRequest(ask, 1), ErrorCode.NOT_COORDINATOR)
+    old = wire.merge_offset_fetch(request, [refused], 1)  # type: ignore[list-item]
+    assert [(p.partition_index, p.committed_offset, p.error_code) for p in old.topics[0].partitions] == [
+        (0, -1, ErrorCode.NOT_COORDINATOR),
+        (4, -1, ErrorCode.NOT_COORDINATOR),
+    ]
+    old.encode(1)
+    newer = wire.merge_offset_fetch(request, [refused], 2)  # type: ignore[list-item]
+    assert (newer.topics, newer.error_code) == ([], ErrorCode.NOT_COORDINATOR)
+    newer.encode(2)
+
+
+def test_offset_fetch_of_many_groups_is_split_and_merged_in_order() -> None:
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=name, topics=None) for name in "abc"], require_stable=True
+    )
+    asks = wire.split_offset_fetch(request, 8)
+    assert [(ask.group.group_id, ask.require_stable) for ask in asks] == [("a", True), ("b", True), ("c", True)]
+    answers = [refusal(GroupRequest(ask, 8), ErrorCode.NONE) for ask in asks]
+    merged = wire.merge_offset_fetch(request, answers, 8)  # type: ignore[arg-type]
+    assert [group.group_id for group in merged.groups] == ["a", "b", "c"]
+    merged.encode(8)

@@ -1,0 +1,138 @@
+"""Every cell of every decision table is reached, and answers; NEVER is what cannot be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from support.group_world import World
+
+from partita.group import join, sync
+from partita.group.heartbeat import HEARTBEAT
+from partita.group.join import JOIN, JoinCase
+from partita.group.leave import LEAVE, LeaveCase
+from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, GroupState
+from partita.group.offsets import COMMIT, CommitCase
+from partita.group.rebalance import ALLOWED_MOVES
+from partita.group.sync import SYNC, SyncCase
+from partita.group.transactions import TXN_COMMIT
+
+LIVE = (EMPTY, PREPARING, COMPLETING, STABLE)
+SETUP = {
+    EMPTY: ["P join v=5", "Z join type=connect p= v=5"],
+    PREPARING: ["stable A B C/three", "P join", "B join p=range,x"],
+    COMPLETING: ["A join", "A join", "B join", "B join", "C join i=three", "+9000", "P join"],
+    STABLE: ["stable A B C/three", "P join"],
+}
+JOINS = {
+    JoinCase.NEEDS_ID: "N join v=4",
+    JoinCase.NEW: "N join v=3",
+    JoinCase.RETURNING: "C join new",
+    JoinCase.PENDING: "P join",
+    JoinCase.LEADER: "A join",
+    JoinCase.CHANGED: "B join p=range,y",
+    JoinCase.UNCHANGED: "B join",
+}
+
+
+def world(state: GroupState) -> World:
+    made = World()
+    made.run(SETUP[state])
+    group = made.shell.shard._shard.groups["g"]
+    assert group.state is state, f"set-up gives {group.state}"
+    return made
+
+
+@pytest.mark.parametrize("table", [JOIN, SYNC, COMMIT, TXN_COMMIT])
+def test_tables_are_whole(table: dict[GroupState, tuple[object, ...]]) -> None:
+    columns = {id(JOIN): JoinCase, id(SYNC): SyncCase, id(COMMIT): CommitCase, id(TXN_COMMIT): CommitCase}[id(table)]
+    assert tuple(table) == LIVE
+    assert all(len(row) == len(columns) for row in table.values())
+
+
+def test_heartbeat_and_leave_answer_every_case() -> None:
+    assert tuple(HEARTBEAT) == LIVE
+    assert set(LEAVE) == set(LeaveCase)
+    assert set(ALLOWED_MOVES) == set(GroupState)
+    assert all(DEAD in moves for moves in ALLOWED_MOVES.values())
+
+
+def join_cells() -> Iterator[tuple[GroupState, JoinCase]]:
+    for state in LIVE:
+        for case in JoinCase:
+            known_member_needed = case in (JoinCase.RETURNING, JoinCase.LEADER, JoinCase.CHANGED, JoinCase.UNCHANGED)
+            if state is not EMPTY or not known_member_needed:
+                yield state, case
+
+
+@pytest.mark.parametrize(("state", "case"), list(join_cells()))
+def test_every_join_is_recognised_and_answered_or_parked(
+    state: GroupState, case: JoinCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[JoinCase] = []
+
+    def spy(asked: join.Join) -> JoinCase:
+        seen.append(original(asked))
+        return seen[-1]
+
+    original = join.classify
+    made = world(state)
+    if state is PREPARING and case is JoinCase.UNCHANGED:
+        made.run(["B join"])
+    monkeypatch.setattr(join, "classify", spy)
+    output = made.run([JOINS[case]])
+    assert seen == [case]
+    assert output, "neither an answer nor a wait"
+
+
+def test_an_empty_group_has_no_members_to_meet() -> None:
+    """RETURNING raises, the others answer: their cells of EMPTY are beyond what requests can reach."""
+    assert JOIN[EMPTY][JoinCase.RETURNING] is join.NEVER
+    assert {JOIN[EMPTY][case] for case in (JoinCase.LEADER, JoinCase.CHANGED, JoinCase.UNCHANGED)} == {join.UNKNOWN}
+    assert set(SYNC[EMPTY]) == {sync.NEVER}
+
+
+@pytest.mark.parametrize("state", [PREPARING, COMPLETING, STABLE])
+@pytest.mark.parametrize(("case", "who"), [(SyncCase.LEADER, "A"), (SyncCase.FOLLOWER, "B")])
+def test_every_sync_is_answered_or_parked(state: GroupState, case: SyncCase, who: str) -> None:
+    made = world(state)
+    if state is PREPARING:
+        who = "A" if case is SyncCase.LEADER else "C"
+    assert made.run([f"{who} sync v=4"])
+
+
+@pytest.mark.parametrize("state", LIVE)
+@pytest.mark.parametrize("how", ["id= g=-1", "id=x g=-1", "g=1", "id=x g=1"])
+def test_every_commit_is_answered(state: GroupState, how: str) -> None:
+    made = world(state)
+    for request in (f"A commit {how} t-0=1", f"A txn pid=7 {how} t-0=1"):
+        (line,) = made.run([request])
+        accepted = line.endswith(":NONE")
+        nobody = how.startswith("id=")
+        if "txn" in request:
+            expected = how == "id= g=-1" or (how == "g=1" and state is not EMPTY and "member" in request)
+        else:
+            expected = (how.endswith("g=-1") and state is EMPTY) or (not nobody and state in (PREPARING, STABLE))
+        assert accepted == expected, f"{request} in {state}: {line}"
+
+
+@pytest.mark.parametrize("state", LIVE)
+def test_every_leave_case_answers_as_its_table_says(state: GroupState) -> None:
+    made = world(state)
+    entries = {
+        LeaveCase.INSTANCE_UNKNOWN: "X leave P/zoo /zoo",
+        LeaveCase.PENDING: "X leave P",
+        LeaveCase.MEMBER_UNKNOWN: "X leave nobody",
+    }
+    if state is not EMPTY:
+        entries |= {
+            LeaveCase.FENCED: "X leave old/three",
+            LeaveCase.BY_INSTANCE: "X leave /three",
+            LeaveCase.MEMBER: "X leave A",
+        }
+    assert made.run([entries[LeaveCase.MEMBER_UNKNOWN]])[-1].endswith("UNKNOWN_MEMBER_ID")
+    for case, command in entries.items():
+        if case is LeaveCase.INSTANCE_UNKNOWN:
+            command = "X leave /zoo"
+        answer = next(line for line in made.run([command]) if line.startswith("X <- "))
+        assert answer.endswith(LEAVE[case].name), f"{case}: {answer}"
