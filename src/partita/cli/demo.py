@@ -77,7 +77,7 @@ def print_story(bars: Bars, story: Story) -> None:
 
 
 @click.command()
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("partita-demo"), show_default=True,
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="partita-demo", show_default=True,
               help="Folder for the report, the Parquet files and the logs; an earlier run's is replaced.")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0), default=10_000, show_default=True,
               help="Flights replayed per second; 0 is as fast as it goes.")  # fmt: skip
