@@ -1,0 +1,98 @@
+"""The blocking face of the admin client: the coroutines of AsyncAdmin, run on a loop in a thread of their own.
+
+Must not know anything a call does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from functools import update_wrapper
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from partita.admin.client import AsyncAdmin
+from partita.net.loop_thread import LoopThread
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _blocking(
+    coroutine: Callable[Concatenate[AsyncAdmin, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Admin, P], R]:
+    """The same call, with the same arguments, that returns when it is done."""
+
+    def call(self: Admin, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._started().run(coroutine(self._admin, *args, **kwargs))
+
+    update_wrapper(call, coroutine)
+    return call
+
+
+class Admin:
+    """The calls of AsyncAdmin, blocking. Options are Kafka's, with underscores, or a dict in Kafka's own spelling."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+        self._admin = AsyncAdmin(config, **options)
+        self._lock = threading.Lock()
+        self._thread: LoopThread | None = None
+        self._is_closed = False
+
+    def __enter__(self) -> Admin:
+        self._started()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> AsyncAdmin:
+        return await self._admin.__aenter__()
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._admin.__aexit__(*exc)
+
+    def close(self) -> None:
+        """Disconnect. May be called again."""
+        with self._lock:
+            self._is_closed = True
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            try:
+                thread.run(self._admin.close())
+            finally:
+                thread.stop()
+
+    def _started(self) -> LoopThread:
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the admin client is closed")
+            if self._thread is None:
+                thread = LoopThread("partita-admin")
+                try:
+                    thread.run(self._admin.start())
+                except BaseException:
+                    thread.stop()
+                    raise
+                self._thread = thread
+            return self._thread
+
+    create_topics = _blocking(AsyncAdmin.create_topics)
+    create_topic = _blocking(AsyncAdmin.create_topic)
+    delete_topics = _blocking(AsyncAdmin.delete_topics)
+    list_topics = _blocking(AsyncAdmin.list_topics)
+    describe_topics = _blocking(AsyncAdmin.describe_topics)
+    create_partitions = _blocking(AsyncAdmin.create_partitions)
+    describe_cluster = _blocking(AsyncAdmin.describe_cluster)
+    describe_configs = _blocking(AsyncAdmin.describe_configs)
+    alter_configs = _blocking(AsyncAdmin.alter_configs)
+    list_offsets = _blocking(AsyncAdmin.list_offsets)
+    delete_records = _blocking(AsyncAdmin.delete_records)
+    list_groups = _blocking(AsyncAdmin.list_groups)
+    describe_group = _blocking(AsyncAdmin.describe_group)
+    group_lag = _blocking(AsyncAdmin.group_lag)
+    delete_groups = _blocking(AsyncAdmin.delete_groups)
+    group_offsets = _blocking(AsyncAdmin.group_offsets)
+    alter_group_offsets = _blocking(AsyncAdmin.alter_group_offsets)
+    delete_group_offsets = _blocking(AsyncAdmin.delete_group_offsets)
+    plan_reset = _blocking(AsyncAdmin.plan_reset)
+    apply_reset = _blocking(AsyncAdmin.apply_reset)

@@ -1,0 +1,219 @@
+"""The calls of the admin client, as coroutines. `Admin` (in `blocking`) has the same ones without `await`.
+
+    with Admin(bootstrap_servers="localhost:9092") as admin:
+        for line in admin.group_lag("orders"):
+            print(line.topic, line.partition, line.lag)
+
+Works on our broker and on any Kafka. Must not know how an answer is found out: each subject has its own module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from partita.admin import configs, groups, offsets, reset_plan, topics
+from partita.admin.config import admin_config
+from partita.admin.configs import Kind
+from partita.admin.offsets import OffsetSpec, TopicPartition, timestamp_of
+from partita.admin.reset import Target
+from partita.admin.results import (
+    ClusterDescription,
+    CommittedOffset,
+    ConfigEntry,
+    CreatedTopic,
+    FoundOffset,
+    GroupDescription,
+    GroupListing,
+    PartitionLag,
+    ResetPlan,
+    TopicDescription,
+    TopicListing,
+)
+from partita.admin.topics import NewTopic, names_of
+from partita.net.cluster import Cluster
+
+Isolation = Literal["read_uncommitted", "read_committed"]
+
+
+class AsyncAdmin:
+    """Every call is a coroutine, ends within default.api.timeout.ms, and raises KafkaError for what a broker refuses.
+
+    Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+        self._servers, self._config = admin_config(config, options)
+        self._cluster: Cluster | None = None
+
+    async def __aenter__(self) -> AsyncAdmin:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def start(self) -> AsyncAdmin:
+        """Find the cluster; `async with` does this."""
+        cluster = Cluster(self._servers, self._config)
+        try:
+            await cluster.refresh([])
+        except BaseException:
+            cluster.close()
+            raise
+        self._cluster = cluster
+        return self
+
+    async def close(self) -> None:
+        """Disconnect. May be called again."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The connections in use."""
+        if self._cluster is None:
+            raise RuntimeError("the admin client is not started, or closed; use `async with Admin(...) as admin`")
+        return self._cluster
+
+    # Topics
+
+    async def create_topics(
+        self, *new: NewTopic | str, validate_only: bool = False, timeout_ms: int = 30_000
+    ) -> list[CreatedTopic]:
+        """Create topics, each given as NewTopic or by name alone; with `validate_only` only say if it would work."""
+        wanted = [topic if isinstance(topic, NewTopic) else NewTopic(topic) for topic in new]
+        return await topics.create_topics(self.cluster, wanted, validate_only=validate_only, timeout_ms=timeout_ms)
+
+    async def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | int | bool | None] | None = None,
+    ) -> CreatedTopic:
+        """Create one topic. Raises TopicAlreadyExistsError."""
+        (created,) = await self.create_topics(NewTopic(name, partitions, replication_factor, configs or {}))
+        return created
+
+    async def delete_topics(self, names: str | Iterable[str], *, timeout_ms: int = 30_000) -> None:
+        await topics.delete_topics(self.cluster, names_of(names), timeout_ms=timeout_ms)
+
+    async def list_topics(self, *, include_internal: bool = False) -> list[TopicListing]:
+        return await topics.list_topics(self.cluster, include_internal=include_internal)
+
+    async def describe_topics(self, names: str | Iterable[str]) -> list[TopicDescription]:
+        """Partitions, leaders and replicas. Raises UnknownTopicOrPartitionError."""
+        return await topics.describe_topics(self.cluster, names_of(names))
+
+    async def create_partitions(
+        self,
+        topic: str,
+        total: int,
+        *,
+        replicas: Sequence[Sequence[int]] | None = None,
+        validate_only: bool = False,
+        timeout_ms: int = 30_000,
+    ) -> None:
+        """Let the topic grow to `total` partitions; keys hash to other partitions from then on."""
+        await topics.create_partitions(
+            self.cluster, topic, total, replicas=replicas, validate_only=validate_only, timeout_ms=timeout_ms
+        )
+
+    async def describe_cluster(self) -> ClusterDescription:
+        return await topics.describe_cluster(self.cluster)
+
+    # Options
+
+    async def describe_configs(
+        self, kind: Kind, name: str, names: Iterable[str] | None = None, *, documentation: bool = False
+    ) -> list[ConfigEntry]:
+        """Options of a topic, a broker (by node id) or a group; all of them, or those named."""
+        return await configs.describe_configs(self.cluster, kind, name, names, documentation=documentation)
+
+    async def alter_configs(
+        self,
+        kind: Kind,
+        name: str,
+        set_to: Mapping[str, str | int | bool | None] | None = None,
+        *,
+        delete: Iterable[str] = (),
+        append: Mapping[str, str] | None = None,
+        subtract: Mapping[str, str] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Set options, take them back to their defaults (`delete`), or change list options item by item."""
+        await configs.alter_configs(
+            self.cluster,
+            kind,
+            name,
+            set_to=set_to or {},
+            delete=delete,
+            append=append or {},
+            subtract=subtract or {},
+            validate_only=validate_only,
+        )
+
+    # Offsets and records of partitions
+
+    async def list_offsets(
+        self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: Isolation = "read_uncommitted"
+    ) -> dict[TopicPartition, FoundOffset]:
+        """Offsets by "earliest", "latest", "max_timestamp" or a time in ms, for each partition its own."""
+        wanted = {partition: timestamp_of(spec) for partition, spec in specs.items()}
+        return await offsets.list_offsets(
+            self.cluster, wanted, isolation_level=int(isolation_level == "read_committed")
+        )
+
+    async def delete_records(
+        self, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
+    ) -> dict[TopicPartition, int]:
+        """Delete all records before an offset (-1: all readable ones); return where the logs start now."""
+        return await offsets.delete_records(self.cluster, before, timeout_ms=timeout_ms)
+
+    # Groups
+
+    async def list_groups(self, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
+        """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
+        return await groups.list_groups(self.cluster, states, types)
+
+    async def describe_group(self, group_id: str) -> GroupDescription:
+        """State, assignor, coordinator, and members with what they hold. Raises GroupIdNotFoundError."""
+        return await groups.describe_group(self.cluster, group_id)
+
+    async def group_lag(self, group_id: str) -> list[PartitionLag]:
+        """How far the group is behind, partition by partition, and who reads it."""
+        return await groups.group_lag(self.cluster, group_id)
+
+    async def delete_groups(self, group_ids: str | Iterable[str]) -> None:
+        """Delete groups with all their offsets. Raises NonEmptyGroupError while they have members."""
+        await groups.delete_groups(self.cluster, names_of(group_ids))
+
+    async def group_offsets(self, group_id: str) -> list[CommittedOffset]:
+        """What the group has committed."""
+        return await groups.committed_offsets(self.cluster, group_id)
+
+    async def alter_group_offsets(self, group_id: str, new: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets on behalf of a group without members."""
+        await groups.write_offsets(self.cluster, group_id, new)
+
+    async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget committed offsets. Raises GroupSubscribedToTopicError for topics somebody reads."""
+        await groups.delete_offsets(self.cluster, group_id, partitions)
+
+    async def plan_reset(
+        self, group_id: str, target: Target, partitions: Iterable[TopicPartition | str] | None = None
+    ) -> ResetPlan:
+        """What `apply_reset` would do: nothing is changed yet.
+
+        `partitions` are (topic, partition) pairs or topics, whole; None means all the group has committed. Raises
+        NonEmptyGroupError while the group has members.
+        """
+        return await reset_plan.make_plan(self.cluster, group_id, target, partitions)
+
+    async def apply_reset(self, plan: ResetPlan) -> None:
+        """Commit the offsets of a plan."""
+        await groups.write_offsets(
+            self.cluster, plan.group_id, {(move.topic, move.partition): move.after for move in plan.moves}
+        )

@@ -1,0 +1,269 @@
+"""Consumer groups: list, describe, lag, delete; their offsets: read, write, delete.
+
+Names travel, not topic ids, so that groups of any broker can be worked on. Must not know where a reset leads to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from partita.admin.offsets import TopicPartition, list_offsets, timestamp_of
+from partita.admin.results import (
+    CommittedOffset,
+    GroupDescription,
+    GroupListing,
+    MemberDescription,
+    NodeDescription,
+    PartitionLag,
+    raise_failures,
+)
+from partita.assignors.payloads import decode_assignment
+from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
+from partita.net.cluster import COORDINATOR_MOVED, Cluster
+from partita.net.errors import Disconnected
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
+from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from partita.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from partita.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
+from partita.protocol.primitives import MalformedRequest
+
+NAMES_UP_TO = 9
+"""OffsetCommit and OffsetFetch name topics up to this version, later ones by id only."""
+MANY_GROUPS_FROM = 8
+INACTIVE_STATES = frozenset({"Empty", "Dead"})
+
+
+async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[str]) -> list[GroupListing]:
+    """Ask every node for the groups it coordinates."""
+    request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+    await cluster.refresh([])
+
+    async def of_node(node: int) -> list[GroupListing]:
+        async def once() -> ListGroupsResponse:
+            answer: ListGroupsResponse = await cluster.request(node, request)
+            if answer.error_code:
+                raise error_for(answer.error_code, f"node {node} cannot list its groups")
+            return answer
+
+        answer = await cluster.retry(once)
+        return [
+            GroupListing(g.group_id, g.group_state, g.group_type or "classic", g.protocol_type) for g in answer.groups
+        ]
+
+    found = await asyncio.gather(*map(of_node, cluster.view.nodes))
+    return sorted((group for groups in found for group in groups), key=lambda group: group.group_id)
+
+
+async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
+    """Raises GroupIdNotFoundError for a group that does not exist."""
+    request = DescribeGroupsRequest(groups=[group_id])
+    answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
+    (group,) = answer.groups
+    _check_exists(group)
+    node = await cluster.coordinator_for(group_id)
+    return GroupDescription(
+        group.group_id,
+        group.group_state,
+        group.protocol_type,
+        group.protocol_data,
+        NodeDescription(node.id, node.host, node.port, node.rack),
+        sorted(map(_member, group.members), key=lambda member: (member.client_id, member.member_id)),
+    )
+
+
+def _check_exists(group: DescribedGroup) -> None:
+    code = ErrorCode(group.error_code)
+    if code == ErrorCode.GROUP_ID_NOT_FOUND or (code == ErrorCode.NONE and group.group_state == "Dead"):
+        raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.group_id!r}")
+    if code != ErrorCode.NONE:
+        raise error_for(code, f"group {group.group_id!r}: {group.error_message or code.meaning}")
+
+
+def _member(member: DescribedGroupMember) -> MemberDescription:
+    assignment: dict[str, list[int]] = {}
+    try:
+        partitions, _ = decode_assignment(member.member_assignment)
+    except MalformedRequest:
+        partitions = []
+    for topic, partition in sorted(partitions):
+        assignment.setdefault(topic, []).append(partition)
+    return MemberDescription(
+        member.member_id, member.group_instance_id, member.client_id, member.client_host, assignment
+    )
+
+
+async def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> None:
+    failures: dict[str, KafkaError] = {}
+    for group_id in group_ids:
+        request = DeleteGroupsRequest(groups_names=[group_id])
+        answer: DeleteGroupsResponse = await ask_coordinator(
+            cluster, group_id, request, lambda a: [r.error_code for r in a.results]
+        )
+        for result in answer.results:
+            if result.error_code:
+                code = ErrorCode(result.error_code)
+                failures[group_id] = error_for(code, f"group {group_id!r}: {code.meaning}")
+    raise_failures(failures, len(group_ids))
+
+
+async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOffset]:
+    """Everything the group has committed; nothing for a group that does not exist."""
+    request = OffsetFetchRequest(
+        groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)], group_id=group_id, topics=None
+    )
+    answer: OffsetFetchResponse = await ask_coordinator(
+        cluster, group_id, request, lambda a: [a.error_code, *(g.error_code for g in a.groups)], NAMES_UP_TO
+    )
+    code = ErrorCode(answer.groups[0].error_code if answer.groups else answer.error_code)
+    if code == ErrorCode.GROUP_ID_NOT_FOUND:
+        return []
+    if code != ErrorCode.NONE:
+        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    topics: Sequence[Any] = answer.groups[0].topics if answer.groups else answer.topics
+    return [
+        CommittedOffset(topic.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata or "")
+        for topic in sorted(topics, key=lambda topic: topic.name)
+        for p in sorted(topic.partitions, key=lambda p: p.partition_index)
+        if p.committed_offset >= 0 and not p.error_code
+    ]
+
+
+async def write_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Commit offsets for a group that has no members."""
+    topics: dict[str, OffsetCommitRequestTopic] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        part = OffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
+        )
+        topics.setdefault(topic, OffsetCommitRequestTopic(name=topic)).partitions.append(part)
+    request = OffsetCommitRequest(
+        group_id=group_id, generation_id_or_member_epoch=-1, member_id="", topics=list(topics.values())
+    )
+    answer = await ask_coordinator(cluster, group_id, request, _partition_codes, NAMES_UP_TO)
+    _raise_partition_failures(group_id, answer, len(offsets))
+
+
+async def delete_offsets(cluster: Cluster, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+    """Forget committed offsets; the group must not be subscribed to the topics."""
+    topics: dict[str, OffsetDeleteRequestTopic] = {}
+    asked = sorted(set(partitions))
+    for topic, partition in asked:
+        part = OffsetDeleteRequestPartition(partition_index=partition)
+        topics.setdefault(topic, OffsetDeleteRequestTopic(name=topic)).partitions.append(part)
+    request = OffsetDeleteRequest(group_id=group_id, topics=list(topics.values()))
+    answer = await ask_coordinator(cluster, group_id, request, lambda a: [a.error_code, *_partition_codes(a)])
+    if answer.error_code:
+        code = ErrorCode(answer.error_code)
+        raise error_for(code, f"group {group_id!r}: {code.meaning}")
+    _raise_partition_failures(group_id, answer, len(asked))
+
+
+def _partition_codes(answer: Any) -> list[int]:
+    return [part.error_code for topic in answer.topics for part in topic.partitions]
+
+
+def _raise_partition_failures(group_id: str, answer: Any, asked: int) -> None:
+    failures = {
+        f"{topic.name}-{p.partition_index}": error_for(
+            p.error_code,
+            f"group {group_id!r}, {topic.name}-{p.partition_index}: {_hint(ErrorCode(p.error_code))}",
+        )
+        for topic in answer.topics
+        for p in topic.partitions
+        if p.error_code
+    }
+    raise_failures(failures, asked)
+
+
+def _hint(code: ErrorCode) -> str:
+    if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS):
+        return "the group has members; stop them first"
+    return code.meaning
+
+
+async def group_lag(cluster: Cluster, group_id: str) -> list[PartitionLag]:
+    """Committed offsets beside log ends, and who reads what, for all partitions committed or assigned."""
+    committed = {(c.topic, c.partition): c.offset for c in await committed_offsets(cluster, group_id)}
+    try:
+        members = (await describe_group(cluster, group_id)).members
+    except KafkaError as error:
+        if error.code != ErrorCode.GROUP_ID_NOT_FOUND or not committed:
+            raise
+        members = []
+    owners = {(t, p): member for member in members for t, ps in member.assignment.items() for p in ps}
+    partitions = sorted({*committed, *owners})
+    ends = await _log_ends(cluster, partitions)
+    return [_lag(key, committed.get(key), ends.get(key), owners.get(key)) for key in partitions]
+
+
+def _lag(key: TopicPartition, committed: int | None, end: int | None, owner: MemberDescription | None) -> PartitionLag:
+    return PartitionLag(
+        *key,
+        committed,
+        end,
+        None if committed is None or end is None else end - committed,
+        None if owner is None else owner.member_id,
+        None if owner is None else owner.group_instance_id,
+        None if owner is None else owner.client_id,
+        None if owner is None else owner.client_host,
+    )
+
+
+async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """High watermarks; topics deleted meanwhile are left out."""
+    latest = timestamp_of("latest")
+    ends: dict[TopicPartition, int] = {}
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for topic, partition in partitions:
+        by_topic.setdefault(topic, []).append((topic, partition))
+    for parts in by_topic.values():
+        try:
+            found = await list_offsets(cluster, dict.fromkeys(parts, latest))
+        except UnknownTopicOrPartitionError:
+            continue
+        ends.update({key: answer.offset for key, answer in found.items()})
+    return ends
+
+
+async def ask_coordinator(
+    cluster: Cluster,
+    group_id: str,
+    message: Any,
+    codes: Callable[[Any], Iterable[int]],
+    max_version: int | None = None,
+) -> Any:
+    """Send to the group's coordinator; look it up again, or wait, while the answer's codes say so."""
+
+    async def once() -> Any:
+        node = await cluster.coordinator_for(group_id)
+        try:
+            connection = await cluster.pool.connect(node.id, node.host, node.port)
+            answer = await connection.send(message, max_version=max_version)
+        except Disconnected:
+            cluster.forget_coordinator(group_id)
+            raise
+        told = {ErrorCode(code) for code in codes(answer)}
+        if told & COORDINATOR_MOVED:
+            cluster.forget_coordinator(group_id)
+        for code in told & {*COORDINATOR_MOVED, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}:
+            raise error_for(code, f"coordinator of group {group_id!r}")
+        return answer
+
+    return await cluster.retry(once)

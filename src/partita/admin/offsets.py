@@ -1,0 +1,133 @@
+"""Offsets of partitions: first, last, by time; and deleting records before an offset.
+
+Must not know about groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from partita.admin.results import FoundOffset, raise_failures
+from partita.errors import KafkaError, error_for
+from partita.net.cluster import Cluster
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+
+TopicPartition: TypeAlias = tuple[str, int]
+OffsetSpec: TypeAlias = Literal["earliest", "latest", "max_timestamp"] | int
+"""Where in a log: its ends, the largest timestamp, or the first record at or after a time in ms."""
+
+_NAMED = {"latest": -1, "earliest": -2, "max_timestamp": -3}
+_HIGH_WATERMARK = -1
+
+
+def timestamp_of(spec: OffsetSpec) -> int:
+    """The number that stands for the spec on the wire."""
+    if isinstance(spec, str):
+        if spec not in _NAMED:
+            raise ValueError(f"an offset spec is one of {', '.join(_NAMED)} or a time in ms, not {spec!r}")
+        return _NAMED[spec]
+    if spec < 0:
+        raise ValueError(f"a time must be 0 or more, in ms, not {spec}")
+    return spec
+
+
+async def list_offsets(
+    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, isolation_level: int = 0
+) -> dict[TopicPartition, FoundOffset]:
+    """The offset for each partition's timestamp (or stand-in for one)."""
+
+    def build(parts: Iterable[TopicPartition]) -> ListOffsetsRequest:
+        topics: dict[str, ListOffsetsTopic] = {}
+        for topic, partition in parts:
+            part = ListOffsetsPartition(
+                partition_index=partition,
+                timestamp=wanted[topic, partition],
+                current_leader_epoch=cluster.view.leader_epoch(topic, partition),
+            )
+            topics.setdefault(topic, ListOffsetsTopic(name=topic)).partitions.append(part)
+        return ListOffsetsRequest(
+            replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()), timeout_ms=30_000
+        )
+
+    found = await _ask_leaders(cluster, wanted, build)
+    return {
+        (topic, p): FoundOffset(topic, p, answer.offset, answer.timestamp, answer.leader_epoch)
+        for (topic, p), answer in sorted(found.items())
+    }
+
+
+async def delete_records(
+    cluster: Cluster, before: Mapping[TopicPartition, int], *, timeout_ms: int
+) -> dict[TopicPartition, int]:
+    """Delete what lies before each offset (-1: everything readable); return the new log start offsets."""
+
+    def build(parts: Iterable[TopicPartition]) -> DeleteRecordsRequest:
+        topics: dict[str, DeleteRecordsTopic] = {}
+        for topic, partition in parts:
+            part = DeleteRecordsPartition(partition_index=partition, offset=before[topic, partition])
+            topics.setdefault(topic, DeleteRecordsTopic(name=topic)).partitions.append(part)
+        return DeleteRecordsRequest(topics=list(topics.values()), timeout_ms=timeout_ms)
+
+    found = await _ask_leaders(cluster, before, build)
+    return {partition: answer.low_watermark for partition, answer in sorted(found.items())}
+
+
+async def _ask_leaders(
+    cluster: Cluster, partitions: Iterable[TopicPartition], build: Callable[[Iterable[TopicPartition]], Any]
+) -> dict[TopicPartition, Any]:
+    """One request to each leader; what failed in a way that may pass is asked again until the timeout."""
+    left = dict.fromkeys(partitions)
+    asked = len(left)
+    found: dict[TopicPartition, Any] = {}
+    failures: dict[str, KafkaError] = {}
+
+    async def once() -> None:
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for topic, partition in left:
+            leader = await cluster.leader_for(topic, partition)
+            by_leader.setdefault(leader.id, []).append((topic, partition))
+        again: KafkaError | None = None
+        for node, parts in by_leader.items():
+            answer = await cluster.request(node, build(parts))
+            for told in answer.topics:
+                for part in told.partitions:
+                    again = take(told.name, part) or again
+        if again is not None:
+            raise again
+
+    def take(topic: str, part: Any) -> KafkaError | None:
+        key = (topic, part.partition_index)
+        code = ErrorCode(part.error_code)
+        if code != ErrorCode.NONE:
+            error = error_for(code, f"{topic}-{part.partition_index}: {code.meaning}")
+            if error.retriable:
+                return error
+            failures[f"{topic}-{part.partition_index}"] = error
+        else:
+            found[key] = part
+        left.pop(key, None)
+        return None
+
+    if left:
+        await cluster.refresh({topic for topic, _ in left})
+        _check_exist(cluster, left)
+        await cluster.retry(once)
+    raise_failures(failures, asked)
+    return found
+
+
+def _check_exist(cluster: Cluster, partitions: Iterable[TopicPartition]) -> None:
+    for topic, partition in partitions:
+        view = cluster.view.topics.get(topic)
+        if view is None or (not view.partitions and view.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+        if view.partitions and cluster.view.partition(topic, partition) is None:
+            count = len(view.partitions)
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic!r} has partitions 0 to {count - 1}")

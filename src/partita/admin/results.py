@@ -1,0 +1,208 @@
+"""What admin calls return: frozen values that print well and turn into JSON with `as_json`.
+
+Must not know how they were found out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from partita.errors import KafkaError
+
+
+class Result:
+    """Base of all results."""
+
+    __slots__ = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.as_json()
+    if isinstance(value, KafkaError):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    assert not is_dataclass(value), f"{value!r} is no Result"
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDescription(Result):
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDescription(Result):
+    cluster_id: str
+    controller_id: int
+    nodes: list[NodeDescription]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic(Result):
+    """A topic as it was made; -1 and nothing where an old broker does not say."""
+
+    name: str
+    topic_id: str
+    partitions: int
+    replication_factor: int
+    configs: dict[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicListing(Result):
+    name: str
+    topic_id: str
+    partitions: int
+    is_internal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionDescription(Result):
+    """One partition; leader -1: none at the moment."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: list[int]
+    isr: list[int]
+    offline: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDescription(Result):
+    name: str
+    topic_id: str
+    is_internal: bool
+    partitions: list[PartitionDescription]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry(Result):
+    """One option. `source` says who set it: topic, broker (dynamic or static), group, or default."""
+
+    name: str
+    value: str | None
+    source: str
+    is_default: bool
+    is_sensitive: bool
+    is_read_only: bool
+    documentation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOffset(Result):
+    """The answer to one offset question; offset -1: no such record."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing(Result):
+    group_id: str
+    state: str
+    type: str
+    protocol_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDescription(Result):
+    """A member and what it holds: {topic: [partitions]}."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    assignment: dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDescription(Result):
+    """A group: `protocol` is the assignor agreed on; `coordinator` the node that serves it."""
+
+    group_id: str
+    state: str
+    protocol_type: str
+    protocol: str
+    coordinator: NodeDescription
+    members: list[MemberDescription]
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset(Result):
+    """The next offset a group will read of a partition, as committed."""
+
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLag(Result):
+    """How far a group is behind on one partition. `lag` is the high watermark minus the committed offset."""
+
+    topic: str
+    partition: int
+    committed_offset: int | None
+    log_end_offset: int | None
+    lag: int | None
+    member_id: str | None
+    group_instance_id: str | None
+    client_id: str | None
+    client_host: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetMove(Result):
+    """One line of a reset: from the committed offset (None: none yet) to the new one; `note` says why not as asked."""
+
+    topic: str
+    partition: int
+    before: int | None
+    after: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPlan(Result):
+    """What a reset would do; nothing has happened yet."""
+
+    group_id: str
+    state: str
+    moves: list[OffsetMove]
+
+
+class SomeFailed(KafkaError):
+    """Of several things asked for in one call some failed; `failures` says which, and why. The others are done."""
+
+    def __init__(self, failures: dict[str, KafkaError]) -> None:
+        self.failures = failures
+        super().__init__("; ".join(f"{name}: {error}" for name, error in failures.items()))
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def raise_failures(failures: dict[str, KafkaError], asked: int) -> None:
+    """Raise nothing, the one error if one thing was asked for, or SomeFailed."""
+    if failures and asked == 1:
+        raise next(iter(failures.values()))
+    if failures:
+        raise SomeFailed(failures)
