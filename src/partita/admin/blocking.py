@@ -22,7 +22,7 @@ def _blocking(
 ) -> Callable[Concatenate[Admin, P], R]:
     """The same call, with the same arguments, that returns when it is done."""
 
-    def call(self: Admin, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: Admin, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._started().run(coroutine(self._admin, *args, **kwargs))
 
     update_wrapper(call, coroutine)

@@ -3,8 +3,8 @@
     with Producer(bootstrap_servers="localhost:9092") as producer:
         producer.send("flights", b"value", key=b"N12345")
 
-`send` is the same in both and returns at once with a future: `.result()` waits for it, `await` does in asyncio. Leaving the block sends what is
-left. Must not know rules or connections: those are the core's and the shell's.
+`send` is the same in both and returns at once with a future: `.result()` waits for it, `await` does in asyncio. Leaving
+the block sends what is left. Must not know rules or connections: those are the core's and the shell's.
 """
 
 from __future__ import annotations
