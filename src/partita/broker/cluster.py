@@ -127,6 +127,7 @@ class Cluster:
         offsets = self.catalogue.get(OFFSETS_TOPIC)
         if offsets is not None:
             self.groups.lead_all(offsets)
+        self.groups.is_running = True
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
@@ -136,6 +137,7 @@ class Cluster:
             if node.server is not None:
                 node.server.stop_listening()
         self.groups.resign_all()
+        self.groups.is_running = False
         await asyncio.gather(*(node.stop() for node in self.nodes.values()))
         await self.groups.settle()
         await self.upkeep.stop()

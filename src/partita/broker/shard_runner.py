@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from partita.broker.reply_gate import Call, ReplyGate, refuse, release
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
 from partita.group.refusals import first_check, not_here, while_loading
+from partita.log.partition_log import AppendRefused
+from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import Structure
+from partita.protocol.primitives import MalformedRequest, Structure
 from partita.records.builder import build_batch, build_marker
 from partita.records.control import ABORT, COMMIT
-from partita.records.header import iter_batches
+from partita.records.header import InvalidBatch, iter_batches
 
 if TYPE_CHECKING:
     from partita.broker.shards import GroupShards
@@ -34,6 +36,10 @@ BATCH_BYTES = 512 * 1024
 """Steps share a batch up to this size; the records of one step are never parted."""
 
 
+FAILURES = (StorageError, AppendRefused, InvalidBatch, MalformedRequest, AssertionError, OSError)
+"""What ends a load, or a shard's life until the next replay. Anything else is a defect of ours and stays visible."""
+
+
 class State(Enum):
     """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
 
@@ -41,23 +47,6 @@ class State(Enum):
     ACTIVE = "active"
     FAILED = "failed"
     CLOSED = "closed"
-
-
-class Call:
-    """One caller's token: its answer at once, or a future of it."""
-
-    __slots__ = ("future", "request", "response")
-
-    def __init__(self, request: GroupRequest) -> None:
-        self.request = request
-        self.response: Structure | None = None
-        self.future: asyncio.Future[Structure | None] | None = None
-
-    def answer(self, response: Structure) -> None:
-        if self.future is None:
-            self.response = response
-        elif not self.future.done():
-            self.future.set_result(response)
 
 
 class ShardRunner:
@@ -74,8 +63,8 @@ class ShardRunner:
         self.coordinator = self._new_coordinator()
         self.unwritten: list[Step] = []
         """Steps decided and not yet appended; nothing may be answered before them."""
-        self.written: deque[tuple[int, Step]] = deque()
-        """Steps whose records are in the log, with the offset that must be durable before their replies leave."""
+        self.gate = ReplyGate()
+        """Steps whose records are in the log and not yet durable."""
         self._end_offset = 0
         self._flush_soon = False
         self._timer: asyncio.TimerHandle | None = None
@@ -92,7 +81,7 @@ class ShardRunner:
             if next(slices, None) is None:
                 self._loaded(silences, clean)
                 return
-        except Exception as error:
+        except FAILURES as error:
             self._load_failed(error)
             return
 
@@ -103,7 +92,7 @@ class ShardRunner:
                     if self.state is not State.LOADING:
                         return
                 self._loaded(silences, clean)
-            except Exception as error:
+            except FAILURES as error:
                 self._load_failed(error)
 
         self._load = self._loop.create_task(continue_load())
@@ -133,7 +122,13 @@ class ShardRunner:
         if self.state is not State.ACTIVE:
             return first_check(request, self._shards.group_config) or self.refuse(request)
         call = Call(request)
-        self.take(self.coordinator.handle(call, request, self._cluster.clock.now()))
+        try:
+            step = self.coordinator.handle(call, request, self._cluster.clock.now())
+        except AssertionError as error:
+            log.error("shard %d: a broken invariant", self.partition.index, exc_info=error)
+            self._restart(f"broken invariant: {error}")
+            return not_here(request)
+        self.take(step)
         if call.response is not None:
             return call.response
         call.future = self._loop.create_future()
@@ -154,10 +149,10 @@ class ShardRunner:
                 self._loop.call_soon(self._flush)
         elif self.unwritten:
             self.unwritten.append(step)
-        elif self.written:
-            self.written.append((self.written[-1][0], step))
+        elif self.gate:
+            self.gate.add(self.gate.last_offset(), step, self._patience_ms())
         else:
-            _release(step)
+            release(step)
         self._arm()
 
     # -- the log ---------------------------------------------------------------------------------------------------
@@ -168,24 +163,33 @@ class ShardRunner:
         steps, self.unwritten = self.unwritten, []
         if not steps or self.state is not State.ACTIVE:
             return
+        appended: list[Step] = []
+        due_ms = self._patience_ms()
         try:
             for records, producer, marker, covered in _batches(steps):
                 self._append(records, producer, marker)
-                self.written.extend((self._end_offset, step) for step in covered)
-        except Exception as error:
-            self._append_failed(error, steps)
+                appended += covered
+                for step in covered:
+                    self.gate.add(self._end_offset, step, due_ms)
+        except FAILURES as error:
+            self.unwritten = steps[len(appended) :]
+            self._restart(f"append failed: {error}")
             return
         self._release_durable()
+        self._arm()
+
+    def _patience_ms(self) -> int:
+        return self._cluster.clock.mono_ms() + self._cluster.config.int("offsets.commit.timeout.ms")
 
     def _append(self, records: list[Record], producer: Producer | None, marker: Marker | None) -> None:
         if self.fail_next_append:
             self.fail_next_append = False
-            raise OSError("an append was made to fail by a control call")
+            raise StorageError("an append was made to fail by a control call")
         now = self._cluster.clock.now()
         for batch in self._encode(records, producer, marker, now.wall_ms):
             appended = self.partition.log.append(batch, self.leader_epoch, now)
             if appended.base_offset != self._end_offset:
-                raise RuntimeError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
+                raise StorageError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
             self._end_offset = appended.last_offset + 1
 
     def _encode(
@@ -214,22 +218,19 @@ class ShardRunner:
             )
 
     def _release_durable(self) -> None:
-        durable = self.partition.log.high_watermark
-        written = self.written
-        while written and written[0][0] <= durable:
-            _release(written.popleft()[1])
-        if not written:
+        """Answer what is durable by now; be called again when the log moves, as long as something waits."""
+        self.gate.release(self.partition.log.high_watermark)
+        if not self.gate:
             self.partition.log.unwatch(self._release_durable)
         elif self.partition.log.failure is not None:
-            self._append_failed(OSError(self.partition.log.failure), [])
+            self._restart(f"the log failed: {self.partition.log.failure}")
         else:
             self.partition.log.watch(self._release_durable)
 
-    def _append_failed(self, error: Exception, steps: list[Step]) -> None:
+    def _restart(self, reason: str) -> None:
         """Drop the shard and replay the log: to clients a coordinator failover."""
-        log.warning("shard %d: append failed, the shard is replayed: %s", self.partition.index, error)
-        self._cluster.notes.control("append failed", shard=self.partition.index, error=str(error))
-        self.unwritten = [step for step in steps if all(step is not kept for _, kept in self.written)]
+        log.warning("shard %d is replayed: %s", self.partition.index, reason)
+        self._cluster.notes.control("shard replayed", shard=self.partition.index, reason=reason)
         self._drop(State.LOADING)
         self.coordinator = self._new_coordinator()
         self.load()
@@ -241,15 +242,15 @@ class ShardRunner:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        gated = [step for _, step in self.written] + self.unwritten
-        self.written.clear()
-        self.unwritten = []
-        for step in gated:
-            for reply in step.replies:
-                assert isinstance(reply.token, Call), "tokens are calls of this runner"
-                reply.token.answer(not_here(reply.token.request))
+        self.gate.drop()
+        opened = self.partition.opened_log
+        if opened is not None:
+            opened.unwatch(self._release_durable)
+        unwritten, self.unwritten = self.unwritten, []
+        for step in unwritten:
+            refuse(step, not_here)
         if was_active:
-            _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
+            release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 
     def _replay(self) -> Iterator[bool]:
         """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
@@ -273,6 +274,10 @@ class ShardRunner:
         step = self.coordinator.resume(self._cluster.clock.now(), silences, clean=clean)
         self.state = State.ACTIVE
         noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
+        if self._end_offset and self.partition.log.high_watermark < self._end_offset:
+            # What was replayed beyond the high watermark is not told to anyone before it is durable.
+            self.gate.add(self._end_offset, Step(), self._patience_ms())
+            self._release_durable()
         self.take(step._replace(notes=noteworthy))
 
     def _load_failed(self, error: Exception) -> None:
@@ -290,6 +295,7 @@ class ShardRunner:
         self._timer = None
         while self.state is State.ACTIVE:
             now = self._cluster.clock.now()
+            self.gate.expire(now.mono_ms)
             due = self.coordinator.next_deadline_ms()
             if due is None or due > now.mono_ms:
                 break
@@ -300,20 +306,16 @@ class ShardRunner:
         """Keep one timer, at or before the next deadline."""
         if self.state is not State.ACTIVE:
             return
-        due = self.coordinator.next_deadline_ms()
+        due, gate_due = self.coordinator.next_deadline_ms(), self.gate.next_due_ms()
+        if due is None or (gate_due is not None and gate_due < due):
+            due = gate_due
         if due is None or (self._timer is not None and self._timer_ms <= due):
             return
         if self._timer is not None:
             self._timer.cancel()
-        delay_ms = max(0, due - self._cluster.clock.now().mono_ms)
+        delay_ms = max(0, due - self._cluster.clock.mono_ms())
         self._timer_ms = due
         self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
-
-
-def _release(step: Step) -> None:
-    for token, message in step.replies:
-        assert isinstance(token, Call), "tokens are calls of this runner"
-        token.answer(message)
 
 
 _Shared = tuple[list[Record], Producer | None, Marker | None, list[Step]]

@@ -14,7 +14,8 @@ from partita.broker.topics import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
-from partita.group.refusals import first_check, not_here
+from partita.group.refusals import first_check, not_here, refusal
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
 if TYPE_CHECKING:
@@ -32,7 +33,10 @@ class GroupShards:
         self.runners: dict[int, ShardRunner] = {}
         self.group_config = GroupConfig.from_options(cluster.config)
         self._by_group: dict[str, ShardRunner] = {}
+        self._epochs: dict[int, int] = {}
+        """The leader epoch each partition was last elected or resigned with."""
         self._ended: list[ShardRunner] = []
+        self.is_running = False
         self._clean = not cluster.store.unclean
         cluster.config.on_change(self._config_changed)
 
@@ -46,18 +50,41 @@ class GroupShards:
         """Load the shard of every partition that has a leader and no shard yet."""
         for partition in topic.partitions:
             if partition.index not in self.runners and self._leader_is_alive(partition):
-                self._load(partition, {})
+                self.elected(partition)
 
     def leadership_changed(self, partition: Partition) -> None:
-        """Election: unload what an older leader epoch ran, load for the new leader. Stale news changes nothing."""
+        """A partition has another leader, or the same one at another leader epoch."""
+        if self._leader_is_alive(partition):
+            self.elected(partition)
+        else:
+            self.resigned(partition.index, partition.leader_epoch)
+
+    def elected(self, partition: Partition) -> None:
+        """Load the shard for its leader. An epoch not above the known one changes nothing, as late news (S28)."""
+        known = self._epochs.get(partition.index, -1)
+        if partition.leader_epoch <= known:
+            return
+        self._epochs[partition.index] = partition.leader_epoch
         runner = self.runners.get(partition.index)
-        if runner is not None and runner.leader_epoch >= partition.leader_epoch:
+        if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
+            runner.leader_epoch = partition.leader_epoch
             return
         silences = self._end(runner) if runner is not None else {}
-        if self._leader_is_alive(partition):
-            self._load(partition, silences)
+        self._load(partition, silences)
+
+    def resigned(self, index: int, leader_epoch: int | None = None) -> None:
+        """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
+        if leader_epoch is not None:
+            if leader_epoch <= self._epochs.get(index, -1):
+                return
+            self._epochs[index] = leader_epoch
+        runner = self.runners.get(index)
+        if runner is not None:
+            self._end(runner)
 
     def resign_all(self) -> None:
+        """The offsets topic is gone, or the process stops."""
+        self._epochs.clear()
         for runner in list(self.runners.values()):
             self._end(runner)
 
@@ -91,6 +118,8 @@ class GroupShards:
         Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
         """
         request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
+        if not self.is_running:
+            return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         runner = self.runner_of(group_id)
         if runner is not None and runner.node_id == ctx.node.node_id:
             return runner.handle(request)

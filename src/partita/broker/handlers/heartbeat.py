@@ -27,7 +27,7 @@ def quick(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
         runner = runner_of(group_id)
         if runner is None or runner.node_id != node_id or not group_id:
             return TAKE_THE_LONG_WAY
-        if runner.state is not State.ACTIVE or runner.unwritten or runner.written:
+        if runner.state is not State.ACTIVE or runner.unwritten or runner.gate:
             return TAKE_THE_LONG_WAY
         return runner.coordinator.heartbeat(request, mono_ms())
 
