@@ -42,9 +42,18 @@ class Consumer:
         self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
     ) -> None:
         checked = ConsumerConfig.of(config, **options)
-        self._shell = ConsumerShell(checked, BlockingWaiter(), strict=True, clock=clock)
-        self._calls = _Calls(self._shell)
-        calls = self._calls
+        self._start(ConsumerShell(checked, BlockingWaiter(), strict=True, clock=clock))
+
+    @classmethod
+    def over(cls, shell: ConsumerShell) -> Consumer:
+        """A consumer over a shell made elsewhere (with another clock, or without sockets)."""
+        consumer = cls.__new__(cls)
+        consumer._start(shell)
+        return consumer
+
+    def _start(self, shell: ConsumerShell) -> None:
+        self._shell = shell
+        self._calls = calls = _Calls(shell)
         self.subscribe = calls.subscribe
         self.assign = calls.assign
         self.assignment = calls.assignment

@@ -116,7 +116,7 @@ class AsyncConsumer:
                 if self._core.subscription.assignment and self._shell.config.enable_auto_commit:
                     self._core.commits.commit(Kind.AUTO, None)
                 self._core.subscription.assign_by_user(wanted)
-                self._shell.step()
+                self._core.positions.is_started = False
 
     async def unsubscribe(self) -> None:
         """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
@@ -308,6 +308,7 @@ class AsyncConsumer:
             deadline_ms = shell.deadline_ms(timeout)
             while True:
                 with shell.io.lock:
+                    self._core.positions.is_started = True
                     state = self._core.subscription.state(tp)
                     if state.has_valid_position and state.position is not None:
                         return state.position.offset
@@ -417,7 +418,9 @@ class AsyncConsumer:
         deadline_ms = self._shell.deadline_ms(timeout)
         with self._shell.io.lock:
             operation: Operation = self._core.metadata.look_up(names)
-        found: dict[str, TopicView] = await self._shell.result(operation, deadline_ms, "asking for topics")
+        found: dict[str, TopicView] = await self._shell.result(
+            operation, deadline_ms, "asking for topics", self._core.metadata.cancel
+        )
         for topic in found.values():
             if names is not None and topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
                 raise InvalidTopicError(topic.name)

@@ -80,8 +80,8 @@ class ConsumerCore:
             self.validation,
             self.fetching,
             self.watchdog,
-            self.coordinator,
             self.metadata,
+            self.coordinator,
         ):
             poll.add(part.poll(now))
         return poll
@@ -111,6 +111,7 @@ class ConsumerCore:
 
     def begin_poll(self, now: Now) -> None:
         self.membership.app_polling = True
+        self.positions.is_started = True
         self.membership.touch(now)
 
     def end_poll(self, now: Now) -> None:

@@ -228,19 +228,19 @@ class IoThread:
             self.notify()
 
     def _shut_down(self) -> None:
-        for task in self._tasks:
-            task.cancel()
         if self._pool is not None:
             self._pool.close()
         loop = asyncio.get_running_loop()
-        loop.create_task(_stop_when_idle(loop))  # noqa: RUF006 - it ends the loop that holds it
+        self._ending = loop.create_task(_stop_when_idle(loop))
 
 
 async def _stop_when_idle(loop: asyncio.AbstractEventLoop) -> None:
     """Let cancelled tasks and closing connections finish, then stop."""
-    for _ in range(3):
-        await asyncio.sleep(0)
-    loop.stop()
+    others = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    loop.call_soon(loop.stop)
 
 
 def _key(request: Request, node: Node) -> Hashable:

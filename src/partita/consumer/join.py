@@ -187,7 +187,7 @@ class JoinExchange:
         if code is ErrorCode.MEMBER_ID_REQUIRED:
             member.adopt_member_id(response.member_id)
             member.state = MemberState.UNJOINED
-            self._failed(now, "the coordinator gave a member id", at_once=True, counts=self._failures > 0)
+            self._failed(now, "the coordinator gave a member id", at_once=True, counts=bool(request.message.member_id))
         elif code is ErrorCode.UNKNOWN_MEMBER_ID:
             if request.message.member_id == member.generation.member_id:
                 member.reset("the coordinator does not know the member id")

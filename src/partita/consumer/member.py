@@ -80,8 +80,8 @@ class Member:
         """The generation is void: what was owned is lost at the next join."""
         self.state = MemberState.UNJOINED
         self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else Generation()
+        self.needs_join_prepare = True
         self.request_rejoin(reason)
-        self.rejoin_needed = True
 
     def adopt_member_id(self, member_id: str) -> None:
         self.generation = Generation(member_id=member_id)

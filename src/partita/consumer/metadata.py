@@ -36,6 +36,8 @@ class Metadata:
         self._attempts = 0
         self._fresh_until_ms = 0
         self._not_before_ms = 0
+        self._one_off_ms = 0
+        self._one_off_failures = 0
         self._answered: frozenset[str] | None = frozenset()
         self._one_offs: list[tuple[frozenset[str] | None, Operation]] = []
 
@@ -68,11 +70,18 @@ class Metadata:
         self._one_offs.append((topics, operation))
         return operation
 
+    def cancel(self, operation: Operation) -> None:
+        """The application waits no longer for this answer."""
+        self._one_offs = [one for one in self._one_offs if one[1] is not operation]
+        operation.is_done = True
+
     def poll(self, now: Now) -> Poll:
         poll = Poll()
-        for topics, operation in self._one_offs:
-            poll.requests.append(self._request(topics, operation))
-        self._one_offs.clear()
+        if self._one_offs and now.mono_ms < self._one_off_ms:
+            poll.wake_in(self._one_off_ms - now.mono_ms)
+        else:
+            poll.requests += [self._request(topics, operation) for topics, operation in self._one_offs]
+            self._one_offs.clear()
         if self._in_flight is not None:
             return poll
         due = self._is_wanted or now.mono_ms >= self._fresh_until_ms
@@ -88,6 +97,7 @@ class Metadata:
         topics, operation = request.context
         if operation is not None:
             operation.succeed(_views(response, request.version))
+            self._one_off_failures = 0
             return
         self._in_flight = None
         if not response.brokers:
@@ -106,6 +116,8 @@ class Metadata:
         if operation is not None:
             if not operation.is_done:
                 self._one_offs.append((topics, operation))
+                self._one_off_ms = now.mono_ms + self._backoff.after(self._one_off_failures)
+                self._one_off_failures += 1
             return
         self._in_flight = None
         self._retry_later(now)

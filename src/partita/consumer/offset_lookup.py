@@ -132,8 +132,6 @@ class OffsetLookups:
             poll.requests += requests
             if leaderless:
                 self._metadata.request_update()
-                self._again(ask, now)
-                poll.wake_in(ask.not_before_ms - now.mono_ms)
         return poll
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:

@@ -23,7 +23,10 @@ from partita.protocol.messages.list_offsets import ListOffsetsResponse
 
 
 class Positions:
-    """Finds positions for assigned partitions that have none. `error(...)` is what a poll has to raise."""
+    """Finds positions for assigned partitions that have none. `error()` is what a poll has to raise.
+
+    After `assign` nothing is looked up before the application polls (`is_started`): it may seek first.
+    """
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Positions:
         self._subscription = subscription
         self._metadata = metadata
         self._committed = committed
+        self.is_started = True
         self._asking: Operation | None = None
         self._asked_version = -1
         self._without_offset: set[TopicPartition] = set()
@@ -44,6 +48,8 @@ class Positions:
 
     def poll(self, now: Now) -> Poll:
         poll = Poll()
+        if not self.is_started:
+            return poll
         self._initialize()
         targets: dict[TopicPartition, int] = {}
         resets: dict[TopicPartition, Reset] = {}
@@ -170,12 +176,11 @@ class Positions:
             timeout_ms=self._config.request_timeout_ms,
             context=resets,
         )
-        for tp in targets:
+        for tp in targets.keys() - set(leaderless):
             self._subscription.assignment[tp].next_retry_ms = now.mono_ms + self._config.request_timeout_ms
         poll.requests += requests
         if leaderless:
-            self._retry(leaderless, resets, now)
-            poll.wake_in(self._config.retry_backoff_ms)
+            self._metadata.request_update()
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:
         resets: dict[TopicPartition, Reset] = request.context

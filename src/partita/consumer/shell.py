@@ -33,13 +33,22 @@ _WARNED = ("poll_interval_exceeded", "no_progress", "commit_failed", "poison", "
 class ConsumerShell:
     """Core, I/O thread and the application's callbacks."""
 
-    def __init__(self, config: ConsumerConfig, waiter: Waiter, *, strict: bool, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        waiter: Waiter,
+        *,
+        strict: bool,
+        clock: Clock | None = None,
+        make_io: Callable[[ConsumerCore, ClientConfig, Clock], IoThread] = IoThread,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
         config.client_id = config.client_id or _client_id(config)
         self.config = config
-        self.core = ConsumerCore(config, random.uniform)
+        self.core = ConsumerCore(config, uniform)
         self.waiter = waiter
         self.clock = clock or SystemClock()
-        self.io = IoThread(self.core, client_config(config), self.clock)
+        self.io = make_io(self.core, client_config(config), self.clock)
         self.listener: RebalanceListener | None = None
         self.on_note: Callable[[Note], Any] | None = None
         self.metrics = Metrics(config, self.clock)

@@ -53,8 +53,6 @@ class Validation:
             node = self._metadata.view.leader(*tp)
             if node is None:
                 self._metadata.request_update()
-                state.next_retry_ms = now.mono_ms + self._retry_ms
-                poll.wake_in(self._retry_ms)
                 continue
             state.next_retry_ms = now.mono_ms + self._request_ms
             by_node.setdefault(node, {})[tp] = state.position

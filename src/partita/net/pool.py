@@ -61,6 +61,7 @@ class ConnectionPool:
             return slot.connection
         if slot.opening is None or slot.opening.done():
             slot.opening = asyncio.get_running_loop().create_task(self._open(slot))
+            slot.opening.add_done_callback(_heard)
         return await asyncio.shield(slot.opening)
 
     async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
@@ -142,3 +143,9 @@ class ConnectionPool:
         wait = backoff_ms(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, slot.failures, random.uniform)
         slot.failures += 1
         slot.not_before = asyncio.get_running_loop().time() + wait / 1000
+
+
+def _heard(opening: asyncio.Task[Connection]) -> None:
+    """A failure nobody waits for any more is no loss."""
+    if not opening.cancelled():
+        opening.exception()
