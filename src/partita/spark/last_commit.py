@@ -36,39 +36,35 @@ class LastCommit(StreamingQueryListener):
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._sources: dict[str, list[SourceOptions | None]] = {}
+        self._queries: dict[str, Any] = {}
         self._ends: dict[str, list[str]] = {}
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing is proven yet."""
+        """Spark forgets a query before it tells that it ended; so it is kept here."""
+        query: Any = self._spark.streams.get(str(event.id))
+        if query is not None:
+            self._queries[str(event.runId)] = query._jsq
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        progress = event.progress
-        run = str(progress.runId)
-        if run not in self._sources:
-            self._sources[run] = self._options_of(str(progress.id), len(progress.sources))
-        if any(self._sources[run]):
-            self._ends[run] = [source.endOffset for source in progress.sources]
+        self._ends[str(event.progress.runId)] = [source.endOffset for source in event.progress.sources]
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         run = str(event.runId)
-        sources, ends = self._sources.pop(run, []), self._ends.pop(run, [])
-        for options, text in zip(sources, ends, strict=False):
-            if options is None or not options.commits:
-                continue
-            try:
-                commit_proven(options, decode(json.loads(text)))
-            except (KafkaError, CommitRefused, OffsetFormatError, ValueError) as error:
-                log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
+        query, ends = self._queries.pop(run, None), self._ends.pop(run, [])
+        if query is None or not ends:
+            return
+        leaves = query.streamingQuery().logicalPlan().collectLeaves()
+        sources = [_options_of(leaves.apply(i)) for i in range(leaves.size())]
+        for options, end in zip(sources, ends, strict=False):
+            if options is not None and len(sources) == len(ends):
+                _try_commit(options, end)
 
-    def _options_of(self, query_id: str, count: int) -> list[SourceOptions | None]:
-        """The options of each source of a running query, in the order of its progress; None for other formats."""
-        query: Any = self._spark.streams.get(query_id)
-        if query is None:
-            return [None] * count
-        leaves = query._jsq.streamingQuery().logicalPlan().collectLeaves()
-        found = [_options_of_leaf(leaves.apply(i)) for i in range(leaves.size())]
-        return found if len(found) == count else [None] * count
+
+def _try_commit(options: SourceOptions, end: str) -> None:
+    try:
+        commit_proven(options, decode(json.loads(end)))
+    except (KafkaError, CommitRefused, OffsetFormatError, ValueError) as error:
+        log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
 
 
 def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
@@ -82,7 +78,7 @@ def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
         lookups.commit(options.group or "", due)
 
 
-def _options_of_leaf(leaf: Any) -> SourceOptions | None:
+def _options_of(leaf: Any) -> SourceOptions | None:
     """The options of a streaming leaf of the plan, when it is one of ours that commits."""
     from py4j.protocol import Py4JError
 

@@ -25,6 +25,8 @@ SETTINGS = {
     # Lets readers with option pushdown=true see filters; without it such a reader fails the query.
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
+    # Spark's start-up remarks would bury what a query has to say; set WARN to see them.
+    "spark.log.level": "ERROR",
 }
 
 
@@ -39,6 +41,7 @@ def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) ->
     settings = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}
     if master.startswith("local"):
         # A machine whose own name does not resolve, or only to an outside address, works too.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     builder = SparkSession.Builder().appName(app_name).master(master)
     for name, value in {**settings, **config}.items():
