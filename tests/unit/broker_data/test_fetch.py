@@ -73,6 +73,7 @@ def test_only_the_first_partition_with_data_may_exceed_the_limit(plane: DataPlan
     assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE, 0]
 
 
+@pytest.mark.case("BM-162")
 def test_read_committed_stops_at_the_first_open_transaction_and_lists_the_aborted(plane: DataPlane) -> None:
     """BM-162, S38."""
     log = plane.cluster.catalogue.by_name["t"].partitions[0].log
@@ -87,6 +88,7 @@ def test_read_committed_stops_at_the_first_open_transaction_and_lists_the_aborte
 
 
 @pytest.mark.parametrize(("known", "code"), [(-1, 0), (1, 0), (0, 74), (2, 75)])
+@pytest.mark.case("BM-170")
 def test_the_clients_leader_epoch_is_checked(plane: DataPlane, known: int, code: int) -> None:
     """BM-170: FENCED_LEADER_EPOCH 74, UNKNOWN_LEADER_EPOCH 75."""
     partition = plane.cluster.catalogue.by_name["t"].partitions[0]

@@ -184,6 +184,7 @@ def test_replaying_a_compacted_log_gives_the_same_state(writes: list[tuple[int, 
     assert content(open_log(storage, COMPACT)) == content(log)
 
 
+@pytest.mark.case("BM-058")
 def test_every_subset_of_finished_groups_replays_to_the_same_state() -> None:
     """S29 (b), BM-058: a compactor may have replaced any prefix of the groups when a reader comes by."""
     for count, first in product(range(6), ("x", None)):

@@ -208,6 +208,7 @@ def test_loss_under_os_is_at_most_what_was_not_synced() -> None:
             assert len(found) >= 3
 
 
+@pytest.mark.case("BM-170")
 def test_a_reader_of_the_lost_tail_learns_of_the_cut() -> None:
     """D5, BM-170: after an unclean start the next leader epoch begins at the cut."""
     storage = FaultyStorage()

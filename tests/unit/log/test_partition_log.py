@@ -40,6 +40,7 @@ def test_everything_appended_is_served_across_segments() -> None:
     assert served(log, 33) == [(i, f"v{i}") for i in range(33, 50)]
 
 
+@pytest.mark.case("BM-161")
 def test_an_offset_inside_a_batch_gets_the_whole_batch() -> None:
     """BM-161: batches [0,1] and [2,3]; fetching 1 gives the first, fetching 3 the second."""
     log = open_log()

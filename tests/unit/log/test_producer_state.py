@@ -43,6 +43,7 @@ def refused(log: PartitionLog, sequence: int, *, epoch: int = 0) -> ErrorCode:
     return caught.value.code
 
 
+@pytest.mark.case("BM-164")
 def test_a_retry_gets_the_offset_it_already_has() -> None:
     """BM-164: the window holds five batches."""
     log = open_log()
@@ -84,6 +85,7 @@ def test_the_sequence_wraps_after_the_largest_int() -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.case("BM-164", "BM-166")
 def test_the_window_survives_a_restart(clean: bool) -> None:
     """BM-164, BM-166: a retry after the broker was killed is still a duplicate, not an unknown error."""
     storage = MemoryStorage()
@@ -107,6 +109,7 @@ def test_silent_producers_are_forgotten_but_not_with_an_open_transaction() -> No
     assert list(log.producers.producers) == [6]
 
 
+@pytest.mark.case("BM-162")
 def test_an_open_transaction_holds_the_last_stable_offset() -> None:
     """BM-162."""
     log = open_log()
@@ -122,6 +125,7 @@ def test_an_open_transaction_holds_the_last_stable_offset() -> None:
     assert [offset for offset, _ in served(log)] == [0, 1, 2, 3]
 
 
+@pytest.mark.case("BM-163")
 def test_aborted_transactions_are_listed_by_first_offset() -> None:
     """BM-163."""
     log = open_log()

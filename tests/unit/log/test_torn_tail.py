@@ -106,6 +106,7 @@ def renumbered(whole: bytes, offset: int) -> bytes:
         pytest.param(lambda last: b"\x00", id="one byte"),
     ],
 )
+@pytest.mark.case("BM-171")
 def test_a_strange_tail_is_cut_and_reported(make: Callable[[bytes], bytes]) -> None:
     """D2, BM-171: the start needs no help, and deletes nothing before the cut."""
     files = replaced(make)
