@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.raw import Raw
 
 from partita import Broker
+from support.raw import Raw
 
 
 @pytest.fixture

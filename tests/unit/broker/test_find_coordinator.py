@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from support.raw import Raw
 
 from partita import Broker
 from partita.broker.topics import NO_LEADER, OFFSETS_TOPIC
 from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from support.raw import Raw
 
 
 def ask(raw: Raw, version: int, key: str = "g", key_type: int = 0) -> FindCoordinatorResponse:

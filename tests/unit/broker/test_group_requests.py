@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from support.raw import Raw, commit_request, join_request, sync_request
 
 from partita import Broker
 from partita.broker.topics import OFFSETS_TOPIC
@@ -36,6 +35,7 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from support.raw import Raw, commit_request, join_request, sync_request
 
 UNKNOWN_PARTITION = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
