@@ -175,3 +175,10 @@ def test_a_disk_that_failed_is_answered_as_a_storage_error(plane: DataPlane) -> 
     topic = plane.topic()
     topic.partitions[0].log.fail("injected")
     assert plane.produce(batch("a")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_changed_setting_holds_for_the_next_batch(plane: DataPlane) -> None:
+    topic = plane.topic()
+    assert plane.produce(batch("a")).log_append_time_ms == -1
+    plane.cluster.catalogue.configure(topic, {"message.timestamp.type": "LogAppendTime"})
+    assert plane.produce(batch("a")).log_append_time_ms > 0
