@@ -55,8 +55,12 @@ def link_to(client: Mapping[str, str]) -> BrokerLink:
 
 
 def _config(client: Mapping[str, str]) -> ClientConfig:
-    timeout = whole_number(client, "request.timeout.ms", 30_000)
-    return ClientConfig(client_id=client.get("client.id", "partita-spark"), request_timeout_ms=timeout)
+    plain = ClientConfig()
+    return ClientConfig(
+        client_id=client.get("client.id", "partita-spark"),
+        request_timeout_ms=whole_number(client, "request.timeout.ms", plain.request_timeout_ms),
+        default_api_timeout_ms=whole_number(client, "default.api.timeout.ms", plain.default_api_timeout_ms),
+    )
 
 
 def whole_number(client: Mapping[str, str], name: str, default: int) -> int:

@@ -99,6 +99,7 @@ CLIENT = {
     "kafka.client.id": "name shown in the broker's logs",
     "kafka.isolation.level": "read_uncommitted (default) or read_committed",
     "kafka.request.timeout.ms": "how long one answer may take",
+    "kafka.default.api.timeout.ms": "how long a broker that does not answer is waited for",
     "kafka.fetch.max.bytes": "source: most bytes of one fetch answer",
     "kafka.max.partition.fetch.bytes": "source: most bytes of one partition in a fetch answer",
     "kafka.fetch.max.wait.ms": "source: how long the broker may wait for records",
