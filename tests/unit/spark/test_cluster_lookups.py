@@ -1,0 +1,98 @@
+"""The planner's questions, asked of a real broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from partita.spark.broker_link import BrokerLink, link_to
+from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.commits import Committed
+from partita.spark.lookups import CommitRefused
+from partita.spark.options import TopicSelection, parse_sink
+from partita.spark.sink import write_rows
+
+if TYPE_CHECKING:
+    from partita.broker.embedded import Broker
+
+
+@pytest.fixture
+def link(partita_broker: Broker) -> BrokerLink:
+    link = link_to({"bootstrap.servers": partita_broker.bootstrap})
+    topics = [CreatableTopic(name=name, num_partitions=2, replication_factor=1) for name in ("orders", "old-orders")]
+    link.call(link.cluster.request(None, CreateTopicsRequest(topics=topics, timeout_ms=5000)))
+    rows = pa.record_batch({"value": pa.array([b"x" * 100] * 10), "partition": pa.array([1] * 10, pa.int32())})
+    options = parse_sink({"kafka.bootstrap.servers": partita_broker.bootstrap, "topic": "orders"})
+    assert write_rows(options, iter([rows])).rows == 10
+    return link
+
+
+def test_a_view_has_the_selected_partitions_and_topic_ids(link: BrokerLink) -> None:
+    lookups = ClusterLookups(link)
+    view = lookups.view(TopicSelection(names=("orders", "missing")), 0)
+    assert {key: (f.earliest, f.latest) for key, f in view.partitions.items()} == {
+        ("orders", 0): (0, 0),
+        ("orders", 1): (0, 10),
+    }
+    assert len(view.topic_ids["orders"]) == 16
+    assert set(lookups.view(TopicSelection(assigned=(("orders", 1), ("orders", 9))), 0).partitions) == {("orders", 1)}
+
+
+def test_a_pattern_finds_names_but_no_internal_topic(link: BrokerLink) -> None:
+    lookups = ClusterLookups(link)
+    lookups.commit("g", {("orders", 0): Committed(0)})
+    found = lookups.view(TopicSelection(pattern="ord|offsets"), 0).partitions
+    assert {topic for topic, _ in found} == {"orders", "old-orders"}
+
+
+def test_offsets_by_time_epoch_ends_and_sizes(link: BrokerLink) -> None:
+    lookups = ClusterLookups(link)
+    assert lookups.at_times({("orders", 1): 0, ("orders", 0): 0}) == {("orders", 1): 0, ("orders", 0): None}
+    assert lookups.epoch_ends({("orders", 1): 0}) == {("orders", 1): 10}
+    (size,) = lookups.record_bytes({("orders", 1): 0}).values()
+    assert 100 < size < 150
+    assert lookups.record_bytes({("orders", 0): 0}) == {("orders", 0): 1.0}
+
+
+def test_commits_are_found_again_with_their_metadata(link: BrokerLink) -> None:
+    lookups = ClusterLookups(link)
+    lookups.commit("g", {("orders", 1): Committed(7, 0, "spark:q:3")})
+    assert lookups.committed("g", [("orders", 0), ("orders", 1)]) == {("orders", 1): Committed(7, 0, "spark:q:3")}
+    assert lookups.committed("other", [("orders", 1)]) == {}
+    assert lookups.committed("g", []) == {}
+
+
+def test_a_group_with_live_members_refuses_and_the_message_says_what_to_do(link: BrokerLink) -> None:
+    join(link, "busy")
+    with pytest.raises(CommitRefused, match=r"group busy has live members.*a group of its own"):
+        ClusterLookups(link).commit("busy", {("orders", 1): Committed(7)})
+
+
+def join(link: BrokerLink, group: str) -> None:
+    """One member, through join and sync."""
+    ask = link.cluster.request_coordinator
+    protocols = [JoinGroupRequestProtocol(name="range", metadata=b"\0\1\0\0\0\0\0\0\0\0")]
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=protocols,
+    )
+    request.member_id = link.call(ask(group, request)).member_id
+    joined = link.call(ask(group, request))
+    assert joined.error_code == 0
+    sync = SyncGroupRequest(
+        group_id=group,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")],
+    )
+    assert link.call(ask(group, sync)).error_code == 0
