@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partita.admin import Admin as Admin
+    from partita.admin import AsyncAdmin as AsyncAdmin
     from partita.broker.embedded import Broker as Broker
     from partita.consumer.blocking import Consumer as Consumer
     from partita.consumer.client import AsyncConsumer as AsyncConsumer
@@ -16,12 +17,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Admin": "partita.admin",
+    "AsyncAdmin": "partita.admin",
     "Broker": "partita.broker.embedded",
     "AsyncConsumer": "partita.consumer.client",
     "Consumer": "partita.consumer.blocking",
     "Producer": "partita.producer.client",
 }
-__all__ = ["Admin", "AsyncConsumer", "Broker", "Consumer", "Producer", "__version__"]
+__all__ = ["Admin", "AsyncAdmin", "AsyncConsumer", "Broker", "Consumer", "Producer", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

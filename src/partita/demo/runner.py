@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
-from partita import Admin, Broker
+from partita import AsyncAdmin, Broker
 from partita.demo import checks, report
 from partita.demo.children import Child
 from partita.demo.flights import Expected, expected
@@ -63,7 +63,7 @@ class Runner:
         async with AsyncExitStack() as stack:
             broker = await stack.enter_async_context(Broker())
             self.progress.say(f"broker listens on {broker.bootstrap}")
-            admin = await stack.enter_async_context(Admin(bootstrap_servers=broker.bootstrap))
+            admin = await stack.enter_async_context(AsyncAdmin(bootstrap_servers=broker.bootstrap))
             await self._create_topics(admin)
             stack.push_async_callback(self._stop_children)
             await self._start_children(broker.bootstrap)
@@ -76,7 +76,7 @@ class Runner:
         (self.folder / "report.html").write_text(report.page(self.story), encoding="utf-8")
         return self.story
 
-    async def _create_topics(self, admin: Admin) -> None:
+    async def _create_topics(self, admin: AsyncAdmin) -> None:
         for topic, partitions in ((FLIGHTS, PARTITIONS), (WEATHER, 3), (DEAD_LETTERS, 1)):
             await admin.create_topic(topic, partitions=partitions)
 
@@ -140,7 +140,7 @@ class Runner:
         if self.elapsed_s() > DEADLINE_S:
             raise DemoFailed(f"not done after {DEADLINE_S:.0f} s; see the logs in {self.folder / 'logs'}")
 
-    async def _until_everything_is_processed(self, admin: Admin) -> None:
+    async def _until_everything_is_processed(self, admin: AsyncAdmin) -> None:
         """Sample the lag of both groups; kill the victim on the way; return when both have nothing left."""
         while True:
             self._check()
@@ -155,11 +155,11 @@ class Runner:
                 return
             await asyncio.sleep(SAMPLE_EVERY_S)
 
-    async def _lag(self, admin: Admin, group: str) -> int:
+    async def _lag(self, admin: AsyncAdmin, group: str) -> int:
         """High watermark minus committed offset over all partitions; what was never committed counts from 0."""
         ends = await admin.list_offsets({(FLIGHTS, number): "latest" for number in range(PARTITIONS)})
-        committed = await admin.group_offsets(group)
-        return sum(end - max(committed.get(tp, 0), 0) for tp, end in ends.items())
+        committed = {(c.topic, c.partition): c.offset for c in await admin.group_offsets(group)}
+        return sum(end.offset - committed.get(tp, 0) for tp, end in ends.items())
 
     def _kill(self) -> None:
         self._children[VICTIM].kill()
@@ -167,7 +167,7 @@ class Runner:
         self._end_tenures(VICTIM, [number for name, number in self._owned if name == VICTIM])
         self.progress.say(f"{VICTIM} killed with SIGKILL; its partitions move when its session expires")
 
-    async def _finish(self, admin: Admin) -> None:
+    async def _finish(self, admin: AsyncAdmin) -> None:
         self.progress.say("everything is processed; Spark computes the delay table")
         await self._children["replay"].process.wait()
         await self._children["spark"].finish()
