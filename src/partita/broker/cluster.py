@@ -21,7 +21,6 @@ from partita.broker.faults import Faults
 from partita.broker.notes import Notes
 from partita.broker.options import Value
 from partita.broker.server import Server
-from partita.broker.shards import GroupShards
 from partita.broker.store import Store
 from partita.broker.topics import NO_LEADER, OFFSETS_TOPIC, Partition, Topic, TopicCatalogue
 from partita.broker.upkeep import Upkeep
@@ -30,8 +29,10 @@ from partita.system_clock import SystemClock
 if TYPE_CHECKING:
     from partita.broker.fetch_sessions import FetchSessions
     from partita.broker.long_poll import LongPolls
+    from partita.broker.shards import GroupShards
 
 CLOSE_WITHIN_SECONDS = 2.0
+WARM_UP_AFTER_SECONDS = 0.25
 
 
 class Node:
@@ -94,7 +95,7 @@ class Cluster:
         self.catalogue = TopicCatalogue(store, config, new_uuid)
         first = config.int("node.id")
         self.nodes: dict[int, Node] = {node_id: Node(self, node_id) for node_id in range(first, first + node_count)}
-        self.groups = GroupShards(self)
+        self.is_running = False
         self.admin_port: int | None = None
         self._on_stop: list[Callable[[], None]] = []
         self._next_replica = 0
@@ -105,6 +106,13 @@ class Cluster:
         from partita.broker.long_poll import LongPolls
 
         return LongPolls(self.loop, self.clock)
+
+    @cached_property
+    def groups(self) -> GroupShards:
+        """The coordinator's shards. Imported at first use: a broker without groups starts without them."""
+        from partita.broker.shards import GroupShards
+
+        return GroupShards(self)
 
     @property
     def alive(self) -> list[Node]:
@@ -124,10 +132,11 @@ class Cluster:
         for node, port in zip(self.nodes.values(), ports, strict=True):
             await node.start(host, port)
         self._give_orphans_a_leader()
-        offsets = self.catalogue.get(OFFSETS_TOPIC)
-        if offsets is not None:
-            self.groups.lead_all(offsets)
-        self.groups.is_running = True
+        self.is_running = True
+        if self.catalogue.get(OFFSETS_TOPIC) is not None:
+            self.loop.call_soon(self._lead_groups)
+        else:
+            self.loop.call_later(WARM_UP_AFTER_SECONDS, self._lead_groups)
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
@@ -136,10 +145,12 @@ class Cluster:
         for node in self.alive:
             if node.server is not None:
                 node.server.stop_listening()
-        self.groups.resign_all()
-        self.groups.is_running = False
+        if self._uses("groups"):
+            self.groups.resign_all()
+        self.is_running = False
         await asyncio.gather(*(node.stop() for node in self.nodes.values()))
-        await self.groups.settle()
+        if self._uses("groups"):
+            await self.groups.settle()
         await self.upkeep.stop()
         self.catalogue.close()
         self.notes.close()
@@ -170,7 +181,7 @@ class Cluster:
         self.catalogue.elect(partition, leader)
         if is_groups:
             self.groups.leadership_changed(partition)
-        if "long_polls" in self.__dict__:
+        if self._uses("long_polls"):
             self.long_polls.leader_changed(partition)
 
     def create_topic(
@@ -205,9 +216,21 @@ class Cluster:
     def advance_clock(self, ms: int) -> None:
         """Let the broker's clock jump forward; what became due happens now."""
         self.clock.advance(ms)
-        self.groups.clock_jumped()
-        if "long_polls" in self.__dict__:
+        if self._uses("groups"):
+            self.groups.clock_jumped()
+        if self._uses("long_polls"):
             self.long_polls.clock_jumped()
+
+    def _uses(self, part: str) -> bool:
+        """Whether a part that is made at first use has been made."""
+        return part in self.__dict__
+
+    def _lead_groups(self) -> None:
+        """Load the groups there are; without any, have what they need imported before the first one comes."""
+        if self.is_running:
+            shards, offsets = self.groups, self.catalogue.get(OFFSETS_TOPIC)
+            if offsets is not None:
+                shards.lead_all(offsets)
 
     def _created(self, topic: Topic) -> None:
         if topic.name == OFFSETS_TOPIC:
@@ -216,8 +239,9 @@ class Cluster:
     def _deleted(self, topics: list[Topic]) -> None:
         if any(topic.name == OFFSETS_TOPIC for topic in topics):
             self.groups.resign_all()
-        self.groups.topics_deleted([topic.name for topic in topics])
-        if "long_polls" in self.__dict__:
+        if self._uses("groups"):
+            self.groups.topics_deleted([topic.name for topic in topics])
+        if self._uses("long_polls"):
             for topic in topics:
                 for partition in topic.partitions:
                     self.long_polls.leader_changed(partition)

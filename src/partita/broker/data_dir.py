@@ -10,15 +10,18 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 from partita.broker.config import TopicConfig
 from partita.broker.disk_storage import DiskStorage
 from partita.broker.log_settings import log_config
 from partita.log.durability import Durability
-from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage, Storage, StorageError, read_file, replace_file
 from partita.system_clock import SystemClock
+
+if TYPE_CHECKING:
+    from partita.log.partition_log import PartitionLog
 
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
@@ -49,6 +52,9 @@ class _LogStore:
 
     def open_log(self, topic_id: bytes, partition: int, config: TopicConfig) -> PartitionLog:
         """Open the log of one partition, making it when it is new. Called once per partition."""
+        # Imported with the first log: a broker starts without.
+        from partita.log.partition_log import PartitionLog
+
         directory = f"{_TOPICS}/{topic_id.hex()}/{partition}"
         log = PartitionLog.open(
             self._storage,

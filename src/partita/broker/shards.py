@@ -36,7 +36,6 @@ class GroupShards:
         self._epochs: dict[int, int] = {}
         """The leader epoch each partition was last elected or resigned with."""
         self._ended: list[ShardRunner] = []
-        self.is_running = False
         self._clean = not cluster.store.unclean
         cluster.config.on_change(self._config_changed)
 
@@ -118,7 +117,7 @@ class GroupShards:
         Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
         """
         request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
-        if not self.is_running:
+        if not self.cluster.is_running:
             return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         runner = self.runner_of(group_id)
         if runner is not None and runner.node_id == ctx.node.node_id:

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
 from partita.broker.store import Store
 from partita.log.durability import Durability
-from partita.log.partition_log import PartitionLog, SyncTicket
 from partita.log.storage import StorageError
 from partita.now import Clock
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from partita.log.partition_log import PartitionLog, SyncTicket
 
 log = logging.getLogger("partita.broker")
 
@@ -67,6 +71,8 @@ class Upkeep:
 
     def _in_thread(self) -> ThreadPoolExecutor:
         if self._threads is None:
+            from concurrent.futures import ThreadPoolExecutor
+
             self._threads = ThreadPoolExecutor(2, "partita-upkeep")
         return self._threads
 

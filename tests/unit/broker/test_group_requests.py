@@ -47,7 +47,7 @@ def _offsets_topic(raw: Raw) -> None:
 
 @pytest.mark.case("GC-B01")
 def test_a_coordinator_that_was_shut_down_is_not_available(broker: Broker, raw: Raw) -> None:
-    broker.run(lambda: setattr(broker.cluster.groups, "is_running", False))
+    broker.run(lambda: setattr(broker.cluster, "is_running", False))
     expected = ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert raw.ask(join_request("g"), 9).error_code == expected
     assert raw.ask(HeartbeatRequest(group_id="g"), 4).error_code == expected

@@ -124,7 +124,7 @@ def test_while_a_shard_loads_its_groups_are_loading_and_another_election_does_no
     with shard_world(nodes=2, offsets_load_buffer_size=1) as world:
         joined = world.stable()
         for offset in range(20):
-            world.commit(offset)
+            world.commit(offset, "other")
         other = 3 - world.runner().node_id
         world.loop.call_soon(lambda: world.cluster.elect(world.partition(), other))
         world.loop.run_until_complete(_one_turn())
@@ -146,7 +146,7 @@ def test_while_a_shard_loads_its_groups_are_loading_and_another_election_does_no
         assert runner.state is State.ACTIVE
         assert runner.leader_epoch == 2
         assert world.heartbeat(joined) == 0
-        assert world.committed() == 19
+        assert world.committed("other") == 19
 
 
 async def _one_turn() -> None:
