@@ -12,12 +12,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from support.group_clients import LISTS, Clients
-from support.group_compaction import compacted
-from support.group_shell import GroupShell, replayed
 
 from partita.group.config import GroupConfig
 from partita.group.hard_state import HardState
+from support.group_clients import LISTS, Clients
+from support.group_compaction import compacted
+from support.group_shell import GroupShell, replayed
 
 WHO = st.integers(0, 13)
 CONFIG = GroupConfig(

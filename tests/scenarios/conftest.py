@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from support import scenario_text
 
 WORLDS = {"group": "support.group_world"}

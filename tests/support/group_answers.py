@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from support.group_shell import Entry
-
 from partita.group import log_records
 from partita.group.model import NEVER, Group
 from partita.group.notes import Cause, Note
@@ -23,6 +21,7 @@ from partita.protocol.messages.offset_fetch import OffsetFetchResponse, OffsetFe
 from partita.protocol.messages.sync_group import SyncGroupResponse
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 from partita.protocol.primitives import Message, Structure
+from support.group_shell import Entry
 
 M = TypeVar("M", bound=Message)
 _START_MS = 1_000_000_000_000

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from support.group_shell import GroupShell
-
 from partita.group.notes import GroupDeleted, GroupsLoaded
 from partita.group.requests import DeleteGroup, EndTransaction, FetchOffsets
 from partita.protocol.error_codes import ErrorCode
@@ -29,6 +27,7 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from partita.protocol.primitives import Structure
+from support.group_shell import GroupShell
 
 PARTITIONS = range(12)
 LISTS = ("a", "ab", "ba", "abc", "b")

@@ -22,7 +22,6 @@ from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
-
 Silences = dict[tuple[str, str], int] | None
 
 

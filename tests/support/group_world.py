@@ -11,10 +11,6 @@ import shlex
 from dataclasses import dataclass, fields
 from dataclasses import replace as changed
 
-from support.group_answers import show_answer, show_group, show_note, show_record
-from support.group_shell import GroupShell
-from support.scenario_text import Runner
-
 from partita.group.config import GroupConfig
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
 from partita.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
@@ -38,6 +34,9 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from support.group_answers import show_answer, show_group, show_note, show_record
+from support.group_shell import GroupShell
+from support.scenario_text import Runner
 
 GROUP = "g"
 

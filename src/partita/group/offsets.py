@@ -1,7 +1,8 @@
 """OffsetCommit and OffsetFetch: who may commit, what is stored, what is told.
 
-(Kafka: OffsetMetadataManager, specification sections 12 and 13.) Must not know about topics' existence: the broker
-has answered for unknown ones and filled in names and ids.
+(Kafka: OffsetMetadataManager, specification sections 12 and 13.)
+Deviation: a retention of 0 sent by an old client means the broker's; Kafka expires such offsets at once.
+Must not know about topics' existence: the broker has answered for unknown ones and filled in names and ids.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ _NEED_A_GROUP_ID = (
 _NAMES_PROTOCOL = 5
 _KNOWS_LOAD_IN_PROGRESS = 2
 
-# What a failed append is to clients (specification 1.1); anything not listed stays what it is. Our shards answer
-# NOT_COORDINATOR to all tokens of a failed append instead: they are dropped and replayed, see `coordinator`.
+# Deviation: a failed append is NOT_COORDINATOR to all who wait, and the shard is replayed; Kafka tells kinds apart.
+# For what fails before an append this is Kafka's table (specification 1.1); anything not listed stays what it is.
 FAILED_WRITE: dict[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -1,7 +1,7 @@
 """SyncGroup: guards, then a table of state by role.
 
-The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind the same record;
-what Kafka does when that write ends happens here before it starts, since a failed append drops the shard.
+The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind that record.
+Deviation: what Kafka does when that write ends happens here when it begins, since a failed append drops the shard.
 (Kafka: GroupMetadataManager.classicGroupSync, specification section 8.) Must not know the bytes of an assignment.
 """
 

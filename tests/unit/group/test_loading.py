@@ -5,15 +5,15 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from support.group_compaction import compacted
-from support.group_shell import Entry, GroupShell, replayed
-from support.group_world import World
 
 from partita.group import log_records
 from partita.group.contract import Record
 from partita.group.log_records import CommittedOffset
 from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
+from support.group_compaction import compacted
+from support.group_shell import Entry, GroupShell, replayed
+from support.group_world import World
 
 START_MS = 1_000_000_000_000
 
@@ -142,7 +142,7 @@ def test_a_member_that_died_is_gone_however_often_the_broker_restarts() -> None:
 
 @pytest.mark.case("BM-047")
 def test_loading_starts_from_nothing() -> None:
-    """A coordinator is made anew for each leadership; there is no state a late unload could wipe or a load merge into."""
+    """A coordinator is made anew for each leadership: no state a late unload could wipe, or a load merge into."""
     made = World()
     made.run(["X commit t-0=1"])
     old = made.shell.shard

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from support.group_shell import GroupShell
-from support.group_world import World
 
 from partita.group.config import GroupConfig
 from partita.group.model import PREPARING, STABLE
@@ -15,6 +13,8 @@ from partita.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from support.group_shell import GroupShell
+from support.group_world import World
 
 PROTOCOLS = [JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff")]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.group_world import World
 
 from partita.group import join, sync
 from partita.group.heartbeat import HEARTBEAT
@@ -16,6 +15,7 @@ from partita.group.offsets import COMMIT, CommitCase
 from partita.group.rebalance import ALLOWED_MOVES
 from partita.group.sync import SYNC, SyncCase
 from partita.group.transactions import TXN_COMMIT
+from support.group_world import World
 
 LIVE = (EMPTY, PREPARING, COMPLETING, STABLE)
 SETUP = {
