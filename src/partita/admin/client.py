@@ -32,6 +32,7 @@ from partita.admin.results import (
 )
 from partita.admin.topics import NewTopic, names_of
 from partita.net.cluster import Cluster
+from partita.protocol.messages.metadata import MetadataRequest
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 
@@ -54,9 +55,11 @@ class AsyncAdmin:
         await self.close()
 
     async def start(self) -> AsyncAdmin:
-        """Find the cluster; `async with` does this."""
+        """Find the cluster within socket.connection.setup.timeout.ms; `async with` does this."""
         cluster = Cluster(self._servers, self._config)
+        within_ms = min(self._config.socket_connection_setup_timeout_ms, self._config.default_api_timeout_ms)
         try:
+            await cluster.retry(lambda: cluster.request(None, MetadataRequest(topics=[])), timeout_ms=within_ms)
             await cluster.refresh([])
         except BaseException:
             cluster.close()

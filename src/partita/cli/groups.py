@@ -1,0 +1,225 @@
+"""`partita groups`: list, describe and mend consumer groups, on any broker.
+
+Resetting shows the plan first and changes nothing without --execute. (Kafka: kafka-consumer-groups.)
+Must not know how the admin client does it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from partita.cli.common import (
+    bootstrap_option,
+    connected,
+    count,
+    json_option,
+    partitions_of,
+    print_json,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from partita.admin import Admin, Target
+    from partita.admin.results import GroupDescription, PartitionLag, ResetPlan
+
+
+@click.group()
+def groups() -> None:
+    """List, describe and mend consumer groups."""
+
+
+@groups.command("list")
+@bootstrap_option
+@click.option("--state", "states", multiple=True, help="Only groups in this state, such as Stable or Empty.")
+@click.option("--type", "types", multiple=True, help="Only groups of this type: classic, consumer.")
+@json_option
+def list_(bootstrap: str, states: tuple[str, ...], types: tuple[str, ...], as_json: bool) -> None:
+    """List the groups of the cluster."""
+    with connected(bootstrap) as admin:
+        found = admin.list_groups(states=states, types=types)
+    if as_json:
+        print_json(found)
+    elif not found:
+        click.echo("no groups")
+    else:
+        rows = [(group.group_id, group.state, group.type, group.protocol_type) for group in found]
+        print_table(["group", "state", "type", "protocol"], rows)
+
+
+@groups.command()
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@bootstrap_option
+@click.option("--members", "with_members", is_flag=True, help="Show the members and what each one holds instead.")
+@json_option
+def describe(group_ids: tuple[str, ...], bootstrap: str, with_members: bool, as_json: bool) -> None:
+    """Show state, members, committed offsets and lag of groups."""
+    with connected(bootstrap) as admin:
+        shown = [(admin.describe_group(group_id), admin.group_lag(group_id)) for group_id in group_ids]
+    if as_json:
+        print_json([{**group.as_json(), "offsets": [row.as_json() for row in lag]} for group, lag in shown])
+        return
+    for group, lag in shown:
+        _print_head(group)
+        if with_members:
+            _print_members(group)
+        elif lag:
+            _print_lag(lag)
+
+
+def _print_head(group: GroupDescription) -> None:
+    assignor = f", assignor {group.protocol}" if group.protocol else ""
+    node = group.coordinator
+    members = count(len(group.members), "member")
+    click.echo(f"{group.group_id}  {group.state}, {members}{assignor}, coordinator {node.id} ({node.host}:{node.port})")
+
+
+def _print_members(group: GroupDescription) -> None:
+    rows = [
+        (
+            member.client_id,
+            member.group_instance_id,
+            member.client_host,
+            sum(map(len, member.assignment.values())),
+            " ".join(f"{t}({','.join(map(str, ps))})" for t, ps in member.assignment.items()) or None,
+            member.member_id,
+        )
+        for member in group.members
+    ]
+    print_table(["client", "instance", "host", "partitions", "assignment", "member"], rows)
+
+
+def _print_lag(lag: list[PartitionLag]) -> None:
+    rows = [
+        (r.topic, r.partition, r.committed_offset, r.log_end_offset, r.lag, r.client_id, r.client_host, r.member_id)
+        for r in lag
+    ]
+    print_table(["topic", "partition", "committed", "log end", "lag", "client", "host", "member"], rows)
+
+
+@groups.command()
+@click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
+@bootstrap_option
+@json_option
+def lag(group_ids: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
+    """Show how far groups are behind: one line each, all groups if none is named."""
+    with connected(bootstrap) as admin:
+        names = group_ids or [group.group_id for group in admin.list_groups()]
+        rows = [_sum_up(admin, name) for name in names]
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo("no groups")
+    else:
+        columns = ["group", "state", "members", "partitions", "lag", "uncommitted"]
+        print_table(columns, [[row[name] for name in columns] for row in rows])
+
+
+def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
+    group, offsets = admin.describe_group(group_id), admin.group_lag(group_id)
+    return {
+        "group": group_id,
+        "state": group.state,
+        "members": len(group.members),
+        "partitions": len(offsets),
+        "lag": sum(row.lag for row in offsets if row.lag is not None),
+        "uncommitted": sum(row.committed_offset is None for row in offsets),
+    }
+
+
+@groups.command("reset-offsets")
+@click.argument("group_id", metavar="GROUP")
+@bootstrap_option
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Reset this topic, or partitions of it.")
+@click.option("--all-topics", is_flag=True, help="Reset everything the group has committed (the default).")
+@click.option("--to-earliest", is_flag=True, help="To the first record.")
+@click.option("--to-latest", is_flag=True, help="To the end: only new records will be read.")
+@click.option("--to-current", is_flag=True, help="To where the group is; commits the same offsets again.")
+@click.option("--to-offset", type=click.IntRange(min=0), help="To this offset.")
+@click.option("--shift-by", type=int, help="So many records forwards, or back if negative.")
+@click.option("--to-datetime", metavar="WHEN", help="To the first record at or after 2026-01-31T12:00:00.000 (UTC).")
+@click.option("--by-duration", metavar="P7D", help="To the first record at most so old: P7D, PT1H30M.")
+@click.option("--from-file", type=click.Path(exists=True, dir_okay=False), help="Lines topic,partition,offset.")
+@click.option("--export", is_flag=True, help="Print the plan as lines topic,partition,offset, for --from-file.")
+@click.option("--execute", is_flag=True, help="Do it; without this the plan is shown and nothing changes.")
+@json_option
+def reset_offsets(
+    group_id: str, bootstrap: str, topics: tuple[str, ...], all_topics: bool, export: bool, execute: bool,
+    as_json: bool, **targets: Any,
+) -> None:  # fmt: skip
+    """Move the committed offsets of a group that has no members. Shows the plan; --execute carries it out."""
+    if all_topics and topics:
+        raise click.UsageError("--all-topics and --topic exclude each other")
+    with connected(bootstrap) as admin:
+        plan = admin.plan_reset(group_id, _target(targets), partitions_of(topics) or None)
+        if execute:
+            admin.apply_reset(plan)
+    if as_json:
+        print_json({**plan.as_json(), "executed": execute})
+    elif export:
+        for move in plan.moves:
+            click.echo(f"{move.topic},{move.partition},{move.after}")
+    else:
+        _print_plan(plan, execute)
+
+
+def _target(given: dict[str, Any]) -> Target:
+    from partita.admin import Target
+    from partita.admin.reset import parse_table
+
+    makers: dict[str, Callable[[Any], Target]] = {
+        "to_earliest": lambda _: Target.earliest(),
+        "to_latest": lambda _: Target.latest(),
+        "to_current": lambda _: Target.current(),
+        "to_offset": Target.offset,
+        "shift_by": Target.shift_by,
+        "to_datetime": Target.datetime,
+        "by_duration": lambda text: Target.duration(text, time.time_ns() // 1_000_000),
+        "from_file": lambda path: Target.offsets(parse_table(Path(path).read_text())),
+    }
+    chosen = [name for name in makers if given[name] is not None and given[name] is not False]
+    if len(chosen) != 1:
+        names = ", ".join("--" + name.replace("_", "-") for name in makers)
+        raise click.UsageError(f"give exactly one of {names}")
+    return makers[chosen[0]](given[chosen[0]])
+
+
+def _print_plan(plan: ResetPlan, executed: bool) -> None:
+    rows = [(move.topic, move.partition, move.before, move.after, move.note) for move in plan.moves]
+    print_table(["topic", "partition", "from", "to", "note"], rows)
+    moved = count(sum(move.before != move.after for move in plan.moves), "offset")
+    click.echo(f"{moved} of {plan.group_id} moved" if executed else f"nothing changed yet; --execute moves {moved}")
+
+
+@groups.command()
+@click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
+@bootstrap_option
+def delete(group_ids: tuple[str, ...], bootstrap: str) -> None:
+    """Delete groups that have no members, with all their offsets."""
+    with connected(bootstrap) as admin:
+        for group_id in group_ids:
+            admin.delete_groups(group_id)
+            click.echo(f"deleted {group_id}")
+
+
+@groups.command("delete-offsets")
+@click.argument("group_id", metavar="GROUP")
+@bootstrap_option
+@click.option("--topic", "topics", multiple=True, required=True, metavar="TOPIC[:0,1]", help="What to forget.")
+def delete_offsets(group_id: str, bootstrap: str, topics: tuple[str, ...]) -> None:
+    """Forget what a group has committed for topics that none of its members reads."""
+    with connected(bootstrap) as admin:
+        wanted = partitions_of(topics)
+        chosen = [
+            (c.topic, c.partition)
+            for c in admin.group_offsets(group_id)
+            if c.topic in wanted or (c.topic, c.partition) in wanted
+        ]
+        if not chosen:
+            raise click.ClickException(f"group {group_id} has committed nothing for {', '.join(topics)}")
+        admin.delete_group_offsets(group_id, chosen)
+    click.echo(f"{count(len(chosen), 'offset')} of {group_id} deleted")

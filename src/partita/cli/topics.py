@@ -1,0 +1,196 @@
+"""`partita topics`: create, list, describe, change and delete topics.
+
+Must not know how the admin client does it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from partita.cli.common import (
+    bootstrap_option,
+    connected,
+    count,
+    json_option,
+    partitions_of,
+    print_json,
+    print_table,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from partita.admin import Admin
+    from partita.admin.results import TopicDescription
+
+
+@click.group()
+def topics() -> None:
+    """Create, list, describe, change and delete topics."""
+
+
+@topics.command("list")
+@bootstrap_option
+@click.option("--internal", is_flag=True, help="Show internal topics too, such as __consumer_offsets.")
+@json_option
+def list_(bootstrap: str, internal: bool, as_json: bool) -> None:
+    """List all topics."""
+    with connected(bootstrap) as admin:
+        found = admin.list_topics(include_internal=internal)
+    if as_json:
+        print_json(found)
+    elif not found:
+        click.echo("no topics yet; create one with: partita topics create NAME")
+    else:
+        print_table(["topic", "partitions", "id"], [(topic.name, topic.partitions, topic.topic_id) for topic in found])
+
+
+@topics.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@bootstrap_option
+@click.option("--partitions", "-p", type=click.IntRange(min=1), help="How many; the broker's default otherwise.")
+@click.option("--replication-factor", "-r", type=click.IntRange(min=1), help="Copies; the broker's default otherwise.")
+@click.option("--config", "configs", multiple=True, metavar="NAME=VALUE", help="A topic option by Kafka's name.")
+@click.option("--if-not-exists", is_flag=True, help="Be content if the topic is there already.")
+@click.option("--dry-run", is_flag=True, help="Only say whether it would work.")
+def create(
+    names: tuple[str, ...],
+    bootstrap: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    configs: tuple[str, ...],
+    if_not_exists: bool,
+    dry_run: bool,
+) -> None:
+    """Create topics."""
+    from partita.admin import NewTopic
+    from partita.errors import TopicAlreadyExistsError
+
+    settings = settings_of(configs, "--config")
+    with connected(bootstrap) as admin:
+        for name in names:
+            new = NewTopic(name, partitions or -1, replication_factor or -1, settings)
+            try:
+                (made,) = admin.create_topics(new, validate_only=dry_run)
+            except TopicAlreadyExistsError:
+                if not if_not_exists:
+                    raise
+                click.echo(f"{name} exists already")
+                continue
+            told = f" with {count(made.partitions, 'partition')}" if made.partitions > 0 else ""
+            click.echo(f"{'would create' if dry_run else 'created'} {name}{told}")
+
+
+@topics.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@bootstrap_option
+@json_option
+def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
+    """Show partitions, leaders, how much each partition holds, and options that are not the default."""
+    with connected(bootstrap) as admin:
+        shown = [_describe(admin, topic) for topic in admin.describe_topics(names)]
+    if as_json:
+        print_json(shown)
+        return
+    for topic in shown:
+        configs = "".join(f" {name}={value}" for name, value in topic["configs"].items())
+        click.echo(f"{topic['name']}  id {topic['topic_id']}, {count(len(topic['partitions']), 'partition')}{configs}")
+        columns = ["partition", "leader", "replicas", "isr", "log_start_offset", "high_watermark", "records"]
+        print_table([name.replace("_", " ") for name in columns], [_row(part, columns) for part in topic["partitions"]])
+
+
+def _describe(admin: Admin, topic: TopicDescription) -> dict[str, Any]:
+    served = [(topic.name, part.partition) for part in topic.partitions if part.leader >= 0]
+    starts = admin.list_offsets(dict.fromkeys(served, "earliest"))
+    ends = admin.list_offsets(dict.fromkeys(served, "latest"))
+    told = topic.as_json()
+    for part in told["partitions"]:
+        key = (topic.name, part["partition"])
+        start, end = (found[key].offset if key in found else None for found in (starts, ends))
+        part["log_start_offset"], part["high_watermark"] = start, end
+        part["records"] = None if start is None or end is None else end - start
+    entries = admin.describe_configs("topic", topic.name)
+    told["configs"] = {entry.name: entry.value for entry in entries if entry.source == "topic"}
+    return told
+
+
+def _row(part: dict[str, Any], columns: list[str]) -> list[object]:
+    return [",".join(map(str, part[c])) if isinstance(part[c], list) else part[c] for c in columns]
+
+
+@topics.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@bootstrap_option
+@click.option("--if-exists", is_flag=True, help="Be content if a topic is not there.")
+def delete(names: tuple[str, ...], bootstrap: str, if_exists: bool) -> None:
+    """Delete topics with everything in them. There is no way back."""
+    from partita.errors import UnknownTopicOrPartitionError
+
+    with connected(bootstrap) as admin:
+        for name in names:
+            try:
+                admin.delete_topics(name)
+            except UnknownTopicOrPartitionError:
+                if not if_exists:
+                    raise click.ClickException(f"there is no topic {name}; see: partita topics list") from None
+                click.echo(f"there is no topic {name}")
+            else:
+                click.echo(f"deleted {name}")
+
+
+@topics.command()
+@click.argument("name")
+@bootstrap_option
+@click.option("--partitions", "-p", type=click.IntRange(min=1), help="Grow to this many partitions.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a topic option.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Take a topic option back to its default.")
+def alter(name: str, bootstrap: str, partitions: int | None, settings: tuple[str, ...], unset: tuple[str, ...]) -> None:
+    """Let a topic grow, or change its options. Keys go to other partitions once it has grown."""
+    changes = settings_of(settings)
+    if partitions is None and not changes and not unset:
+        raise click.UsageError("nothing to change; give --partitions, --set or --unset")
+    with connected(bootstrap) as admin:
+        if partitions is not None:
+            admin.create_partitions(name, partitions)
+            click.echo(f"{name} has {count(partitions, 'partition')} now")
+        if changes or unset:
+            admin.alter_configs("topic", name, changes, delete=unset)
+            click.echo(f"{name}: {count(len(changes) + len(unset), 'option')} changed")
+
+
+@topics.command()
+@click.argument("name")
+@bootstrap_option
+@click.option("--all", "everything", is_flag=True, help="Options at their defaults too.")
+@json_option
+def configs(name: str, bootstrap: str, everything: bool, as_json: bool) -> None:
+    """Show the options of a topic and who set them."""
+    with connected(bootstrap) as admin:
+        entries = [e for e in admin.describe_configs("topic", name) if everything or not e.is_default]
+    if as_json:
+        print_json(entries)
+    elif not entries:
+        click.echo(f"all options of {name} have their defaults; --all shows them")
+    else:
+        print_table(["option", "value", "set by"], [(e.name, e.value, e.source) for e in entries])
+
+
+@topics.command("delete-records")
+@click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
+@bootstrap_option
+@click.option("--before", type=click.IntRange(min=0), help="Delete what lies before this offset; all without it.")
+def delete_records(partitions: tuple[str, ...], bootstrap: str, before: int | None) -> None:
+    """Delete records from the start of partitions. There is no way back."""
+    with connected(bootstrap) as admin:
+        chosen: dict[tuple[str, int], int] = {}
+        for wanted in partitions_of(partitions):
+            numbers = (
+                [part.partition for part in admin.describe_topics(wanted)[0].partitions]
+                if isinstance(wanted, str)
+                else [wanted[1]]
+            )
+            topic = wanted if isinstance(wanted, str) else wanted[0]
+            chosen.update({(topic, number): -1 if before is None else before for number in numbers})
+        starts = admin.delete_records(chosen)
+    print_table(["topic", "partition", "log start offset"], [(*key, start) for key, start in starts.items()])

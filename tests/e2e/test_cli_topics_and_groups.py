@@ -1,0 +1,182 @@
+"""`partita topics`, `produce` and `groups` against a real broker, as a user types them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from partita import Admin, Broker, Consumer
+from partita.cli.main import cli
+
+
+@pytest.fixture
+def broker():
+    with Broker() as running:
+        yield running
+
+
+@pytest.fixture
+def run(broker):
+    """Run a command; return its output. `code` is the exit code expected."""
+
+    def call(*words, stdin=None, code=0):
+        result = CliRunner().invoke(cli, [*words, "-b", broker.bootstrap], input=stdin)
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return call
+
+
+def lines(output):
+    return [line.split() for line in output.splitlines()]
+
+
+def test_topics_from_create_to_delete(run):
+    assert "no topics yet" in run("topics", "list")
+    assert run("topics", "create", "orders", "--partitions", "3", "--config", "retention.ms=60000") == (
+        "created orders with 3 partitions\n"
+    )
+    assert "exists" in run("topics", "create", "orders", code=1)
+    assert "exists already" in run("topics", "create", "orders", "--if-not-exists")
+    assert "would create more" in run("topics", "create", "more", "--dry-run")
+    assert [topic["name"] for topic in json.loads(run("topics", "list", "--json"))] == ["orders"]
+    assert lines(run("topics", "list"))[1][:2] == ["orders", "3"]
+    assert run("topics", "alter", "orders", "-p", "4", "--set", "max.message.bytes=999999").splitlines() == [
+        "orders has 4 partitions now",
+        "orders: 1 option changed",
+    ]
+    described = run("topics", "describe", "orders")
+    assert described.startswith("orders  id ")
+    assert "4 partitions max.message.bytes=999999 retention.ms=60000" in described
+    assert "retention.ms" in run("topics", "configs", "orders")
+    assert run("topics", "alter", "orders", "--unset", "retention.ms", "--unset", "max.message.bytes")
+    assert "all options of orders have their defaults" in run("topics", "configs", "orders")
+    assert run("topics", "delete", "orders") == "deleted orders\n"
+    assert "there is no topic orders" in run("topics", "delete", "orders", code=1)
+    assert run("topics", "delete", "orders", "--if-exists") == "there is no topic orders\n"
+
+
+def test_lines_become_records(run, broker):
+    run("topics", "create", "t", "-p", "1")
+    assert "2 records written to t" in run("produce", "t", stdin="one\ntwo\n")
+    run("produce", "t", "--key-separator", ":", "--header", "a=b", "--compression", "zstd", stdin="k:v\n")
+    run("produce", "t", "--json", stdin='{"value": {"n": 1}, "key": "x", "headers": [["h", "1"]], "timestamp": 5}\n')
+    (described,) = json.loads(run("topics", "describe", "t", "--json"))
+    assert described["partitions"][0]["records"] == 4
+    with Consumer(bootstrap_servers=broker.bootstrap) as consumer:
+        consumer.assign([("t", 0)])
+        consumer.seek_to_beginning()
+        records = []
+        while len(records) < 4:
+            records += consumer.poll(1.0)
+    assert [(r.key, r.value) for r in records] == [(None, b"one"), (None, b"two"), (b"k", b"v"), (b"x", b'{"n": 1}')]
+    assert records[2].headers == (("a", b"b"),)
+    assert (records[3].headers, records[3].timestamp) == ((("h", b"1"),), 5)
+
+
+def test_files_become_records(run, tmp_path):
+    file = tmp_path / "lines.txt"
+    file.write_text("1\n2\n3\n")
+    assert "6 records written" in run("produce", "t", str(file), str(file))
+    assert run("produce", "t", str(file), "--quiet") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "code", "told"),
+    [
+        (["--json"], "nonsense\n", 2, "line 1 is not JSON"),
+        (["--json"], "[1]\n", 2, "line 1 is not an object with a value"),
+        (["--json", "--key", "k"], "", 2, "leave out --key"),
+        (["--key-separator", ":"], "none here\n", 2, "line 1 has no ':'"),
+        (["--set", "linger"], "", 2, "--set wants NAME=VALUE"),
+        (["--set", "linger.sm=1"], "", 2, "did you mean 'linger.ms'"),
+        (["--set", "max.request.size=200"], "x" * 300 + "\n", 1, "more than max_request_size 200"),
+    ],
+)
+def test_what_cannot_be_produced_is_told_by_line(run, words, stdin, code, told):
+    assert told in run("produce", "t", *words, stdin=stdin, code=code)
+
+
+def test_groups_are_described_and_mended(run, broker):
+    run("topics", "create", "t", "-p", "2")
+    run("produce", "t", "--partition", "0", stdin="\n".join("0123456789"))
+    assert run("groups", "list") == "no groups\n"
+    assert run("groups", "lag") == "no groups\n"
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.alter_group_offsets("g", {("t", 0): 4, ("t", 1): 0})
+    assert lines(run("groups", "list"))[1][:2] == ["g", "Empty"]
+    assert lines(run("groups", "lag"))[1] == ["g", "Empty", "0", "2", "6", "0"]
+    described = run("groups", "describe", "g").splitlines()
+    assert described[0].startswith("g  Empty, 0 members, coordinator 1")
+    assert described[2].split() == ["t", "0", "4", "10", "6", "-", "-", "-"]
+    plan = run("groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:0")
+    assert plan.splitlines()[1].split() == ["t", "0", "4", "0"]
+    assert "nothing changed yet; --execute moves 1 offset" in plan
+    assert "1 offset of g moved" in run(
+        "groups", "reset-offsets", "g", "--to-offset", "2", "--topic", "t:0", "--execute"
+    )
+    (group,) = json.loads(run("groups", "describe", "g", "--json"))
+    assert [row["committed_offset"] for row in group["offsets"]] == [2, 0]
+    assert run("groups", "delete-offsets", "g", "--topic", "t:1") == "1 offset of g deleted\n"
+    assert "has committed nothing for u" in run("groups", "delete-offsets", "g", "--topic", "u", code=1)
+    assert run("groups", "delete", "g") == "deleted g\n"
+    assert "there is no group 'g'" in run("groups", "describe", "g", code=1)
+
+
+def test_a_reset_goes_through_a_file(run, broker, tmp_path):
+    run("topics", "create", "t", "-p", "2")
+    run("produce", "t", "--partition", "1", stdin="a\nb\nc\n")
+    exported = run("groups", "reset-offsets", "g", "--to-latest", "--topic", "t", "--export")
+    assert exported == "t,0,0\nt,1,3\n"
+    file = tmp_path / "plan.csv"
+    file.write_text(exported)
+    told = json.loads(run("groups", "reset-offsets", "g", "--from-file", str(file), "--execute", "--json"))
+    assert told["executed"] is True
+    assert [move["after"] for move in told["moves"]] == [0, 3]
+    run("groups", "reset-offsets", "g", "--shift-by", "-1", "--execute")
+    run("groups", "reset-offsets", "g", "--by-duration", "PT1H", "--execute", "--topic", "t:1")
+    (group,) = json.loads(run("groups", "describe", "g", "--json"))
+    assert [row["committed_offset"] for row in group["offsets"]] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "give exactly one of --to-earliest"),
+        (["--to-earliest", "--to-latest"], "give exactly one of"),
+        (["--to-datetime", "tomorrow"], "is no date and time"),
+        (["--by-duration", "1 day"], "is no duration"),
+        (["--to-earliest", "--topic", "t:x"], "expected TOPIC or TOPIC:0,1"),
+        (["--to-earliest", "--topic", "t", "--all-topics"], "exclude each other"),
+        (["--to-earliest"], "has committed nothing; name topics to reset"),
+    ],
+)
+def test_a_reset_that_makes_no_sense_is_refused(run, words, told):
+    assert told in run("groups", "reset-offsets", "g", *words, code=2)
+
+
+def test_a_group_with_members_is_shown_and_left_alone(run, broker):
+    run("topics", "create", "t", "-p", "2")
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", client_id="reader") as consumer:
+        consumer.subscribe(["t"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        assert "g  Stable, 1 member, assignor range" in run("groups", "describe", "g")
+        assert lines(run("groups", "describe", "g", "--members"))[2][:5] == ["reader", "-", "/127.0.0.1", "2", "t(0,1)"]
+        refused = run("groups", "reset-offsets", "g", "--to-earliest", "--topic", "t", "--execute", code=1)
+        assert "stop its members first" in refused
+        assert "NON_EMPTY_GROUP" in run("groups", "delete", "g", code=1)
+
+
+def test_records_are_deleted(run):
+    run("topics", "create", "t", "-p", "1")
+    run("produce", "t", stdin="a\nb\nc\n")
+    assert lines(run("topics", "delete-records", "t:0", "--before", "2"))[1] == ["t", "0", "2"]
+    assert lines(run("topics", "delete-records", "t"))[1] == ["t", "0", "3"]
+
+
+def test_without_a_broker_the_message_says_what_to_do():
+    result = CliRunner().invoke(cli, ["topics", "list", "-b", "127.0.0.1:1"], env={})
+    assert result.exit_code == 1
+    assert "no broker answers at 127.0.0.1:1" in result.output
+    assert "partita broker" in result.output
