@@ -19,8 +19,8 @@ from partita.consumer.config import ConsumerConfig
 from partita.consumer.request import Request
 from partita.consumer.shell import ConsumerShell
 from partita.group.config import GroupConfig
-from partita.group.coordinator import GroupCoordinator
 from partita.group.contract import GroupRequest
+from partita.group.coordinator import GroupCoordinator
 from partita.group.requests import FetchOffsets
 from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
@@ -390,7 +390,9 @@ class World:
         token = object()
         self._tokens[token] = (io, request)
         client = io.core.config.client_id
-        self._release(self.group.handle(token, GroupRequest(message, request.version, client, "/sim"), self.clock.now()))
+        self._release(
+            self.group.handle(token, GroupRequest(message, request.version, client, "/sim"), self.clock.now())
+        )
         return None
 
     def _release(self, step: Any) -> None:
@@ -408,8 +410,10 @@ class World:
             for p in topic.partitions:
                 log = self.logs[topic.name, p.partition_index]
                 offset, ts = self._offset_at(log, p.timestamp, committed=message.isolation_level == 1)
-                parts.append(list_offsets.ListOffsetsPartitionResponse(
-                    partition_index=p.partition_index, offset=offset, timestamp=ts, leader_epoch=log.epoch))  # fmt: skip
+                answer = list_offsets.ListOffsetsPartitionResponse(
+                    partition_index=p.partition_index, offset=offset, timestamp=ts, leader_epoch=log.epoch
+                )
+                parts.append(answer)
             topics.append(list_offsets.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
         return list_offsets.ListOffsetsResponse(topics=topics)
 
@@ -510,7 +514,9 @@ class World:
         if not log.start <= asked.fetch_offset <= log.end:
             return fetch.PartitionData(partition_index=number, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
         committed = request.message.isolation_level == 1
-        aborted = [fetch.AbortedTransaction(producer_id=p, first_offset=o) for p, o in log.aborted] if committed else None
+        aborted = (
+            [fetch.AbortedTransaction(producer_id=p, first_offset=o) for p, o in log.aborted] if committed else None
+        )
         return fetch.PartitionData(
             partition_index=number, high_watermark=log.end, last_stable_offset=log.last_stable,
             log_start_offset=log.start, aborted_transactions=aborted,

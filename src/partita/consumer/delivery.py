@@ -45,13 +45,14 @@ class Delivery:
     async def take_records(self, limit: int) -> ConsumerRecords | None:
         shell, core = self._shell, self._core
         with shell.io.lock:
+            buffered = len(core.fetching.buffer)
             try:
                 collected = core.collect(limit)
             except CorruptRecordError as error:
                 collected = None
                 corrupt = error
             if collected is not None:
-                if not core.fetching.buffer:
+                if len(core.fetching.buffer) < buffered:
                     shell.step()
                 offsets = self._next_offsets(collected.records)
         if collected is None:

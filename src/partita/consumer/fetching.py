@@ -243,9 +243,15 @@ class Fetching:
                     break
                 remaining -= len(records)
                 self._advance(fetch, state, records, collected)
+            self._drop_empty()
         finally:
             self.buffer.extend(set_aside)
         return collected
+
+    def _drop_empty(self) -> None:
+        """Empty answers next in line hold their broker back for nothing."""
+        while self.buffer and self.buffer[0].is_drained and self.buffer[0].error is None:
+            self.buffer.popleft()
 
     def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
         """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""

@@ -6,10 +6,9 @@ import threading
 from typing import Any
 
 import pytest
-from support.consumer_world import DROP, HOLD, Delay, World
 
-from partita.assignors.range import RangeAssignor
 from partita.assignors.interface import RebalanceProtocol
+from partita.assignors.range import RangeAssignor
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.errors import (
     ApiTimeoutError,
@@ -22,6 +21,7 @@ from partita.consumer.records import ConsumerRecords
 from partita.errors import InvalidGroupIdError
 from partita.options import ConfigError
 from partita.protocol.messages import list_offsets
+from support.consumer_world import DROP, HOLD, Delay, World
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -179,7 +179,12 @@ def test_a_wakeup_after_records_were_taken_is_raised_by_the_next_poll() -> None:
 def test_a_closed_consumer_answers_only_wakeup_and_metrics() -> None:
     consumer = assigned(World({"t": 1}))
     consumer.close()
-    for call in (lambda: consumer.poll(0), lambda: consumer.seek(T0, 1), consumer.assignment, lambda: consumer.position(T0)):
+    for call in (
+        lambda: consumer.poll(0),
+        lambda: consumer.seek(T0, 1),
+        consumer.assignment,
+        lambda: consumer.position(T0),
+    ):
         with pytest.raises(IllegalStateError):
             call()
     consumer.wakeup()

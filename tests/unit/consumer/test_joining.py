@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from support.consumer_world import DROP, HOLD, Delay, World
 
-from partita.assignors.interface import Assignor, Assignment, RebalanceProtocol, Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Assignor, RebalanceProtocol, Subscription, TopicMetadata
 from partita.assignors.payloads import decode_subscription, encode_assignment
 from partita.assignors.range import RangeAssignor
 from partita.consumer.errors import IllegalStateError, RebalanceListenerError, WakeupError
@@ -25,39 +25,10 @@ from partita.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from partita.protocol.messages.sync_group import SyncGroupResponse
+from support.consumer_members import Heard, member
+from support.consumer_world import DROP, HOLD, Delay, World
 
 T0 = ("t", 0)
-
-
-class Heard:
-    """A listener that writes down what it hears."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, list[tuple[str, int]]]] = []
-        self.fail_on: dict[str, BaseException] = {}
-
-    def _hear(self, name: str, partitions: Sequence[tuple[str, int]]) -> None:
-        self.calls.append((name, [tuple(tp) for tp in partitions]))  # type: ignore[misc]
-        if name in self.fail_on:
-            raise self.fail_on.pop(name)
-
-    def on_partitions_assigned(self, partitions: Any) -> None:
-        self._hear("assigned", partitions)
-
-    def on_partitions_revoked(self, partitions: Any) -> None:
-        self._hear("revoked", partitions)
-
-    def on_partitions_lost(self, partitions: Any) -> None:
-        self._hear("lost", partitions)
-
-
-def member(world: World, *topics: str, poll: float = 0.2, **options: Any) -> tuple[Any, Heard]:
-    heard = Heard()
-    consumer = world.consumer(**{"group_id": "g", **options})
-    consumer.subscribe(list(topics) or ["t"], listener=heard)
-    if poll:
-        consumer.poll(poll)
-    return consumer, heard
 
 
 def find_error(code: int) -> FindCoordinatorResponse:
@@ -84,9 +55,9 @@ def test_a_static_member_joins_once() -> None:
 def test_a_failed_lookup_is_repeated_with_growing_waits() -> None:
     world = World({"t": 1})
     world.script("FindCoordinator", find_error(15), find_error(15))
-    consumer, heard = member(world, poll=2)
+    _consumer, heard = member(world, poll=2)
     times = [s.at_ms for s in world.sent("FindCoordinator")]
-    waits = [b - a for a, b in zip(times, times[1:], strict=False)]
+    waits = [b - a for a, b in itertools.pairwise(times)]
     assert waits == [pytest.approx(200, rel=0.3), pytest.approx(400, rel=0.3)]
     assert heard.calls == [("assigned", [T0])]
 
@@ -108,7 +79,7 @@ def test_a_forbidden_lookup_is_raised_by_every_poll_until_one_succeeds() -> None
 @pytest.mark.case("CC-038")
 def test_the_coordinator_has_its_own_connection() -> None:
     world = World({"t": 2}, nodes=2)
-    consumer, _ = member(world)
+    _consumer, _ = member(world)
     beats = {(s.node, s.to_coordinator) for s in world.log if s.name in ("JoinGroup", "SyncGroup", "OffsetFetch")}
     assert beats == {(2, True)}
     assert (2, False) in {(s.node, s.to_coordinator) for s in world.sent("Fetch")}
@@ -168,7 +139,7 @@ def test_an_unknown_member_id_is_dropped_and_the_join_repeated_at_once() -> None
 def test_no_refusal_of_a_join_spins(code: int) -> None:
     world = World({"t": 1})
     world.always["JoinGroup"] = JoinGroupResponse(error_code=code, member_id="m")
-    consumer, _ = member(world, poll=10)
+    _consumer, _ = member(world, poll=10)
     assert len(world.sent("JoinGroup")) <= 3 + 10_000 // 1_000 + 4
 
 
@@ -228,7 +199,9 @@ def test_sync_must_name_the_protocol_of_the_join() -> None:
 @pytest.mark.case("CC-048")
 def test_the_protocol_type_must_be_consumer() -> None:
     world = World({"t": 1})
-    answer = JoinGroupResponse(generation_id=1, protocol_type="connect", protocol_name="range", leader="x", member_id="m")
+    answer = JoinGroupResponse(
+        generation_id=1, protocol_type="connect", protocol_name="range", leader="x", member_id="m"
+    )
     world.script("JoinGroup", None, answer)
     consumer, _ = member(world, poll=0)
     with pytest.raises(InconsistentGroupProtocolError):
@@ -299,7 +272,9 @@ def test_a_subscription_changed_during_sync_joins_again_without_callbacks() -> N
 @pytest.mark.case("CC-053")
 def test_a_follower_takes_a_matching_topic_it_has_not_seen() -> None:
     world = World({"pa": 1})
-    join = JoinGroupResponse(generation_id=1, protocol_type="consumer", protocol_name="range", leader="x", member_id="m1")
+    join = JoinGroupResponse(
+        generation_id=1, protocol_type="consumer", protocol_name="range", leader="x", member_id="m1"
+    )
     payload = encode_assignment([("pa", 0), ("pb", 0)])
     world.script("JoinGroup", join)
     sync = SyncGroupResponse(protocol_type="consumer", protocol_name="range", assignment=payload)
@@ -466,7 +441,7 @@ def test_a_bad_topic_is_raised_by_one_poll(code: int, error: type[KafkaError]) -
 
 @pytest.mark.case("CC-209")
 def test_an_unknown_topic_is_no_error() -> None:
-    consumer, heard = member(World(), "nope")
+    _consumer, heard = member(World(), "nope")
     assert heard.calls == [("assigned", [])]
 
 
@@ -527,10 +502,14 @@ def test_a_cooperative_assignor_must_not_move_what_is_owned() -> None:
     second, _ = member(world, poll=0, partition_assignment_strategy=[MovesDirectly])
     second.poll(0.1)
     world.run(3_000)
-    with pytest.raises(IllegalStateError, match="still owns"):
+
+    def go_on() -> None:
         for _ in range(40):
             first.poll(0.05)
             second.poll(0.05)
+
+    with pytest.raises(IllegalStateError, match="still owns"):
+        go_on()
 
 
 @pytest.mark.case("CC-074", "BM-130")
