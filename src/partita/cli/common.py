@@ -45,7 +45,7 @@ def connected(bootstrap: str) -> Iterator[Admin]:
 
     try:
         with Admin(
-            bootstrap_servers=bootstrap, client_id="partita-cli", default_api_timeout_ms=CALL_TIMEOUT_MS
+            bootstrap_servers=bootstrap, client_id="partita-cli", socket_connection_setup_timeout_ms=CONNECT_TIMEOUT_MS
         ) as admin:
             yield admin
     except Disconnected as error:
