@@ -121,7 +121,8 @@ def test_every_idempotent_producer_gets_its_own_id(plane: DataPlane) -> None:
 
 
 def test_transactions_are_refused_honestly(plane: DataPlane) -> None:
-    for transactional_id, code in (("", ErrorCode.INVALID_REQUEST), ("tx", ErrorCode.COORDINATOR_NOT_AVAILABLE)):
+    refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    for transactional_id, code in (("", ErrorCode.INVALID_REQUEST), ("tx", refused)):
         answer = plane.ask("init_producer_id", 4, InitProducerIdRequest(transactional_id=transactional_id))
         assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
 

@@ -3,7 +3,8 @@
 The first question makes the topic. (Kafka: KafkaApis.)
 Deviation: the first question is answered at once; only with `--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in
 Kafka, whose clients then wait up to a second before they ask again.
-Deviation: there is no transaction coordinator yet; a transactional id is refused with INVALID_REQUEST.
+Deviation: there is no transaction coordinator yet; a transactional id is refused with the one error that every client
+takes as final, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (librdkafka asks again for ever after any other).
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from partita.broker.topics import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP = 0
+GROUP, TRANSACTION = 0, 1
 _NOT_AVAILABLE_TEXT = "The coordinator is not available."
+_NO_TRANSACTIONS_TEXT = "This broker has no transactions."
 
 
 class Found(NamedTuple):
@@ -31,11 +33,12 @@ class Found(NamedTuple):
 def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Up to version 3 one key, from 4 on a list; versions 1 to 3 carry the error's text."""
     is_group = ctx.version == 0 or request.key_type == GROUP
+    refused = _NO_TRANSACTIONS if request.key_type == TRANSACTION else _NO_SUCH_TYPE
     if ctx.version >= 4:
         return FindCoordinatorResponse(
-            coordinators=[_row(key, _find(ctx, key) if is_group else REFUSED) for key in request.coordinator_keys]
+            coordinators=[_row(key, _find(ctx, key) if is_group else refused) for key in request.coordinator_keys]
         )
-    found = _find(ctx, request.key) if is_group else REFUSED
+    found = _find(ctx, request.key) if is_group else refused
     return FindCoordinatorResponse(
         error_code=found.code,
         error_message=_text(found.code),
@@ -45,7 +48,8 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordina
     )
 
 
-REFUSED = Found(ErrorCode.INVALID_REQUEST)
+_NO_SUCH_TYPE = Found(ErrorCode.INVALID_REQUEST)
+_NO_TRANSACTIONS = Found(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 _NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
@@ -63,12 +67,15 @@ def _find(ctx: RequestContext, group_id: str) -> Found:
 
 
 def _row(key: str, found: Found) -> Coordinator:
+    text = _NO_TRANSACTIONS_TEXT if found is _NO_TRANSACTIONS else ""
     return Coordinator(
-        key=key, node_id=found.node_id, host=found.host, port=found.port, error_code=found.code, error_message=""
+        key=key, node_id=found.node_id, host=found.host, port=found.port, error_code=found.code, error_message=text
     )
 
 
 def _text(code: ErrorCode) -> str:
     if code == ErrorCode.NONE:
         return "NONE"
+    if code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return _NO_TRANSACTIONS_TEXT
     return _NOT_AVAILABLE_TEXT if code == ErrorCode.COORDINATOR_NOT_AVAILABLE else code.meaning

@@ -1,6 +1,6 @@
 """InitProducerId: an id for an idempotent producer.
 
-Deviation: a transactional id is answered COORDINATOR_NOT_AVAILABLE, since there is no transaction coordinator yet.
+Deviation: a transactional id is refused as FindCoordinator refuses it, since there is no transaction coordinator yet.
 Must not know how ids are kept unique across restarts.
 """
 
@@ -15,6 +15,6 @@ def handle(ctx: RequestContext, request: InitProducerIdRequest) -> InitProducerI
     """Every idempotent producer gets a new id at epoch 0; an id it already has is of no interest, as in Kafka."""
     if request.transactional_id is not None:
         empty = request.transactional_id == ""
-        code = ErrorCode.INVALID_REQUEST if empty else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        code = ErrorCode.INVALID_REQUEST if empty else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=ctx.catalogue.allocate_producer_id(), producer_epoch=0)
