@@ -122,3 +122,19 @@ FORBIDDEN_SOURCE = (
     "kafka.interceptor.classes",
 )
 FORBIDDEN_SINK = ("kafka.key.serializer", "kafka.value.serializer")
+
+
+def as_markdown(options: tuple[Option, ...]) -> str:
+    """The table that the user guide prints."""
+    rows = ["| option | default | meaning |", "|---|---|---|"]
+    for option in options:
+        default = "" if option.default is None else str(option.default).lower()
+        rows.append(f"| `{option.name}` | {default} | {option.help} |")
+    return "\n".join(rows)
+
+
+def client_as_markdown() -> str:
+    """The same for the `kafka.*` options."""
+    return "\n".join(
+        ["| option | meaning |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in CLIENT.items())]
+    )

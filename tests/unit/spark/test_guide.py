@@ -1,0 +1,22 @@
+"""The user guide names every option as the code does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from partita.spark import option_table as table
+
+GUIDE = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "options", [table.TOPICS, table.POSITIONS, table.READING, table.LIMITS, table.GROUP, table.SINK]
+)
+def test_the_tables_are_those_of_the_code(options: tuple[table.Option, ...]) -> None:
+    assert table.as_markdown(options) in GUIDE
+
+
+def test_so_is_the_table_of_client_options() -> None:
+    assert table.client_as_markdown() in GUIDE
