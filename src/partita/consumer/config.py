@@ -192,8 +192,9 @@ def _check_delivery(values: dict[str, Any]) -> None:
     if values["poison_policy"] == "dead_letter" and not values["dead_letter_topic"]:
         raise ConfigError("poison_policy dead_letter needs a dead_letter_topic")
     for name in ("key_deserializer", "value_deserializer"):
-        if values[name] is not None and not callable(values[name]) and not isinstance(values[name], str):
-            raise ConfigError(f"{name} must be a callable, a name such as 'str' or 'json', or None")
+        given = values[name]
+        if not (given is None or callable(given) or isinstance(given, str) or hasattr(given, "deserialize")):
+            raise ConfigError(f"{name} must be a function of bytes, a name such as 'str' or 'json', or None")
 
 
 def _assignors(given: list[Any]) -> tuple[Assignor, ...]:
