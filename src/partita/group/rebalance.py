@@ -130,7 +130,6 @@ def drop_member(shard: Shard, group: Group, member: Member, cause: Cause) -> Non
     shard.answer_join(group, member, answers.join_error(ErrorCode.UNKNOWN_MEMBER_ID, version=_join_version(member)))
     shard.answer_sync(member, answers.sync_error(ErrorCode.UNKNOWN_MEMBER_ID))
     del group.members[member.member_id]
-    group.pending_sync.pop(member.member_id, None)
     group.count_protocols(member.protocols, -1)
     if member.instance_id is not None:
         del group.static[member.instance_id]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -136,3 +138,10 @@ def test_every_leave_case_answers_as_its_table_says(state: GroupState) -> None:
             command = "X leave /zoo"
         answer = next(line for line in made.run([command]) if line.startswith("X <- "))
         assert answer.endswith(LEAVE[case].name), f"{case}: {answer}"
+
+
+def test_the_documents_show_the_tables_of_the_code() -> None:
+    root = Path(__file__).parents[3]
+    printed = run_path(str(root / "tools" / "group_tables.py"))["text"]()
+    written = (root / "docs" / "group-tables.md").read_text()
+    assert written == printed, "run: python tools/group_tables.py > docs/group-tables.md"
