@@ -145,6 +145,20 @@ def test_a_refused_commit_is_counted_and_made_up_for() -> None:
     assert world.group() == {("a", 0): 5}
 
 
+def test_an_idle_query_repeats_a_refused_commit_after_growing_pauses() -> None:
+    world = World(cluster_of(5), **COMMIT)
+    world.cluster.refuse_commits = True
+
+    def a_tenth_of_a_second_later() -> None:
+        world.clock.advance(100)
+
+    world.engine.run(Trigger.STEPS, steps=100, between=a_tenth_of_a_second_later)
+    assert world.cores[0].failed_commits == 4
+    world.cluster.produce("a", 0, 1)
+    world.engine.run(Trigger.STEPS, steps=2)
+    assert world.cores[1].failed_commits == 2, "new progress is tried at once"
+
+
 def test_a_refused_commit_fails_the_query_when_asked_to() -> None:
     world = World(cluster_of(5), commitFailure="fail", **COMMIT)
     world.cluster.refuse_commits = True

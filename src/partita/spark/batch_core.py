@@ -43,9 +43,9 @@ def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
 
 
 def plan_batch(
-    options: SourceOptions, lookups: Lookups, keep: Callable[[str, int], bool] = lambda topic, partition: True
+    options: SourceOptions, lookups: Lookups, narrow: Callable[[RangeTask], RangeTask] = lambda task: task
 ) -> list[RangeTask]:
-    """The tasks of one batch read; partitions for which `keep` is false are left out (pushed filters)."""
+    """The tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters)."""
     check_batch(options)
     view = existing(options, lookups)
     starting, ending = options.starting or DEFAULT_BATCH_START, options.ending or DEFAULT_END
@@ -62,7 +62,7 @@ def plan_batch(
     ends = resolve_end(ending, view, lookups.at_times(times_wanted(ending, view)))
     if options.fail_on_data_loss:
         _refuse_loss(begins, ends, view)
-    tasks = [_task(key, begins, ends, view) for key in sorted(view.partitions) if keep(*key)]
+    tasks = [narrow(_task(key, begins, ends, view)) for key in sorted(view.partitions)]
     return split(tasks, options.min_partitions, options.max_records_per_partition)
 
 

@@ -14,9 +14,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
-    EqualTo,
     Filter,
-    In,
     InputPartition,
 )
 from pyspark.sql.streaming.datasource import (
@@ -35,6 +33,7 @@ from partita.spark.broker_link import link_to, whole_number
 from partita.spark.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_sink, parse_source
 from partita.spark.planner import RangeTask
+from partita.spark.pushed_filters import PushedFilters
 from partita.spark.range_reader import FetchSettings, RangeReader
 from partita.spark.sink import TopicArrowWriter, TopicStreamArrowWriter
 from partita.spark.stream_core import StreamCore
@@ -101,42 +100,31 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         lookups = _lookups(self._options)
-        return [RangePartition(task) for task in plan_batch(self._options, lookups, self._keep)]
+        return [RangePartition(task) for task in plan_batch(self._options, lookups, self._narrow)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(self._options, partition)
 
-    def _keep(self, topic: str, partition: int) -> bool:
-        return True
+    def _narrow(self, task: RangeTask) -> RangeTask:
+        return task
 
 
 class PushdownBatchReader(BatchReader):
-    """As BatchReader, with filters on topic and partition: other partitions are not read at all.
+    """As BatchReader, with filters on topic, partition and offset: what they exclude is not read at all.
 
     Chosen by the option pushdown only: where Spark's own setting is off, a reader with `pushFilters` fails the query.
     """
 
     def __init__(self, options: SourceOptions) -> None:
         super().__init__(options)
-        self._allowed: dict[str, set[Any]] = {}
+        self._pushed = PushedFilters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what narrows topic or partition to a list of values; hand back the rest."""
-        for found in filters:
-            match found:
-                case EqualTo(attribute=(("topic" | "partition") as column,), value=value):
-                    self._narrow(column, {value})
-                case In(attribute=(("topic" | "partition") as column,), value=values):
-                    self._narrow(column, set(values))
-                case _:
-                    yield found
+        """Take what narrows the ranges; hand back the rest."""
+        return [found for found in filters if not self._pushed.take(found)]
 
-    def _narrow(self, column: str, values: set[Any]) -> None:
-        self._allowed[column] = self._allowed.get(column, values) & values
-
-    def _keep(self, topic: str, partition: int) -> bool:
-        found = {"topic": topic, "partition": partition}
-        return all(found[column] in values for column, values in self._allowed.items())
+    def _narrow(self, task: RangeTask) -> RangeTask:
+        return self._pushed.narrow(task)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from partita.now import Clock
 from partita.spark.batch_core import LOOK_AGAIN, existing
-from partita.spark.commits import CommitBook, query_key, starts_from_group
+from partita.spark.commits import CommitBook, Committed, query_key, starts_from_group
 from partita.spark.lookups import CommitRefused, Lookups
 from partita.spark.offsets import PARTITIONS_WARNING, Range, StreamOffset, decode, encode
 from partita.spark.options import SourceOptions, check_stream
@@ -36,6 +36,8 @@ from partita.spark.starts import (
 
 OffsetJson: TypeAlias = dict[str, Any]
 log = logging.getLogger("partita.spark")
+COMMIT_PAUSE_MS, COMMIT_PAUSE_MAX_MS = 1_000, 60_000
+"""An idle query asks every few milliseconds; a commit that was refused is tried again after a growing pause."""
 
 
 class StreamCore:
@@ -56,6 +58,9 @@ class StreamCore:
         self._last_cut_ms: int | None = None
         self._new_starts: dict[TopicPartition, int] = {}
         self._said: set[str] = set()
+        self._refused: Mapping[TopicPartition, Committed] = {}
+        self._refused_in_a_row = 0
+        self._commit_again_ms = 0
         self.failed_commits = 0
 
     def initial_offset(self) -> OffsetJson:
@@ -156,7 +161,8 @@ class StreamCore:
         if not self._options.commits or proven == self._unproven:
             return
         due = self._book.due(proven)
-        if not due:
+        now_ms = self._clock.now().mono_ms
+        if not due or (due == self._refused and now_ms < self._commit_again_ms):
             return
         try:
             self._lookups.commit(self._options.group or "", due)
@@ -164,8 +170,14 @@ class StreamCore:
             self.failed_commits += 1
             if self._options.commit_failure_fails:
                 raise
-            log.warning("group %s: commit %d failed: %s", self._options.group, self.failed_commits, refusal)
+            self._refused = due
+            self._commit_again_ms = now_ms + min(
+                COMMIT_PAUSE_MS * 2 ** min(self._refused_in_a_row, 10), COMMIT_PAUSE_MAX_MS
+            )
+            self._refused_in_a_row += 1
+            log.warning("group %s: commit failed (%d so far): %s", self._options.group, self.failed_commits, refusal)
         else:
+            self._refused_in_a_row = 0
             self._book.sent(due)
 
     def _look(self, start: StreamOffset) -> ClusterView:
