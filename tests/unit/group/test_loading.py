@@ -140,7 +140,6 @@ def test_a_member_that_died_is_gone_however_often_the_broker_restarts() -> None:
         assert restarts < 3
 
 
-@pytest.mark.case("BM-047")
 def test_loading_starts_from_nothing() -> None:
     """A coordinator is made anew for each leadership: no state a late unload could wipe, or a load merge into."""
     made = World()

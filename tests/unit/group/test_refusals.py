@@ -78,7 +78,7 @@ def test_while_a_shard_loads_transactions_hear_what_they_understand() -> None:
     assert error_of(not_here(marker)) == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-@pytest.mark.case("GC-B07", "GC-B08", "BM-048")
+@pytest.mark.case("GC-B07", "GC-B08")
 @pytest.mark.parametrize("message", [*REQUESTS, HeartbeatRequest(group_id="g")], ids=lambda m: type(m).__name__)
 def test_elsewhere_every_request_is_sent_on(message: Structure) -> None:
     assert error_of(not_here(GroupRequest(message, 5))) == ErrorCode.NOT_COORDINATOR

@@ -62,7 +62,7 @@ def test_two_hundred_members_that_join_at_once_make_one_generation() -> None:
     assert [len(a.members) for a in answers] == [200] + [0] * 199  # type: ignore[attr-defined]
 
 
-@pytest.mark.case("GC-V06", "BM-052")
+@pytest.mark.case("GC-V06")
 def test_deadlines_of_a_thousand_groups_do_not_meet() -> None:
     """Of a thousand groups of one member, every tenth falls silent: those and no others become empty."""
     shell = GroupShell(checks=False)
