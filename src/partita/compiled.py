@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 COMPILED: tuple[str, ...] = (
+    "partita.assignors.user_data",
     "partita.group.replay_batch",
     "partita.protocol.reader",
     "partita.protocol.writer",

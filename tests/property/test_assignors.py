@@ -10,7 +10,8 @@ from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.range import RangeAssignor
 from partita.assignors.roundrobin import RoundRobinAssignor
-from partita.assignors.sticky import StickyAssignor, encode_user_data
+from partita.assignors.sticky import StickyAssignor
+from partita.assignors.user_data import encode_user_data
 
 ASSIGNORS = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
 STICKY = [StickyAssignor, CooperativeStickyAssignor]

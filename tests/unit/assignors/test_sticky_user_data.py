@@ -3,7 +3,8 @@ import pytest
 from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.payloads import decode_subscription, encode_subscription
-from partita.assignors.sticky import StickyAssignor, encode_user_data
+from partita.assignors.sticky import StickyAssignor
+from partita.assignors.user_data import encode_user_data
 
 METADATA = TopicMetadata({"t1": 4})
 
