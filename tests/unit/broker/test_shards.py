@@ -238,7 +238,7 @@ def test_a_failed_append_replays_the_shard_and_the_next_one_works() -> None:
         assert world.commit(6, "other") == 0
 
 
-@pytest.mark.case("GC-B08", "GC-R04")
+@pytest.mark.case("GC-B08", "GC-R04", "BM-065")
 def test_a_shard_whose_log_cannot_be_read_is_nobodys_until_a_higher_epoch_loads_it() -> None:
     with shard_world() as world:
         world.commit(1)
