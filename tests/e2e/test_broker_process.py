@@ -1,0 +1,171 @@
+"""`partita broker` as a process: start, stop, kill, start again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.api_versions import ApiVersionsRequest
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.heartbeat import HeartbeatRequest
+from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.records.builder import build_batch
+from support.raw import Raw, join_request
+
+COMMAND = [sys.executable, "-m", "partita.cli.main", "broker"]
+
+
+class Process:
+    """A running broker: its banner, its port."""
+
+    def __init__(self, popen: subprocess.Popen[str]) -> None:
+        self.popen = popen
+        self.banner = [self._line() for _ in range(3)]
+        self.port = int(self.banner[0].split()[1].rstrip(",").rpartition(":")[2])
+
+    def _line(self) -> str:
+        assert self.popen.stdout is not None
+        return self.popen.stdout.readline()
+
+    def end(self, signum: signal.Signals) -> int:
+        self.popen.send_signal(signum)
+        return self.popen.wait(15)
+
+
+@contextmanager
+def running(*options: str) -> Iterator[Process]:
+    with subprocess.Popen(
+        [*COMMAND, "--port", "0", *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as popen:
+        try:
+            yield Process(popen)
+        finally:
+            popen.kill()
+
+
+def refused(*options: str) -> str:
+    """The one line a start ends with; its exit code is 2."""
+    done = subprocess.run([*COMMAND, *options], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_the_banner_says_address_data_and_what_differs_from_kafka() -> None:
+    with running("--memory", "--set", "num.partitions=3") as broker:
+        assert broker.banner[0].startswith("bootstrap  127.0.0.1:")
+        assert "in memory, gone when the broker stops" in broker.banner[1]
+        assert "num.partitions=3" in broker.banner[2]
+        assert "group.initial.rebalance.delay.ms=0" in broker.banner[2]
+    with running("--kafka-defaults") as broker:
+        assert "all as in Apache Kafka" in broker.banner[2]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_in_order(tmp_path: Path, signum: signal.Signals) -> None:
+    with running("--data-dir", str(tmp_path)) as broker:
+        with Raw(broker.port) as raw:
+            leader = raw.stable("g")
+            with Raw(broker.port) as second:
+                given = second.ask(join_request("g"), 9)
+                second.send(join_request("g", given.member_id), 9)
+                heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id=leader.member_id)
+                while raw.ask(heartbeat, 4).error_code != ErrorCode.REBALANCE_IN_PROGRESS:
+                    pass
+                broker.popen.send_signal(signum)
+                assert second.recv(11, 9)[1].error_code == ErrorCode.NOT_COORDINATOR
+        assert broker.popen.wait(15) == 0
+        assert (tmp_path / "clean").exists()
+
+
+def produce(raw: Raw, value: bytes) -> int:
+    batch = build_batch([(0, None, value, ())])
+    data = [TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=batch)])]
+    answer = raw.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=data), 8)
+    return int(answer.responses[0].partition_responses[0].base_offset)
+
+
+@pytest.mark.parametrize("durability", ["os", "sync"])
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
+def test_everything_acknowledged_is_there_again(tmp_path: Path, signum: signal.Signals, durability: str) -> None:
+    options = ("--data-dir", str(tmp_path / "data"), "--durability", durability)
+    with running(*options) as broker, Raw(broker.port) as raw:
+        topic = CreatableTopic(name="t", num_partitions=2, replication_factor=1)
+        topic_id = raw.ask(CreateTopicsRequest(topics=[topic]), 7).topics[0].topic_id
+        assert [produce(raw, b"x") for _ in range(3)] == [0, 1, 2]
+        joined = raw.stable("g", group_instance_id="i1")
+        assert raw.commit("other", 17) == 0
+        broker.end(signum)
+    with running(*options) as broker, Raw(broker.port) as raw:
+        (found,) = [t for t in raw.ask(MetadataRequest(topics=None), 12).topics if t.name == "t"]
+        assert (found.topic_id, len(found.partitions)) == (topic_id, 2)
+        assert found.partitions[0].leader_epoch == (1 if signum is signal.SIGKILL else 0)
+        heartbeat = HeartbeatRequest(
+            group_id="g", generation_id=joined.generation_id, member_id=joined.member_id, group_instance_id="i1"
+        )
+        while (code := raw.ask(heartbeat, 4).error_code) in (14, 16):
+            pass
+        assert code == 0
+        assert raw.committed("other") == 17
+        assert produce(raw, b"x") == 3
+
+
+def test_topics_of_a_broker_in_memory_are_gone() -> None:
+    for _ in range(2):
+        with running("--memory") as broker, Raw(broker.port) as raw:
+            topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+            assert raw.ask(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code == 0
+
+
+def test_three_nodes_listen_on_three_ports() -> None:
+    with running("--nodes", "3") as broker, Raw(broker.port) as raw:
+        brokers = raw.ask(MetadataRequest(topics=[]), 5).brokers
+        assert [b.node_id for b in brokers] == [1, 2, 3]
+        for b in brokers:
+            with Raw(b.port) as other:
+                assert other.ask(ApiVersionsRequest(), 0).error_code == 0
+
+
+def test_what_is_in_the_way_of_a_start_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    assert "did you mean num.partitions?" in refused("--set", "num.partitons=3")
+    assert "must be at least 1" in refused("--set", "num.partitions=0")
+    assert "--set wants NAME=VALUE, not x" in refused("--set", "x")
+    assert "exclude each other" in refused("--memory", "--data-dir", str(tmp_path))
+    assert "needs a data directory" in refused("--durability", "sync")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in refused("--port", port)
+        assert "choose another --admin-port" in refused("--port", "0", "--admin-port", port)
+
+
+def test_a_data_directory_has_one_owner_and_a_format(tmp_path: Path) -> None:
+    with running("--data-dir", str(tmp_path)) as broker:
+        line = refused("--port", "0", "--data-dir", str(tmp_path))
+        assert f"is in use by process {broker.popen.pid}" in line
+    (tmp_path / "format").write_text("partita data directory, format 99\n")
+    assert "has format 99, written by a newer Partita" in refused("--port", "0", "--data-dir", str(tmp_path))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("precious")
+    assert "neither empty nor a Partita data directory" in refused("--port", "0", "--data-dir", str(other))
+    assert os.listdir(other) == ["thesis.txt"]
+
+
+def test_what_is_slow_to_import_stays_out_of_the_broker() -> None:
+    heavy = ("pyarrow", "numpy", "kio", "pyspark", "rich", "cramjam", "pandas")
+    code = (
+        "import sys\nfrom partita import Broker\nwith Broker() as b:\n b.cluster.groups if False else None\n"
+        f"print(','.join(m for m in {heavy!r} if m in sys.modules) + '.')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.strip() == "."
