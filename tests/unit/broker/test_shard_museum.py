@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from partita.broker.context import RequestContext
 from partita.broker.shard_runner import State
 from partita.group import partition_for
+from partita.group.log_records import offset_key
+from partita.group.requests import ListShardGroups
 from partita.protocol.error_codes import ErrorCode
-from support.shard_world import shard_world
+from partita.records.builder import build_batch
+from support.data_plane import QuietConnection
+from support.raw import commit_request
+from support.shard_world import ShardWorld, error_of, shard_world
 
 
 @pytest.mark.case("BM-047")
@@ -83,3 +89,47 @@ def test_group_records_do_not_mind_the_brokers_timestamp_type() -> None:
         world.do(lambda: world.cluster.elect(world.partition(), world.runner().node_id))
         assert world.committed("offsets") == 5
         assert world.heartbeat(joined) == 0
+
+
+@pytest.mark.case("BM-059")
+def test_a_load_that_fails_leaves_nothing_active_and_an_unload_without_an_epoch_is_fine() -> None:
+    with shard_world() as world:
+        assert world.commit(1) == 0
+        damaged = build_batch([(0, offset_key("g", "t", 0), b"\x00\x03\x00", ())])
+        end = world.partition().log.append(damaged, 0, world.cluster.clock.now()).base_offset
+        reelect(world)
+        assert world.runner().state is State.FAILED
+        assert world.commit(2) == ErrorCode.NOT_COORDINATOR
+        world.do(lambda: world.cluster.groups.resigned(0))
+        assert world.commit(2) == ErrorCode.NOT_COORDINATOR
+        world.partition().log.truncate_to(end)
+        reelect(world)
+        assert [group.group_id for group in world.ask(ListShardGroups(), "g", 5).groups] == ["g"]
+        assert world.committed() == 1
+
+
+@pytest.mark.case("BM-064")
+def test_a_commit_checked_before_the_leadership_moved_away_and_back_is_told_the_truth() -> None:
+    """What was decided is appended before the shard is given up, so the next leadership finds it; none decides later."""
+    with shard_world(nodes=2) as world:
+        assert world.commit(1) == 0
+        node = world.runner().node_id
+
+        def commit_and_move_twice() -> object:
+            ctx = RequestContext(world.cluster.nodes[node], 8, 8, "c", "/127.0.0.1", QuietConnection())
+            answer = world.cluster.groups.handle(ctx, commit_request("g", 2), "g")
+            world.cluster.elect(world.partition(), 3 - node)
+            world.cluster.elect(world.partition(), node)
+            return answer
+
+        answer = world.do(commit_and_move_twice)
+        assert error_of(answer.result()) == 0  # type: ignore[attr-defined]
+        assert world.committed() == 2
+        reelect(world)
+        assert world.committed() == 2
+
+
+def reelect(world: ShardWorld) -> None:
+    world.do(lambda: world.cluster.groups.resigned(0))
+    world.partition().leader_epoch += 1
+    world.do(lambda: world.cluster.groups.elected(world.partition()))
