@@ -62,7 +62,7 @@ def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
             except KafkaException as error:
                 say("refused", error=str(error))
             else:
-                say("committed", offsets={p.partition: p.offset for p in committed})
+                say("committed", offsets={p.partition: p.offset for p in committed if p.offset >= 0})
     consumer.close()
 
 
