@@ -110,7 +110,7 @@ def test_a_load_that_fails_leaves_nothing_active_and_an_unload_without_an_epoch_
 
 @pytest.mark.case("BM-064")
 def test_a_commit_checked_before_the_leadership_moved_away_and_back_is_told_the_truth() -> None:
-    """What was decided is appended before the shard is given up, so the next leadership finds it; none decides later."""
+    """What was decided is appended before the shard is given up, so the next leadership finds it."""
     with shard_world(nodes=2) as world:
         assert world.commit(1) == 0
         node = world.runner().node_id
