@@ -22,6 +22,7 @@ from partita.cli.common import (
     print_json,
     print_table,
 )
+from partita.cli.groups_watch import watch
 
 if TYPE_CHECKING:
     from partita.admin import Admin, Target
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 @click.group()
 def groups() -> None:
     """List, describe and mend consumer groups."""
+
+
+groups.add_command(watch)
 
 
 @groups.command("list")

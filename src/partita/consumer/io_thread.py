@@ -48,6 +48,7 @@ class IoThread:
         self._turn_is_due = False
         self._idle_checked_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ending: asyncio.Task[None] | None = None
 
     # Called by the application's thread, holding the lock
 
@@ -121,7 +122,7 @@ class IoThread:
             self._died(error)
 
     def _turn_soon(self) -> None:
-        if not self._turn_is_due and self._loop is not None:
+        if not self._turn_is_due and self._loop is not None and self._ending is None:
             self._turn_is_due = True
             self._loop.call_soon(self._turn)
 
@@ -228,10 +229,13 @@ class IoThread:
             self.notify()
 
     def _shut_down(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
+        """From here on no turn begins: what closing connections fail is not asked again."""
         loop = asyncio.get_running_loop()
         self._ending = loop.create_task(_stop_when_idle(loop))
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._pool is not None:
+            self._pool.close()
 
 
 async def _stop_when_idle(loop: asyncio.AbstractEventLoop) -> None:

@@ -1,0 +1,148 @@
+"""`partita groups watch`: a live view of groups, their members and lag, and the last rebalances with their causes."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from partita.cli.common import bootstrap_option, connected
+from partita.cli.group_changes import Look, News, seen_changes, told_changes
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+    from partita.admin import Admin
+
+KEPT_NEWS = 12
+
+
+class Watcher:
+    """Looks at the groups again and again; keeps the last news."""
+
+    def __init__(self, admin: Admin, wanted: tuple[str, ...], notes_port: int | None) -> None:
+        self.admin = admin
+        self.wanted = wanted
+        self.notes_port = notes_port
+        self.news: deque[News] = deque(maxlen=KEPT_NEWS)
+        self._before: dict[str, Look] = {}
+        self._next_note = 0
+
+    def look(self) -> list[Look]:
+        """Describe the groups now, and take in what is new since the last look."""
+        names = self.wanted or tuple(g.group_id for g in self.admin.list_groups())
+        looks = [self._one(name) for name in sorted(names)]
+        now_ms = time.time_ns() // 1_000_000
+        if self.notes_port is None:
+            for look in looks:
+                self.news.extend(seen_changes(self._before.get(look.group_id), look, now_ms))
+        else:
+            told = told_changes(self._notes())
+            self.news.extend(item for item in told if not self.wanted or item.group_id in self.wanted)
+        self._before = {look.group_id: look for look in looks}
+        return looks
+
+    def _one(self, name: str) -> Look:
+        group = self.admin.describe_group(name)
+        lags = [row.lag for row in self.admin.group_lag(name) if row.lag is not None]
+        members = {m.member_id: m.group_instance_id or m.client_id for m in group.members}
+        return Look(name, group.state, members, sum(lags) if lags else None)
+
+    def _notes(self) -> Iterator[dict[str, object]]:
+        url = f"http://127.0.0.1:{self.notes_port}/notes?since={self._next_note}"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                lines = answer.read().splitlines()
+        except (urllib.error.URLError, OSError) as error:
+            raise click.ClickException(
+                f"no notes at port {self.notes_port} ({error}); start the broker with --admin-port {self.notes_port}"
+            ) from error
+        for line in lines:
+            if line.strip():
+                note = json.loads(line)
+                self._next_note = note["seq"] + 1
+                yield note
+
+
+def picture(looks: list[Look], news: deque[News]) -> Group:
+    """The view as one drawable thing."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(expand=True)
+    for column, side in (("group", "left"), ("state", "left"), ("members", "right"), ("lag", "right"), ("who", "left")):
+        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    for look in looks:
+        who = ", ".join(sorted(look.members.values()))
+        lag = "-" if look.lag is None else f"{look.lag:,}"
+        table.add_row(look.group_id, look.state, str(len(look.members)), lag, who)
+    if not looks:
+        table.add_row("no groups", "", "", "", "")
+    lines = [Text(_line(item), overflow="ellipsis") for item in reversed(news)]
+    return Group(table, Text("\nlast rebalances", style="bold"), *(lines or [Text("none seen yet", style="dim")]))
+
+
+def _line(item: News) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(item.wall_ms / 1000))
+    return f"{at}  {item.group_id}  {item.text}"
+
+
+def as_json(looks: list[Look], news: list[News]) -> str:
+    """One look as one line of JSON."""
+    groups = [{"group_id": g.group_id, "state": g.state, "members": dict(g.members), "lag": g.lag} for g in looks]
+    told = [{"wall_ms": n.wall_ms, "group_id": n.group_id, "text": n.text} for n in news]
+    return json.dumps({"groups": groups, "news": told})
+
+
+@click.command()
+@click.argument("group_ids", nargs=-1, metavar="[GROUP...]")
+@bootstrap_option
+@click.option("--admin-port", type=click.IntRange(1, 65535),
+              help="The Partita broker's --admin-port: then every rebalance is told with its cause.")  # fmt: skip
+@click.option("--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between looks.")
+@click.option("--looks", type=click.IntRange(min=1), help="Stop after so many looks.")
+@click.option("--json", "as_lines", is_flag=True, help="One JSON object a look instead of the live view.")
+def watch(
+    group_ids: tuple[str, ...], bootstrap: str, admin_port: int | None, every: float, looks: int | None, as_lines: bool
+) -> None:
+    """Watch groups live: state, members, lag, and the last rebalances. Ends with Ctrl-C.
+
+    Without GROUP all groups are shown. Without --admin-port the view tells what it sees change; with it, also why.
+    """
+    with connected(bootstrap) as admin:
+        watcher = Watcher(admin, group_ids, admin_port)
+        try:
+            _print_lines(watcher, every, looks) if as_lines else _draw(watcher, every, looks)
+        except KeyboardInterrupt:
+            click.echo()
+
+
+def _turns(every: float, looks: int | None) -> Iterator[None]:
+    done = 0
+    while looks is None or done < looks:
+        if done:
+            time.sleep(every)
+        yield
+        done += 1
+
+
+def _print_lines(watcher: Watcher, every: float, looks: int | None) -> None:
+    for _ in _turns(every, looks):
+        found = watcher.look()
+        click.echo(as_json(found, list(watcher.news)))
+        watcher.news.clear()
+
+
+def _draw(watcher: Watcher, every: float, looks: int | None) -> None:
+    from rich.live import Live
+
+    with Live(refresh_per_second=4) as live:
+        for _ in _turns(every, looks):
+            live.update(picture(watcher.look(), watcher.news), refresh=True)
