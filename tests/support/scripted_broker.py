@@ -45,8 +45,9 @@ class ScriptedBroker:
             case 1:
                 return self._fetch(request)
             case 2:
-                found = ListOffsetsPartitionResponse(partition_index=0, offset=self.log_start, leader_epoch=0)
-                return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[found])])
+                asked = [p.partition_index for p in request.topics[0].partitions]
+                found = [ListOffsetsPartitionResponse(partition_index=p, offset=self.log_start) for p in asked]
+                return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=found)])
             case 3:
                 parts = [MetadataResponsePartition(partition_index=p, leader_id=1, leader_epoch=0) for p in range(2)]
                 return MetadataResponse(

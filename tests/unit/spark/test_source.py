@@ -1,0 +1,94 @@
+"""The data source classes as Spark's Python side uses them, without a JVM."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict, EqualTo, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, ReadMinRows
+from pyspark.sql.types import StructType
+from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
+
+from partita.options import ConfigError
+from partita.records.batch import build_batch
+from partita.spark.planner import RangeTask
+from partita.spark.source import BatchReader, GroupSource, PushdownBatchReader, RangePartition, StreamReader
+from support.scripted_broker import TOPIC_ID, scripted_broker
+
+
+def source(**options: str) -> GroupSource:
+    return GroupSource(CaseInsensitiveDict({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"} | options))
+
+
+def test_factories_take_sparks_keyword_arguments() -> None:
+    schema = source().schema()
+    assert type(source().reader(schema=schema)) is BatchReader
+    assert type(source(pushdown="true").reader(schema=schema)) is PushdownBatchReader
+    assert isinstance(source().streamReader(schema=schema), StreamReader)
+    assert not hasattr(BatchReader, "pushFilters") or BatchReader.pushFilters is not PushdownBatchReader.pushFilters
+
+
+@pytest.mark.parametrize("make", ["reader", "streamReader"])
+def test_a_schema_of_ones_own_is_refused(make: str) -> None:
+    with pytest.raises(ConfigError, match="the schema is fixed"):
+        getattr(source(includeHeaders="true"), make)(schema=source().schema())
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        ({}, ReadAllAvailable()),
+        ({"maxOffsetsPerTrigger": "5", "minOffsetsPerTrigger": "2"}, ReadMaxRows(5)),
+        ({"maxBytesPerTrigger": "5"}, ReadMaxBytes(5)),
+        ({"minOffsetsPerTrigger": "2"}, ReadMinRows(2)),
+    ],
+)
+def test_default_limits(options: dict[str, str], limit: ReadLimit) -> None:
+    assert source(**options).streamReader(schema=source().schema()).getDefaultReadLimit() == limit
+
+
+def test_pushed_filters_are_taken_and_the_rest_handed_back() -> None:
+    reader = source(pushdown="true").reader(schema=source().schema())
+    assert isinstance(reader, PushdownBatchReader)
+    key = EqualTo(("key",), b"k")
+    assert list(reader.pushFilters([EqualTo(("partition",), 1), key])) == [key]
+
+
+@pytest.mark.parametrize("headers", ["false", "true"])
+def test_rows_pass_sparks_own_check_of_arrow_batches(headers: str) -> None:
+    with scripted_broker() as (broker, _):
+        broker.fetches = {0: build_batch([(1, b"k", None, [("h", b"1")]), (2, None, b"v", ())])}
+        mine = source(**{"kafka.bootstrap.servers": f"127.0.0.1:{broker.server.port}", "includeHeaders": headers})
+        schema = mine.schema()
+        assert isinstance(schema, StructType)
+        reader = pickle.loads(pickle.dumps(mine.reader(schema=schema)))
+        partition = pickle.loads(pickle.dumps(RangePartition(RangeTask("t", 0, 0, 2, 0, TOPIC_ID))))
+        (batch,) = records_to_arrow_batches(reader.read(partition), 1000, schema, mine)
+    assert batch.num_rows == 2
+    assert batch.schema.names == schema.names
+
+
+def test_spark_replaces_no_partitions_by_one_without_a_range() -> None:
+    reader = source().reader(schema=source().schema())
+    assert list(reader.read(InputPartition(None))) == []
+
+
+def test_a_running_stream_reader_is_pickled_without_what_lives() -> None:
+    with scripted_broker() as (broker, _):
+        address = {"kafka.bootstrap.servers": f"127.0.0.1:{broker.server.port}"}
+        reader = source(**address).streamReader(schema=source().schema())
+        start = reader.initialOffset()
+        assert reader.latestOffset(start, ReadAllAvailable()) is start
+        assert pickle.loads(pickle.dumps(reader))._running is None
+
+
+def test_the_package_that_spark_finds_imports_nothing_before_it_is_asked() -> None:
+    program = (
+        "import sys, pyspark_partita; assert not [m for m in sys.modules if m.startswith(('pyspark.', 'partita'))];"
+        "assert pyspark_partita.DefaultSource.name() == 'partita'; assert not hasattr(pyspark_partita, 'other')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parent)
