@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FETCH_BY_NAME = 12
 ROWS_MAX = 65_536
+SHORT_ANSWERS_MAX = 3
+"""A new leader may tell an old high watermark for a moment; only what it repeats is a truncation."""
 TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
 
 
@@ -62,6 +64,7 @@ class RangeReader:
         self._task = task
         self._settings = settings
         self._where = f"{task.topic}-{task.partition}"
+        self._short_answers = 0
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All records of the range, in order. Raises DataLossError, SourceError or KafkaError."""
@@ -112,7 +115,8 @@ class RangeReader:
         if told.error_code:
             raise error_for(told.error_code, self._where)
         if not told.records:
-            if told.high_watermark < task.end:
+            self._short_answers += told.high_watermark < task.end
+            if self._short_answers > SHORT_ANSWERS_MAX:
                 return self._lost(position, task.end, f"ends at {told.high_watermark}, before the planned {task.end}")
             raise error_for(ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: no records at offset {position}")
         aborted = None
