@@ -308,7 +308,7 @@ class AsyncConsumer:
             deadline_ms = shell.deadline_ms(timeout)
             while True:
                 with shell.io.lock:
-                    self._core.positions.is_started = True
+                    self._core.positions.ask_for(tp)
                     state = self._core.subscription.state(tp)
                     if state.has_valid_position and state.position is not None:
                         return state.position.offset

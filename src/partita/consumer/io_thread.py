@@ -49,6 +49,7 @@ class IoThread:
         self._idle_checked_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[None] | None = None
 
     # Called by the application's thread, holding the lock
 
@@ -106,6 +107,8 @@ class IoThread:
 
     def _turn(self) -> None:
         self._turn_is_due = False
+        if self._ending is not None:
+            return
         try:
             with self.lock:
                 now = self.clock.now()

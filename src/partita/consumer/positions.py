@@ -42,6 +42,7 @@ class Positions:
         self.is_started = True
         self._asking: Operation | None = None
         self._asked_version = -1
+        self._asked_for: set[TopicPartition] = set()
         self._without_offset: set[TopicPartition] = set()
         self._out_of_range: dict[TopicPartition, int] = {}
         self._errors: list[KafkaError] = []
@@ -64,6 +65,11 @@ class Positions:
         if targets:
             self._ask_for(targets, resets, now, poll)
         return poll
+
+    def ask_for(self, tp: TopicPartition) -> None:
+        """The application wants this position now, perhaps inside the callback that tells of the partition."""
+        self.is_started = True
+        self._asked_for.add(tp)
 
     def error(self) -> KafkaError | None:
         """What the application has to hear: some once, missing offsets until it seeks."""
@@ -117,7 +123,9 @@ class Positions:
         return [
             tp
             for tp, state in self._subscription.assignment.items()
-            if state.state is INITIALIZING and not state.awaits_callback and tp not in self._without_offset
+            if state.state is INITIALIZING
+            and (not state.awaits_callback or tp in self._asked_for)
+            and tp not in self._without_offset
         ]
 
     def _take_committed(self, operation: Operation) -> None:
@@ -162,6 +170,7 @@ class Positions:
     def forget(self) -> None:
         """The assignment changed: what was said about partitions without offsets no longer counts."""
         self._without_offset.clear()
+        self._asked_for.clear()
 
     # Resets
 

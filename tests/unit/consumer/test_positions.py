@@ -300,6 +300,16 @@ def test_a_partition_added_while_committed_offsets_are_fetched() -> None:
     assert sorted(seen) == [(p, o) for p in (0, 1) for o in range(3)]
 
 
+def test_position_inside_the_assigned_callback() -> None:
+    world = World({"t": 1})
+    world.append("t", 0, 5)
+    found: list[int] = []
+    consumer = world.consumer(group_id="g")
+    consumer.subscribe(["t"], on_assigned=lambda partitions: found.append(consumer.position(T0, timeout=1)))
+    assert offsets(consumer.poll(1)) == [0, 1, 2, 3, 4]
+    assert found == [0]
+
+
 def test_reset_policies() -> None:
     reset = parse_reset("by_duration:P1DT2H3M4.5S")
     assert reset is not None
