@@ -271,7 +271,9 @@ def test_a_cooperative_member_keeps_reading_while_another_joins(broker: Broker) 
 def test_a_static_member_comes_back_without_a_rebalance(broker: Broker) -> None:
     topic, group = create(broker, fresh("static")), fresh("group")
     with consumer(broker, group, group_instance_id="one") as staying:
-        leaving = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "group.instance.id": "two", "log_level": 0})
+        leaving = Consumer(
+            {"bootstrap.servers": broker.bootstrap, "group.id": group, "group.instance.id": "two", "log_level": 0}
+        )
         for member in (staying, leaving):
             member.subscribe([topic])
         until(lambda: shared([staying, leaving]), "two share the partitions")

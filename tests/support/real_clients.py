@@ -103,8 +103,7 @@ def aiokafka_produce(bootstrap: str, topic: str, values: Iterable[str]) -> None:
     async def produce() -> None:
         async with AIOKafkaProducer(bootstrap_servers=bootstrap, linger_ms=5) as producer:
             sent = [
-                await producer.send(topic, v.encode(), partition=number % PARTITIONS)
-                for number, v in enumerate(values)
+                await producer.send(topic, v.encode(), partition=number % PARTITIONS) for number, v in enumerate(values)
             ]
             await asyncio.gather(*sent)
 
