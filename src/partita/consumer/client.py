@@ -102,6 +102,7 @@ class AsyncConsumer:
                     subscription.subscribe_topics(names)
                     self._core.fetching.drop_topics_but(set(names))
                 self._shell.listener = listener
+                self._shell.mark_stale()
 
     def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
@@ -439,6 +440,7 @@ class AsyncConsumer:
         with self._shell.owned(), self._shell.io.lock:
             self._need_group("enforce_rebalance")
             self._core.member.request_rejoin(reason or "rebalance enforced by user")
+            self._shell.mark_stale()
 
     def wakeup(self) -> None:
         """Make the current or next waiting call raise WakeupError, once. Any thread and signal handler may call it."""

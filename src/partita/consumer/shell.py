@@ -121,6 +121,10 @@ class ConsumerShell:
             self._stepped_ms = self.now().mono_ms
             self.io.step()
 
+    def mark_stale(self) -> None:
+        """The next poll steps first, however recent the last step is."""
+        self._stepped_ms = -_STEP_AT_LEAST_MS
+
     def step_if_stale(self) -> None:
         if self.now().mono_ms - self._stepped_ms >= _STEP_AT_LEAST_MS or self.core.member.events:
             self.step()
