@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 COMPILED: tuple[str, ...] = (
     "partita.assignors.user_data",
+    "partita.broker.connection",
     "partita.group.replay_batch",
     "partita.protocol.reader",
     "partita.protocol.writer",

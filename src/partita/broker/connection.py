@@ -3,7 +3,7 @@
 Small frames arrive in the server's one scratch buffer; a frame that does not fit gets a buffer of its own, which grows
 with the bytes received and never by the announced length. All frames of one read are answered and their replies leave
 in one write. A client that does not read its replies is not read from. (Kafka: KafkaChannel, Processor.)
-Compiled by Cython where a compiler is there; must not know what any request means.
+Must not know what any request means.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from partita.broker.dispatch import TAKE_THE_LONG_WAY, Parked
+from partita.broker.apis import HEARTBEAT
+from partita.broker.apis import HEARTBEAT
+from partita.broker.dispatch import Parked
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
 
 if TYPE_CHECKING:
-    from partita.broker.dispatch import Repeated
     from partita.broker.server import Server
 
 SCRATCH_BYTES = 64 * 1024
@@ -29,12 +30,38 @@ WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
 UNSENT_BYTES_MAX = 200 * 1024 * 1024
 """Twice the largest response: a peer that lets more pile up is cut off. (H11)"""
 PARKED_MAX = 100
-MEMO_ENTRIES_MAX = 1024
+QUICK_BYTES_MAX = 1024
+MEMO_ENTRIES_MAX = 8192
 _JOIN_BELOW_BYTES = 32 * 1024
 
 
 class Connection(asyncio.BufferedProtocol):
     """See the module. `seen_tick` and `frame_tick` are stamps of the server's ticks, for its deadlines."""
+
+    __slots__ = (
+        "_dispatcher",
+        "_faults",
+        "_largest_received",
+        "_memo",
+        "_on_close",
+        "_out",
+        "_out_bytes",
+        "_own",
+        "_own_filled",
+        "_own_size",
+        "_parked",
+        "_reading_paused",
+        "_rest",
+        "_scratch",
+        "_scratch_view",
+        "_server",
+        "_transport",
+        "_writing_paused",
+        "client_host",
+        "closed",
+        "frame_tick",
+        "seen_tick",
+    )
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -54,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._out: list[Buffer] = []
         self._out_bytes = 0
         self._parked: deque[Parked] = deque()
-        self._memo: dict[bytes, Repeated] = {}
+        self._memo = server.memo
         self._writing_paused = False
         self._reading_paused = False
         self.seen_tick = server.tick
@@ -101,7 +128,6 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self._own = None
         self._parked.clear()
-        self._memo.clear()
         self._server.disconnected(self)
         for callback in self._on_close:
             callback()
@@ -112,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
         if own is not None:
             if self._own_filled == len(own):
                 own = self._grow(own)
-            return memoryview(own)[self._own_filled :]
+            return memoryview(own)[self._own_filled : self._own_size]
         kept = len(self._rest)
         if kept:
             self._scratch[:kept] = self._rest
@@ -121,18 +147,29 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.seen_tick = self._server.tick
+        if nbytes <= QUICK_BYTES_MAX and self._memo and self._answered_at_once(nbytes):
+            return
         if self._own is not None:
             self._own_filled += nbytes
             if self._own_filled == self._own_size:
-                frame = memoryview(self._own)
-                self._own = None
-                self._largest_received = max(self._largest_received, self._own_size)
-                self.frame_tick = -1
-                self._answer_all(frame, alone=True)
+                self._answer_own(self._own)
             return
         end = len(self._rest) + nbytes
         self._rest = b""
         self._answer_all(self._scratch_view[:end], alone=False)
+
+    def _answered_at_once(self, nbytes: int) -> bool:
+        """The commonest read: one frame, seen before, when nothing else is under way. Answer it without ado."""
+        frame = bytes(self._scratch_view[:nbytes])
+        repeated = self._memo.get(frame[:8] + frame[12:])
+        if repeated is None or self._own is not None or self._rest or self._parked or self._faults.active:
+            return False
+        code = repeated.answer()
+        around = repeated.tails.get(code)
+        if around is None or self._transport is None:
+            return False
+        self._transport.write(around[0] + frame[8:12] + around[1])
+        return True
 
     def eof_received(self) -> bool:
         return False
@@ -162,10 +199,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _cut(self, received: memoryview) -> None:
+        data = bytes(received)
         start = 0
-        end = len(received)
+        end = len(data)
         while end - start >= 4:
-            size = int.from_bytes(received[start : start + 4], "big", signed=True)
+            size = int.from_bytes(data[start : start + 4], "big", signed=True)
             stop = start + 4 + size
             if stop > end or size < 8:
                 check_length(size, largest=self._server.frame_bytes_max)
@@ -175,18 +213,32 @@ class Connection(asyncio.BufferedProtocol):
                 break
             if self._is_full():
                 break
-            self._answer(bytes(received[start + 4 : stop]))
+            if self._memo and not self._parked and not self._faults.active:
+                repeated_to = answer_repeats(data, start, self._memo, self._out)
+                if repeated_to > start:
+                    self._out_bytes += repeated_to - start  # replies are shorter
+                    start = repeated_to
+                    continue
+            self._answer(data[start + 4 : stop])
             start = stop
         if start < end:
-            self._rest = bytes(received[start:end])
+            self._rest = data[start:]
             if self.frame_tick < 0:
                 self.frame_tick = self._server.tick
         else:
             self.frame_tick = -1
 
+    def _answer_own(self, own: bytearray) -> None:
+        """Answer the frame that has filled its own buffer, and give the buffer back."""
+        self._own = None
+        self._largest_received = max(self._largest_received, self._own_size)
+        self.frame_tick = -1
+        self._answer_all(memoryview(own)[: self._own_size], alone=True)
+        self._server.give_back(own)
+
     def _start_own(self, size: int, begun: memoryview) -> None:
         """Give a large frame its own buffer: at once as large as this peer has delivered before, else it grows."""
-        own = bytearray(min(size, max(self._largest_received, 2 * len(begun))))
+        own = self._server.take_buffer(min(size, max(self._largest_received, 2 * len(begun))))
         own[: len(begun)] = begun
         self._own, self._own_filled, self._own_size = own, len(begun), size
         self.frame_tick = self._server.tick
@@ -198,19 +250,20 @@ class Connection(asyncio.BufferedProtocol):
         return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
-        repeated = key = None
+        key = None
         if type(frame) is bytes:
-            key = frame[:4] + frame[8:]
+            key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
             repeated = self._memo.get(key)
-            if repeated is not None and not self._parked and not self._faults.active:
-                code = repeated.answer()
-                if code != TAKE_THE_LONG_WAY:
-                    size, tail = repeated.around(code)
-                    self._out += (size, frame[4:8], tail)
-                    self._out_bytes += 16
-                    return
+            if repeated is not None:
+                key = None
+                if not self._parked and not self._faults.active:
+                    around = repeated.tails.get(repeated.answer())
+                    if around is not None:
+                        self._out += (around[0], frame[4:8], around[1])
+                        self._out_bytes += len(around[0]) + 4 + len(around[1])
+                        return
         outcome = self._dispatcher.dispatch(self, self.client_host, frame)
-        if key is not None and repeated is None and frame[1] == 12:
+        if key is not None and frame[1] == HEARTBEAT:
             self._remember(key, bytes(frame))
         if outcome is None:
             return
@@ -224,8 +277,9 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._send(outcome)
 
-    def _remember(self, key: bytes, frame: bytes) -> None:
-        repeated = self._dispatcher.memorise(self, self.client_host, frame)
+    def _remember(self, frame: bytes) -> None:
+        key = frame[:4] + frame[8:]
+        repeated = None if key in self._memo else self._dispatcher.memorise(self, self.client_host, frame)
         if repeated is not None:
             if len(self._memo) >= MEMO_ENTRIES_MAX:
                 self._memo.clear()

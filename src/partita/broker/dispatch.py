@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 from partita.broker.apis import API_VERSIONS, HEARTBEAT, SERVED, ServedApi
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("partita.broker")
 CLIENT_ID_CHARACTERS_MAX = 256
 MEMO_BYTES_MAX = 1024
-TAKE_THE_LONG_WAY = -2
-"""What a quick answer says when the request has to go through its handler. (-1 is UNKNOWN_SERVER_ERROR.)"""
-
 Chunks = list[Buffer]
 
 
@@ -107,24 +105,27 @@ class Exchange:
 
 
 class Repeated:
-    """A heartbeat seen before on this connection: the same bytes but for the correlation id mean the same again."""
+    """A heartbeat seen before: the same bytes but for the correlation id mean the same again.
 
-    __slots__ = ("_tails", "_version", "answer")
+    `answer` returns the error code at once, or a number that `tails` lacks: then the request takes the long way.
+    `tails` has, per code, what stands before and after the correlation id in the reply frame.
+    """
+
+    __slots__ = ("answer", "tails")
 
     def __init__(self, version: int, answer: Callable[[], int]) -> None:
-        self._version = version
         self.answer = answer
-        """Returns the error code at once, or TAKE_THE_LONG_WAY."""
-        self._tails: dict[int, tuple[bytes, bytes]] = {}
+        self.tails = _tails(version)
 
-    def around(self, code: int) -> tuple[bytes, bytes]:
-        """What stands before and after the correlation id in the reply frame for `code`."""
-        parts = self._tails.get(code)
-        if parts is None:
-            message = SERVED[HEARTBEAT].response(error_code=code)  # type: ignore[call-arg]
-            frame = b"".join(encode_response(HEARTBEAT, self._version, 0, message))
-            parts = self._tails[code] = (frame[:4], frame[8:])
-        return parts
+
+@cache
+def _tails(version: int) -> dict[int, tuple[bytes, bytes]]:
+    tails = {}
+    for code in ErrorCode:
+        message = SERVED[HEARTBEAT].response(error_code=int(code))  # type: ignore[call-arg]
+        frame = b"".join(encode_response(HEARTBEAT, version, 0, message))
+        tails[int(code)] = (frame[:4], frame[8:])
+    return tails
 
 
 class Dispatcher:

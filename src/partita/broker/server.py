@@ -10,11 +10,12 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
+from partita.broker import sockets
 from partita.broker.connection import SCRATCH_BYTES, Connection
 
 if TYPE_CHECKING:
     from partita.broker.config import BrokerConfig
-    from partita.broker.dispatch import Dispatcher
+    from partita.broker.dispatch import Dispatcher, Repeated
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
@@ -22,6 +23,9 @@ DESCRIPTORS_IN_RESERVE = 128
 """Descriptors no connection gets: the logs need them. (H13)"""
 BACKLOG = 1024
 KEEPALIVE_IDLE_SECONDS = 120
+SPARES_MAX = 4
+SPARE_BYTES_MAX = 2 << 20
+"""Buffers of large frames are used again: fresh memory costs more than all else that is done with the frame."""
 
 
 def descriptor_limit() -> int:
@@ -43,22 +47,35 @@ class Server:
         self.config = config
         self.scratch = bytearray(SCRATCH_BYTES)
         self.scratch_view = memoryview(self.scratch)
+        self._spares: list[bytearray] = []
+        self.memo: dict[bytes, Repeated] = {}
+        """Heartbeat frames (without their correlation id) and how to answer them; shared by all connections."""
         self.tick = 0
         self.frame_bytes_max = config.int("socket.request.max.bytes")
         self.connections: set[Connection] = set()
         self._descriptors = descriptor_limit()
         self._per_host: dict[str, int] = {}
         self._accepted_this_tick = 0
-        self._listener: asyncio.Server | None = None
+        self._listener: sockets.Sockets | asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     async def listen(self, host: str, port: int) -> int:
         """Start to accept; return the port (chosen by the system when 0). Raises OSError when it is taken."""
-        self._listener = await self.loop.create_server(
-            lambda: Connection(self), host, port, family=socket.AF_INET if host == "127.0.0.1" else 0, backlog=BACKLOG
+        own_sockets = sockets.IS_AVAILABLE
+        family = socket.AF_INET if host == "127.0.0.1" else 0
+        listener = await self.loop.create_server(
+            lambda: Connection(self), host, port, family=family, backlog=BACKLOG, start_serving=not own_sockets
         )
         self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
-        return int(self._listener.sockets[0].getsockname()[1])
+        port = listener.sockets[0].getsockname()[1]
+        if own_sockets:
+            self._listener = sockets.Sockets(self.loop, lambda: Connection(self))
+            for bound in listener.sockets:
+                self._listener.listen(bound, BACKLOG)
+            listener.close()
+        else:
+            self._listener = listener
+        return port
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
         host = connection.client_host
@@ -75,6 +92,21 @@ class Server:
             endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS)
 
+    def take_buffer(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes; what is in it is garbage."""
+        spare = self._spares.pop() if self._spares else b""
+        return spare if isinstance(spare, bytearray) and len(spare) >= size else bytearray(size)
+
+    def give_back(self, buffer: bytearray) -> None:
+        """Keep a buffer for the next large frame, unless someone still looks at its bytes."""
+        if len(self._spares) == SPARES_MAX or len(buffer) > SPARE_BYTES_MAX:
+            return
+        try:
+            buffer.append(buffer.pop())
+        except BufferError:
+            return
+        self._spares.append(buffer)
+
     def disconnected(self, connection: Connection) -> None:
         self.connections.discard(connection)
         left = self._per_host.get(connection.client_host, 1) - 1
@@ -86,6 +118,7 @@ class Server:
     def stop_listening(self) -> None:
         if self._listener is not None:
             self._listener.close()
+            self._listener = None
         if self._timer is not None:
             self._timer.cancel()
 

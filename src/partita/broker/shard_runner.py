@@ -60,7 +60,10 @@ class ShardRunner:
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
         self.state = State.LOADING
+        self.is_open = False
+        """Whether an answer may leave at once: loaded, and nothing decided waits to become durable."""
         self.coordinator = self._new_coordinator()
+        self.heartbeat = self.coordinator.heartbeat
         self.unwritten: list[Step] = []
         """Steps decided and not yet appended; nothing may be answered before them."""
         self.gate = ReplyGate()
@@ -154,6 +157,10 @@ class ShardRunner:
         else:
             release(step)
         self._arm()
+        self._note_open()
+
+    def _note_open(self) -> None:
+        self.is_open = self.state is State.ACTIVE and not self.unwritten and not self.gate
 
     # -- the log ---------------------------------------------------------------------------------------------------
 
@@ -177,6 +184,7 @@ class ShardRunner:
             return
         self._release_durable()
         self._arm()
+        self._note_open()
 
     def _patience_ms(self) -> int:
         return self._cluster.clock.mono_ms() + self._cluster.config.int("offsets.commit.timeout.ms")
@@ -226,6 +234,7 @@ class ShardRunner:
             self._restart(f"the log failed: {self.partition.log.failure}")
         else:
             self.partition.log.watch(self._release_durable)
+        self._note_open()
 
     def _restart(self, reason: str) -> None:
         """Drop the shard and replay the log: to clients a coordinator failover."""
@@ -233,12 +242,14 @@ class ShardRunner:
         self._cluster.notes.control("shard replayed", shard=self.partition.index, reason=reason)
         self._drop(State.LOADING)
         self.coordinator = self._new_coordinator()
+        self.heartbeat = self.coordinator.heartbeat
         self.load()
 
     def _drop(self, state: State) -> None:
         """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
         was_active = self.state is State.ACTIVE
         self.state = state
+        self.is_open = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -301,6 +312,7 @@ class ShardRunner:
                 break
             self.take(self.coordinator.on_deadline(now))
         self._arm()
+        self._note_open()
 
     def _arm(self) -> None:
         """Keep one timer, at or before the next deadline."""

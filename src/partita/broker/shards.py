@@ -32,7 +32,7 @@ class GroupShards:
         self.cluster = cluster
         self.runners: dict[int, ShardRunner] = {}
         self.group_config = GroupConfig.from_options(cluster.config)
-        self._by_group: dict[str, ShardRunner] = {}
+        self.by_group: dict[str, ShardRunner] = {}
         self._epochs: dict[int, int] = {}
         """The leader epoch each partition was last elected or resigned with."""
         self._ended: list[ShardRunner] = []
@@ -100,15 +100,15 @@ class GroupShards:
 
     def runner_of(self, group_id: str) -> ShardRunner | None:
         """The group's shard, on whichever node; None while nobody leads it."""
-        runner = self._by_group.get(group_id)
+        runner = self.by_group.get(group_id)
         if runner is not None:
             return runner
         partition = self.partition_of(group_id)
         runner = None if partition is None else self.runners.get(partition.index)
         if runner is not None:
-            if len(self._by_group) >= REMEMBERED_GROUPS_MAX:
-                self._by_group.clear()
-            self._by_group[group_id] = runner
+            if len(self.by_group) >= REMEMBERED_GROUPS_MAX:
+                self.by_group.clear()
+            self.by_group[group_id] = runner
         return runner
 
     def handle(self, ctx: RequestContext, message: Structure, group_id: str) -> Any:
@@ -143,11 +143,11 @@ class GroupShards:
 
     def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
         runner = self.runners[partition.index] = ShardRunner(self, partition)
-        self._by_group.clear()
+        self.by_group.clear()
         runner.load(silences, clean=self._clean)
 
     def _end(self, runner: ShardRunner) -> dict[tuple[str, str], int]:
-        self._by_group.clear()
+        self.by_group.clear()
         del self.runners[runner.partition.index]
         self._ended.append(runner)
         return runner.resign()

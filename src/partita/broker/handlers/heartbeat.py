@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from partita.broker.context import Answer, RequestContext
-from partita.broker.dispatch import TAKE_THE_LONG_WAY
-from partita.broker.shard_runner import State
+from partita.broker.repeats import TAKE_THE_LONG_WAY
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 
@@ -18,17 +17,15 @@ def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
 def quick(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
     """What answers this very heartbeat again and again: its error code, or TAKE_THE_LONG_WAY."""
     shards = ctx.cluster.groups
+    by_group = shards.by_group
     mono_ms = ctx.cluster.clock.mono_ms
-    runner_of = shards.runner_of
     node_id = ctx.node.node_id
     group_id = request.group_id
 
     def answer() -> int:
-        runner = runner_of(group_id)
-        if runner is None or runner.node_id != node_id or not group_id:
+        runner = by_group.get(group_id)
+        if runner is None or not runner.is_open or runner.node_id != node_id or not group_id:
             return TAKE_THE_LONG_WAY
-        if runner.state is not State.ACTIVE or runner.unwritten or runner.gate:
-            return TAKE_THE_LONG_WAY
-        return runner.coordinator.heartbeat(request, mono_ms())
+        return runner.heartbeat(request, mono_ms())
 
     return answer

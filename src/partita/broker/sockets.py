@@ -1,0 +1,277 @@
+"""The sockets of one node: an epoll of their own, which the event loop watches as one descriptor.
+
+asyncio's transports spend more on a small request than the request itself takes (a list, a handle and a callback for
+each readable socket), and copy what a peer does not take at once. Here one wake-up serves everything that is readable,
+and unsent bytes stay where they are. A peer sees no difference. Where the system has no epoll, asyncio's transports
+serve instead (see `server`). Must not know about frames or requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import select
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from partita.protocol.primitives import Buffer
+
+log = logging.getLogger("partita.broker")
+IS_AVAILABLE = hasattr(select, "epoll")
+READABLE, WRITABLE = 1, 4
+"""EPOLLIN and EPOLLOUT."""
+EVENTS_AT_ONCE = 256
+ROUNDS_AT_ONCE = 4
+"""How often one wake-up looks for more before the loop's other work has its turn."""
+ACCEPTED_AT_ONCE = 64
+ACCEPT_AGAIN_SECONDS = 1.0
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Sockets:
+    """Listeners, and a transport for each accepted connection; `make_protocol()` gives each its protocol."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, make_protocol: Callable[[], asyncio.BufferedProtocol]) -> None:
+        self.loop = loop
+        self.epoll = select.epoll()
+        self.transports: dict[int, SocketTransport] = {}
+        self._make_protocol = make_protocol
+        self._listeners: dict[int, socket.socket] = {}
+        loop.add_reader(self.epoll.fileno(), self._on_ready)
+
+    def listen(self, bound: socket.socket, backlog: int) -> None:
+        """Accept on a copy of this bound socket."""
+        listener = socket.socket(fileno=os.dup(bound.fileno()))
+        listener.setblocking(False)
+        listener.listen(backlog)
+        self._listeners[listener.fileno()] = listener
+        self.epoll.register(listener.fileno(), READABLE)
+
+    def close(self) -> None:
+        """Stop listening; what is connected stays."""
+        for fd, listener in self._listeners.items():
+            self.epoll.unregister(fd)
+            listener.close()
+        self._listeners.clear()
+        self._end_if_idle()
+
+    def forget(self, fd: int) -> None:
+        """A transport is gone."""
+        self.transports.pop(fd, None)
+        self._end_if_idle()
+
+    def _end_if_idle(self) -> None:
+        if not self._listeners and not self.transports and not self.epoll.closed:
+            self.loop.remove_reader(self.epoll.fileno())
+            self.epoll.close()
+
+    def _on_ready(self) -> None:
+        transports = self.transports
+        for _ in range(ROUNDS_AT_ONCE):
+            ready = [] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE)
+            for fd, events in ready:
+                transport = transports.get(fd)
+                if transport is not None:
+                    transport.on_ready(events)
+                elif fd in self._listeners:
+                    self._accept(fd)
+            if not ready:
+                return
+
+    def _accept(self, fd: int) -> None:
+        listener = self._listeners[fd]
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                endpoint, address = listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                log.error("no connection can be accepted for a second: %s", error.strerror)
+                self.epoll.modify(fd, 0)
+                self.loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again, fd)
+                return
+            SocketTransport(self, endpoint, address, self._make_protocol()).start()
+
+    def _accept_again(self, fd: int) -> None:
+        if fd in self._listeners:
+            self.epoll.modify(fd, READABLE)
+
+
+class SocketTransport(asyncio.Transport):
+    """One accepted connection, for a BufferedProtocol."""
+
+    __slots__ = (
+        "_endpoint", "_high", "_is_closing", "_is_lost", "_is_paused", "_protocol", "_protocol_paused", "_sockets",
+        "_unsent", "_unsent_bytes", "_watched", "fd",
+    )  # fmt: skip
+
+    def __init__(
+        self, sockets: Sockets, endpoint: socket.socket, address: object, protocol: asyncio.BufferedProtocol
+    ) -> None:
+        super().__init__({"peername": address, "socket": endpoint})
+        self.fd = endpoint.fileno()
+        self._sockets = sockets
+        self._endpoint = endpoint
+        self._protocol = protocol
+        self._unsent: deque[memoryview] = deque()
+        self._unsent_bytes = 0
+        self._high = 64 * 1024
+        self._watched = 0
+        self._is_paused = False
+        self._is_closing = False
+        self._is_lost = False
+        self._protocol_paused = False
+
+    def start(self) -> None:
+        self._endpoint.setblocking(False)
+        self._endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sockets.transports[self.fd] = self
+        self._protocol.connection_made(self)
+        self._watch()
+
+    # -- what a protocol uses -------------------------------------------------------------------------------------
+
+    def write(self, data: Buffer) -> None:
+        """Send at once what the peer takes; keep a view of the rest: it must not change until it is sent."""
+        if self._is_closing:
+            return
+        sent = 0
+        if not self._unsent:
+            try:
+                sent = self._endpoint.send(data)
+            except (BlockingIOError, InterruptedError):
+                sent = 0
+            except OSError as error:
+                self._lose(error)
+                return
+            if sent == len(data):
+                return
+        rest = memoryview(data)[sent:]
+        self._unsent.append(rest)
+        self._unsent_bytes += len(rest)
+        self._watch()
+        if self._unsent_bytes > self._high and not self._protocol_paused:
+            self._protocol_paused = True
+            self._protocol.pause_writing()
+
+    def close(self) -> None:
+        """Send what is unsent, then close."""
+        if not self._is_closing:
+            self._is_closing = True
+            if self._unsent:
+                self._watch()
+            else:
+                self._lose(None)
+
+    def abort(self) -> None:
+        self._lose(None)
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def pause_reading(self) -> None:
+        self._is_paused = True
+        self._watch()
+
+    def resume_reading(self) -> None:
+        self._is_paused = False
+        self._watch()
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Above `high` unsent bytes the protocol is paused; it goes on below a quarter of it."""
+        self._high = self._high if high is None else high
+
+    def get_write_buffer_size(self) -> int:
+        return self._unsent_bytes
+
+    # -- what epoll says ------------------------------------------------------------------------------------------
+
+    def on_ready(self, events: int) -> None:
+        if events & WRITABLE and self._unsent:
+            self._send_rest()
+        if self._watched & READABLE and events & ~WRITABLE:
+            self._receive()
+
+    def _receive(self) -> None:
+        protocol: Any = self._protocol
+        try:
+            count = self._endpoint.recv_into(protocol.get_buffer(-1))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._lose(error)
+            return
+        if not count:
+            self.close()
+            return
+        try:
+            protocol.buffer_updated(count)
+        except BaseException:
+            self._lose(None)
+            raise
+
+    def _send_rest(self) -> None:
+        unsent = self._unsent
+        try:
+            while unsent:
+                sent = self._endpoint.send(unsent[0])
+                self._unsent_bytes -= sent
+                if sent < len(unsent[0]):
+                    unsent[0] = unsent[0][sent:]
+                    break
+                unsent.popleft()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self._lose(error)
+            return
+        if self._protocol_paused and self._unsent_bytes <= self._high // 4:
+            self._protocol_paused = False
+            self._protocol.resume_writing()
+        if not unsent and self._is_closing:
+            self._lose(None)
+        else:
+            self._watch()
+
+    def _watch(self) -> None:
+        """Watch for what can be used now. Unwatched is unregistered: epoll always reports a peer that hung up."""
+        if self._is_lost:
+            return
+        wanted = 0 if self._is_paused or self._is_closing else READABLE
+        if self._unsent:
+            wanted |= WRITABLE
+        if wanted == self._watched:
+            return
+        epoll = self._sockets.epoll
+        if not self._watched:
+            epoll.register(self.fd, wanted)
+        elif wanted:
+            epoll.modify(self.fd, wanted)
+        else:
+            epoll.unregister(self.fd)
+        self._watched = wanted
+
+    def _lose(self, error: OSError | None) -> None:
+        """The connection ends here; its protocol hears of it in the loop's next turn."""
+        if self._is_lost:
+            return
+        self._is_lost = self._is_closing = True
+        if self._watched:
+            self._sockets.epoll.unregister(self.fd)
+            self._watched = 0
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        self._sockets.loop.call_soon(self._end, error)
+
+    def _end(self, error: OSError | None) -> None:
+        try:
+            self._protocol.connection_lost(error)
+        finally:
+            self._sockets.forget(self.fd)
+            self._endpoint.close()
