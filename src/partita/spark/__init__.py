@@ -6,6 +6,7 @@ Importing this package imports neither pyspark nor pyarrow.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partita.spark.java import JavaNotFound, ensure_java
@@ -18,6 +19,7 @@ __all__ = ["JavaNotFound", "ensure_java", "register", "session"]
 
 def register(spark: SparkSession) -> SparkSession:
     """Make `format("partita")` known to this session, and return it."""
+    _require_packages()
     from partita.spark.source import GroupSource
 
     spark.dataSource.register(GroupSource)
@@ -32,8 +34,15 @@ def session(
     `config` adds Spark settings or replaces those chosen here. An existing session is reused, as Spark does.
     Raises JavaNotFound.
     """
+    _require_packages()
     from partita.spark.session import build, watch_stopped_queries
 
     spark = register(build(app_name, master=master, ui=ui, config=config or {}))
     watch_stopped_queries(spark)
     return spark
+
+
+def _require_packages() -> None:
+    lacking = [name for name in ("pyspark", "pyarrow", "pandas") if find_spec(name) is None]
+    if lacking:
+        raise ImportError(f"the Spark side needs {' and '.join(lacking)}: pip install 'partita[spark]'")
