@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from partita.broker.apis import HEARTBEAT
-from partita.broker.apis import HEARTBEAT
 from partita.broker.dispatch import Parked
+from partita.broker.repeats import answer_repeats
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
 
@@ -250,21 +250,9 @@ class Connection(asyncio.BufferedProtocol):
         return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
-        key = None
-        if type(frame) is bytes:
-            key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
-            repeated = self._memo.get(key)
-            if repeated is not None:
-                key = None
-                if not self._parked and not self._faults.active:
-                    around = repeated.tails.get(repeated.answer())
-                    if around is not None:
-                        self._out += (around[0], frame[4:8], around[1])
-                        self._out_bytes += len(around[0]) + 4 + len(around[1])
-                        return
         outcome = self._dispatcher.dispatch(self, self.client_host, frame)
-        if key is not None and frame[1] == HEARTBEAT:
-            self._remember(key, bytes(frame))
+        if type(frame) is bytes and frame[1] == HEARTBEAT:
+            self._remember(frame)
         if outcome is None:
             return
         if isinstance(outcome, Parked):
@@ -278,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
             self._send(outcome)
 
     def _remember(self, frame: bytes) -> None:
-        key = frame[:4] + frame[8:]
+        key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
         repeated = None if key in self._memo else self._dispatcher.memorise(self, self.client_host, frame)
         if repeated is not None:
             if len(self._memo) >= MEMO_ENTRIES_MAX:
