@@ -155,7 +155,9 @@ def _create_topics(m: Any, version: int, request: Any, code: int) -> Message:
 
 
 def _delete_topics(m: Any, version: int, request: Any, code: int) -> Message:
-    asked = [(t.name, t.topic_id) for t in request.topics] or [(name, bytes(16)) for name in request.topic_names]
+    by_state = version >= 6
+    asked = [(t.name, t.topic_id) for t in request.topics if by_state]
+    asked = asked or [(name, bytes(16)) for name in request.topic_names if not by_state]
     return m.DeleteTopicsResponse(  # type: ignore[no-any-return]
         responses=[m.DeletableTopicResult(name=name, topic_id=id_, error_code=code) for name, id_ in asked]
     )
@@ -199,6 +201,27 @@ def _txn_offset_commit(m: Any, version: int, request: Any, code: int) -> Message
                 ],
             )
             for topic in request.topics
+        ]
+    )
+
+
+def _write_txn_markers(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.WriteTxnMarkersResponse(  # type: ignore[no-any-return]
+        markers=[
+            m.WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    m.WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            m.WritableTxnMarkerPartitionResult(partition_index=index, error_code=code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
         ]
     )
 
@@ -251,6 +274,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     20: _delete_topics,
     21: _delete_records,
     23: _offset_for_leader_epoch,
+    27: _write_txn_markers,
     28: _txn_offset_commit,
     32: _describe_configs,
     37: _create_partitions,

@@ -8,6 +8,7 @@ import pytest
 
 from partita import Broker
 from partita.broker.topics import OFFSETS_TOPIC
+from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
@@ -34,6 +35,11 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
+)
+from partita.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
 )
 from support.raw import Raw, commit_request, join_request, sync_request
 
@@ -217,3 +223,26 @@ def test_a_parked_join_of_a_closed_connection_is_forgotten(broker: Broker, raw: 
     assert (again.error_code, len(again.members)) == (0, 1)
     assert raw.ask(sync_request("g", again), 5).error_code == 0
     assert len(broker.run(lambda: list(next(iter(broker.cluster.nodes.values())).server.connections))) == 1
+
+
+def test_offsets_of_a_transaction_appear_with_its_marker(broker: Broker, raw: Raw) -> None:
+    def send(producer_id: int, *, commit: bool) -> None:
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=0, committed_offset=producer_id, committed_metadata=""
+        )
+        topics = [TxnOffsetCommitRequestTopic(name="t", partitions=[partition])]
+        request = TxnOffsetCommitRequest(transactional_id="x", group_id="g", producer_id=producer_id, topics=topics)
+        assert raw.ask(request, 3).topics[0].partitions[0].error_code == 0
+        index = partition_for("g", 50)
+        marked = [
+            WritableTxnMarkerTopic(name=OFFSETS_TOPIC, partition_indexes=[index]),
+            WritableTxnMarkerTopic(name="t", partition_indexes=[0, 99]),
+        ]
+        marker = WritableTxnMarker(producer_id=producer_id, transaction_result=commit, topics=marked)
+        answer = raw.ask(WriteTxnMarkersRequest(markers=[marker]), 1).markers[0]
+        assert [[p.error_code for p in topic.partitions] for topic in answer.topics] == [[0], [0, UNKNOWN_PARTITION]]
+
+    send(4, commit=True)
+    assert raw.committed("g") == 4
+    send(5, commit=False)
+    assert raw.committed("g") == 4
