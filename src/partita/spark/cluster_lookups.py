@@ -61,6 +61,7 @@ class ClusterLookups:
         self._cluster = link.cluster
         self._isolation = int(read_committed)
         self._look_again_ms = look_again_ms
+        self._record_sizes: dict[TopicPartition, float] = {}
 
     def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
         return self._link.call(self._view(selection, attempt))
@@ -173,7 +174,12 @@ class ClusterLookups:
             return {(t.topic, p.partition_index): p for t in response.responses for p in t.partitions}
 
         found = await self._ask_leaders(wanted, request, answers, max_version=FETCH_BY_NAME)
-        return {key: _average_size(answer.records) for key, answer in found.items()}
+        measured = {key: _average_size(answer.records) for key, answer in found.items()}
+        self._record_sizes.update({key: size for key, size in measured.items() if size is not None})
+        known = [self._record_sizes[key] for key in wanted if key in self._record_sizes]
+        # A broker sends nothing of a partition whose next batch exceeds the sample, unless it is the first asked for.
+        usual = sum(known) / len(known) if known else 1.0
+        return {key: self._record_sizes.get(key, usual) for key in wanted}
 
     async def _ask_leaders(
         self,
@@ -292,10 +298,10 @@ def _refusal(group: str, error: KafkaError) -> str:
     return str(error)
 
 
-def _average_size(records: Any) -> float:
-    """Bytes for each offset in the whole batches of a fetch answer; 1 when there are none."""
+def _average_size(records: Any) -> float | None:
+    """Bytes for each offset in the whole batches of a fetch answer; None when there are none."""
     size = count = 0
     for magic, entry in cut(records or b""):
         size += len(entry)
         count += read_header(entry).last_offset_delta + 1 if magic >= 2 else 1
-    return size / count if count else 1.0
+    return size / count if count else None
