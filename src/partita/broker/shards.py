@@ -37,6 +37,8 @@ class GroupShards:
         """The leader epoch each partition was last elected or resigned with."""
         self._ended: list[ShardRunner] = []
         self._clean = not cluster.store.unclean
+        self._loaded: set[int] = set()
+        """Partitions loaded since the start: what an unclean stop may have lost is made up for once."""
         cluster.config.on_change(self._config_changed)
 
     def new_member_id(self, prefix: str) -> str:
@@ -144,7 +146,8 @@ class GroupShards:
     def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
         runner = self.runners[partition.index] = ShardRunner(self, partition)
         self.by_group.clear()
-        runner.load(silences, clean=self._clean)
+        runner.load(silences, clean=self._clean or partition.index in self._loaded)
+        self._loaded.add(partition.index)
 
     def _end(self, runner: ShardRunner) -> dict[tuple[str, str], int]:
         self.by_group.clear()
