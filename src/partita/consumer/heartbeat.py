@@ -54,5 +54,7 @@ class HeartbeatTimers:
     def has_poll_expired(self, now: Now) -> bool:
         return now.mono_ms >= self.poll_ms
 
-    def wait_ms(self, now: Now) -> int:
-        return max(0, min(self.next_ms, self.session_ms, self.poll_ms) - now.mono_ms)
+    def wait_ms(self, now: Now, *, can_send: bool = True) -> int:
+        """Until one of the three is due; without a coordinator to send to, until one of the other two."""
+        due_ms = min(self.session_ms, self.poll_ms)
+        return max(0, (min(self.next_ms, due_ms) if can_send else due_ms) - now.mono_ms)

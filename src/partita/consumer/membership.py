@@ -97,7 +97,7 @@ class Membership:
         if self._coordinator.node is not None and now.mono_ms >= self.timers.next_ms:
             self.timers.sent(now)
             poll.requests.append(self._heartbeat())
-        poll.wake_in(max(1, self.timers.wait_ms(now)) if self._coordinator.node is None else self.timers.wait_ms(now))
+        poll.wake_in(self.timers.wait_ms(now, can_send=self._coordinator.node is not None))
 
     def _heartbeat(self) -> Request:
         generation, config = self.member.generation, self.member.config

@@ -1,0 +1,265 @@
+"""The broker of a simulation: one coordinator shard with its reply gate over a simulated log, and some topics.
+
+Wire codec, coordinator, reply gate and replay are the real ones. What `broker.shard_runner` does with tasks and a disk
+is done here with events and a `GroupLog`: append, hold replies until durable, drop and replay the shard when an append
+fails, die and come back. Must not know clients other than by their connections.
+"""
+
+from __future__ import annotations
+
+from partita.broker.reply_gate import Call, ReplyGate, refuse, release
+from partita.group.config import GroupConfig
+from partita.group.contract import GroupRequest, Step
+from partita.group.coordinator import GroupCoordinator
+from partita.group.refusals import first_check, not_here, while_loading
+from partita.group.wire import merge_offset_fetch, split_offset_fetch
+from partita.protocol.api_table import APIS
+from partita.protocol.framing import encode_response, read_request_header
+from partita.protocol.messages.fetch import FetchRequest
+from partita.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from partita.protocol.messages.list_offsets import ListOffsetsRequest
+from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.messages.offset_fetch import OffsetFetchRequest
+from partita.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from partita.protocol.primitives import ZERO_UUID, Structure
+from partita.sim.group_log import AppendFailed, GroupLog
+from partita.sim.network import Link, Network
+from partita.sim.topics import HOST, NODE_ID, PORT, Topics
+from partita.sim.watch import Watch
+from partita.sim.world import World
+
+COMMIT_TIMEOUT_MS = 5_000
+
+
+class Asked(Call):
+    """One request at the broker: where its answer goes, and in which form."""
+
+    __slots__ = ("api_key", "asked_ms", "broker", "correlation_id", "frame", "link", "number", "version", "wire")
+
+    def __init__(
+        self, broker: Broker, link: Link, api_key: int, version: int, correlation_id: int, wire: Structure
+    ) -> None:
+        self.broker = broker
+        self.link = link
+        self.api_key = api_key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.wire = wire
+        self.frame: bytes | None = None
+        self.number = 0
+        self.asked_ms = 0
+
+    def answer(self, response: Structure) -> None:
+        self.broker.answer(self, response)
+
+
+class Broker:
+    """`crash`, `fail_appends` and `move` are what faults may do to it; `watch` hears of every decision."""
+
+    def __init__(self, world: World, network: Network, topics: Topics, config: GroupConfig, watch: Watch) -> None:
+        self._world = world
+        self._network = network
+        self._config = config
+        self._watch = watch
+        self.topics = topics
+        self.log = GroupLog(world)
+        self.log.on_durable = self._release_durable
+        self.is_up = True
+        self.is_loading = False
+        self.load_ms = (0, 0)
+        self.cleans = False
+        self._gate = ReplyGate()
+        self._armed_ms = -1
+        self._life = 0
+        self._requests = 0
+        self.coordinator = self._new_coordinator()
+        network.listener = self
+        self._load(clean=True)
+
+    # Requests
+
+    def receive(self, link: Link, frame: bytes) -> None:
+        api_key, version, correlation_id, client_id, reader = read_request_header(frame)
+        wire = APIS[api_key].request.read(reader, version)
+        asked = Asked(self, link, api_key, version, correlation_id, wire)
+        self._requests += 1
+        asked.number = self._requests
+        asked.asked_ms = self._world.now.mono_ms
+        link.heard.append(asked)
+        match wire:
+            case MetadataRequest():
+                asked.answer(self.topics.metadata(wire))
+            case FindCoordinatorRequest():
+                asked.answer(_coordinator(wire))
+            case FetchRequest():
+                self.topics.fetch(wire, asked.answer)
+            case ListOffsetsRequest():
+                asked.answer(self.topics.list_offsets(wire))
+            case OffsetForLeaderEpochRequest():
+                asked.answer(self.topics.epoch_ends(wire))
+            case _:
+                self._to_group(asked, client_id or "")
+
+    def _to_group(self, asked: Asked, client_id: str) -> None:
+        message = asked.wire
+        if isinstance(message, OffsetFetchRequest):
+            (message,) = split_offset_fetch(message, asked.version)
+            asked_topics = message.group.topics or []
+        else:
+            asked_topics = getattr(message, "topics", None) or []
+        for topic in asked_topics:
+            topic.topic_id = self.topics.ids.get(topic.name, ZERO_UUID)
+        request = asked.request = GroupRequest(message, asked.version, client_id, f"/{asked.link.caller.name}")
+        if self.is_loading:
+            asked.answer(first_check(request, self._config) or while_loading(request))
+            return
+        self._watch.before(asked, self.coordinator)
+        step = self.coordinator.handle(asked, request, self._world.now)
+        self._watch.after(asked, self.coordinator)
+        self._take(step)
+
+    def answer(self, asked: Asked, response: Structure) -> None:
+        """Send the answer, after those to earlier requests of the same connection."""
+        self._watch.answered(asked, response)
+        if isinstance(asked.wire, OffsetFetchRequest):
+            response = merge_offset_fetch(asked.wire, [response], asked.version)  # type: ignore[list-item]
+        link = asked.link
+        asked.frame = b"".join(encode_response(asked.api_key, asked.version, asked.correlation_id, response))[4:]  # type: ignore[arg-type]
+        while link.heard and link.heard[0].frame is not None:  # type: ignore[attr-defined]
+            done = link.heard.pop(0)
+            if link.is_served:
+                self._network.reply(link, done.frame)  # type: ignore[attr-defined]
+
+    def closed(self, link: Link) -> None:
+        """A connection is gone; what it asked is decided all the same."""
+
+    # Steps
+
+    def _take(self, step: Step) -> None:
+        assert step.marker is None, "nobody sends transactions here"
+        if step.records:
+            try:
+                self.log.append(step.records, self._world.now.wall_ms)
+            except AppendFailed:
+                self._world.saw("*", "broker", "append failed")
+                self._fail(step)
+                return
+            self._world.saw("+", "broker", f"{len(step.records)} records")
+            self._watch.appended(step.records)
+            self._gate.add(self.log.end, step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
+            self._gate.release(self.log.durable)
+        elif self._gate:
+            self._gate.add(self._gate.last_offset(), step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
+        else:
+            release(step)
+        if step.records or step.notes:
+            self._watch.stepped(self.coordinator)
+        self._arm()
+
+    def _release_durable(self) -> None:
+        self._gate.release(self.log.durable)
+
+    def _fail(self, step: Step) -> None:
+        """The shard is over: everybody who waits looks for the coordinator again; the log is replayed."""
+        self._gate.drop()
+        refuse(step, not_here)
+        release(self.coordinator.unload())
+        self._start_load(clean=False)
+
+    def move(self) -> None:
+        """The shard is unloaded in order and loaded again, as when its leader moves."""
+        if not self.is_up or self.is_loading:
+            return
+        self._world.saw("*", "broker", "unload")
+        silences = self.coordinator.silences(self._world.now)
+        self._gate.drop()
+        release(self.coordinator.unload())
+        self._start_load(clean=True, silences=silences)
+
+    def crash(self, down_ms: int) -> None:
+        """The process dies: nobody is told, connections break, the log loses what was not durable."""
+        if not self.is_up:
+            return
+        self.is_up = False
+        self._gate = ReplyGate()
+        self.topics.forget_waiting()
+        self._watch.crashing(self.coordinator, all_durable=self.log.durable == self.log.end)
+        lost = self.log.crash()
+        self._world.saw("*", "broker", f"crash, {lost} batches lost")
+        for link in list(self._network.links):
+            link.heard.clear()
+            self._network.close_by_broker(link)
+        self._life += 1
+        self._world.after(down_ms, self._restart, self._life)
+
+    def _restart(self, life: int) -> None:
+        if life == self._life:
+            self.is_up = True
+            self._start_load(clean=False)
+
+    # Loading
+
+    def _start_load(self, *, clean: bool, silences: dict[tuple[str, str], int] | None = None) -> None:
+        self.is_loading = True
+        self._life += 1
+        delay = self._world.between(*self.load_ms)
+        self._world.after(delay, self._finish_load, self._life, clean, silences)
+
+    def _finish_load(self, life: int, clean: bool, silences: dict[tuple[str, str], int] | None) -> None:
+        if life == self._life and self.is_up:
+            self._load(clean=clean, silences=silences)
+
+    def _load(self, *, clean: bool, silences: dict[tuple[str, str], int] | None = None) -> None:
+        self.is_loading = False
+        self.coordinator = self._new_coordinator()
+        batches = self.log.batches
+        if self.cleans and batches:
+            batches = self.log.cleaned(self._world.between(0, len(batches)))
+        for batch in batches:
+            self.coordinator.replay_batch(batch)
+        step = self.coordinator.resume(self._world.now, silences, clean=clean)
+        self._world.saw("*", "broker", f"loaded {len(batches)} batches")
+        self._watch.loaded(self.coordinator, self.log.batches, clean=clean)
+        if self.log.durable < self.log.end:
+            self._gate.add(self.log.end, Step(), self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
+        self._take(step)
+
+    def _new_coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(self._config, self._new_member_id)
+
+    def _new_member_id(self, prefix: str) -> str:
+        return f"{prefix}-{self._world.random.getrandbits(64):016x}"
+
+    # Time
+
+    def _arm(self) -> None:
+        due, gate_due = self.coordinator.next_deadline_ms(), self._gate.next_due_ms()
+        if due is None or (gate_due is not None and gate_due < due):
+            due = gate_due
+        now = self._world.now.mono_ms
+        if due is not None and not now <= self._armed_ms <= due:
+            self._armed_ms = max(due, now)
+            self._world.at(self._armed_ms, self._wake, self._armed_ms)
+
+    def _wake(self, armed_ms: int) -> None:
+        if armed_ms != self._armed_ms:
+            return
+        self._armed_ms = -1
+        if not self.is_up or self.is_loading:
+            return
+        now = self._world.now
+        self._gate.expire(now.mono_ms)
+        while not self.is_loading and (due := self.coordinator.next_deadline_ms()) is not None and due <= now.mono_ms:
+            self._take(self.coordinator.on_deadline(now))
+        if not self.is_loading:
+            self._arm()
+
+
+def _coordinator(wire: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    key = wire.key or (wire.coordinator_keys[0] if wire.coordinator_keys else "")
+    found = Coordinator(key=key, node_id=NODE_ID, host=HOST, port=PORT)
+    return FindCoordinatorResponse(coordinators=[found], node_id=NODE_ID, host=HOST, port=PORT)

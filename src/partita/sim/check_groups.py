@@ -1,0 +1,236 @@
+"""Rules of generations, members and assignments, read off what the broker decides and answers.
+
+S1 assignments are the leader's, S2 they are disjoint and whole, S5 generations, S6 one leader, S8 one assignment, S11
+and S12 stale callers, S13 static members, S29 replay, S30 restarts. Must not know clients' callbacks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from partita.assignors.payloads import decode_assignment, decode_subscription
+from partita.group.contract import Record
+from partita.group.coordinator import GroupCoordinator
+from partita.group.hard_state import HardState
+from partita.group.model import COMPLETING, STABLE, Group, check
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from partita.protocol.primitives import Structure
+from partita.sim.rules import must
+from partita.sim.topics import Topics
+
+if TYPE_CHECKING:
+    from partita.sim.broker import Asked
+
+_MEMBER_CALLS = (HeartbeatRequest, SyncGroupRequest, OffsetCommitRequest)
+_COMPARE_EVERY = 16
+
+
+class GroupRules:
+    """One group in one log."""
+
+    def __init__(self, group_id: str, topics: Topics, *, eager: bool) -> None:
+        self.group_id = group_id
+        self._topics = topics
+        self._eager = eager
+        self._stale: dict[int, str] = {}
+        """Requests that must not succeed, by number, and why."""
+        self._leaders: dict[int, tuple[str, str | None]] = {}
+        self._given: dict[int, dict[str, bytes]] = {}
+        self._subscribed: dict[int, dict[str, bytes]] = {}
+        self._partition_counts: dict[str, int] = {}
+        self._last = 0
+        self._told = 0
+        self._was_unclean = False
+        self._has_persisted = False
+        self._renamed: dict[str, str] = {}
+        self._seen_ids: dict[str, None] = {}
+        self._mirror = HardState()
+        self._appends = 0
+        self._before_crash: tuple[object, ...] | None = None
+        self._held: str | None = None
+
+    # What the broker is about to decide, and has decided
+
+    def before(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        wire = asked.wire
+        group = coordinator.groups.get(self.group_id)
+        if isinstance(wire, _MEMBER_CALLS):
+            reason = _staleness(group, wire)
+            if reason:
+                self._stale[asked.number] = reason
+        elif isinstance(wire, JoinGroupRequest) and wire.member_id and wire.group_instance_id is not None:
+            if group is None or group.static.get(wire.group_instance_id) != wire.member_id:
+                self._stale[asked.number] = "its instance id is not its own"
+        if isinstance(wire, SyncGroupRequest) and group is not None and group.state is COMPLETING:
+            self._note_assignment(wire, group)
+        if isinstance(wire, JoinGroupRequest) and group is not None and not wire.member_id:
+            self._held = group.static.get(wire.group_instance_id or "")
+
+    def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        wire = asked.wire
+        if not isinstance(wire, JoinGroupRequest) or wire.member_id or wire.group_instance_id is None:
+            return
+        group = coordinator.groups.get(self.group_id)
+        new = group.static.get(wire.group_instance_id) if group is not None else None
+        old, self._held = self._held, None
+        if old is None or new is None or new == old:
+            return
+        must(new not in self._seen_ids, "S13", f"{wire.group_instance_id} got the member id {new} again")
+        self._seen_ids[new] = self._seen_ids[old] = None
+        self._renamed[old] = new
+        for given in self._given.values():
+            if old in given:
+                given[new] = given[old]
+
+    def _note_assignment(self, wire: SyncGroupRequest, group: Group) -> None:
+        g = wire.generation_id
+        leader = self._leaders.get(g)
+        if g != group.generation or leader is None or self._now_called(leader[0]) != wire.member_id:
+            return
+        if wire.group_instance_id is not None and group.static.get(wire.group_instance_id) != wire.member_id:
+            return
+        if g not in self._given:
+            self._given[g] = {a.member_id: bytes(a.assignment) for a in wire.assignments}
+            self._check_shares(g)
+
+    def _check_shares(self, g: int) -> None:
+        """S2: no partition twice; with an eager assignor none left out, as far as the leader can know them."""
+        owner: dict[tuple[str, int], str] = {}
+        for member_id, payload in self._given[g].items():
+            for tp in decode_assignment(payload)[0] if payload else ():
+                other = owner.setdefault((tp[0], tp[1]), member_id)
+                must(other == member_id, "S2", f"generation {g}: {tp} is given to {other} and {member_id}")
+        if not self._eager or not self._given[g]:
+            return
+        topics = {t: None for data in self._subscribed.get(g, {}).values() for t in decode_subscription(data).topics}
+        for topic in topics:
+            for partition in range(self._partition_counts.get(topic, 0)):
+                must((topic, partition) in owner, "S2", f"generation {g}: nobody is given {topic}-{partition}")
+
+    def know_counts(self) -> None:
+        """What every leader's metadata has by now."""
+        self._partition_counts = {name: len(parts) for name, parts in self._topics.partitions.items()}
+
+    def _now_called(self, member_id: str) -> str:
+        while member_id in self._renamed:
+            member_id = self._renamed[member_id]
+        return member_id
+
+    # What it answers
+
+    def answered(self, asked: Asked, response: Structure) -> None:
+        reason = self._stale.pop(asked.number, None)
+        wire = asked.wire
+        if reason and _succeeded(response):
+            rule = "S12" if isinstance(wire, OffsetCommitRequest) else "S13" if "instance id" in reason else "S11"
+            must(False, rule, f"{type(wire).__name__} of {wire.member_id} succeeded, but {reason}")  # type: ignore[attr-defined]
+        if isinstance(response, JoinGroupResponse) and response.error_code == ErrorCode.NONE:
+            self._joined(response)
+        elif isinstance(response, SyncGroupResponse) and response.error_code == ErrorCode.NONE:
+            assert isinstance(wire, SyncGroupRequest)
+            self._synced(wire, bytes(response.assignment))
+
+    def _joined(self, response: JoinGroupResponse) -> None:
+        g, leader = response.generation_id, self._now_called(response.leader)
+        must(g >= self._last, "S5", f"generation {g} is told after {self._last}")
+        must(g > self._told or g in self._leaders, "S5", f"generation {g} was told before the restart, and again")
+        self._last = g
+        first = self._leaders.setdefault(g, (leader, response.protocol_name))
+        same = (self._now_called(first[0]), first[1]) == (leader, response.protocol_name)
+        must(same, "S6", f"generation {g} has leader {first}, and {(leader, response.protocol_name)}")
+        if not response.members:
+            return
+        must(self._now_called(response.member_id) == leader, "S6", f"{response.member_id} got the members, {leader} leads")
+        ids = [m.member_id for m in response.members]
+        must(response.member_id in ids and len({*ids}) == len(ids), "S6", f"members of generation {g}: {ids}")
+        if not response.skip_assignment:
+            self._subscribed[g] = {m.member_id: bytes(m.metadata) for m in response.members}
+
+    def _synced(self, wire: SyncGroupRequest, got: bytes) -> None:
+        g = wire.generation_id
+        given = self._given.get(g)
+        must(given is not None, "S8", f"generation {g} is synced, and its leader has assigned nothing")
+        expected = (given or {}).get(wire.member_id, b"")
+        must(got == expected, "S1", f"{wire.member_id} got another assignment in generation {g} than its leader gave")
+
+    # The log
+
+    def appended(self, records: tuple[Record, ...], coordinator: GroupCoordinator) -> None:
+        for record in records:
+            self._mirror.replay(record)
+        self._appends += 1
+        if any(record.key[1] == 2 for record in records):
+            self._has_persisted = True
+        if self._appends % _COMPARE_EVERY == 0:
+            must(self._mirror == coordinator.hard_state, "S29", "a replay of the log gives another state")
+
+    def stepped(self, coordinator: GroupCoordinator) -> None:
+        for group in coordinator.groups.values():
+            check(group)
+
+    def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
+        group = coordinator.groups.get(self.group_id)
+        stable = group is not None and group.state is STABLE
+        self._before_crash = _facts(group) if group is not None and stable and all_durable else None
+
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+        self._mirror = HardState()
+        for batch in batches:
+            self._mirror.replay_batch(batch)
+        must(self._mirror == coordinator.hard_state, "S29", "a compacted log gives another state")
+        group = coordinator.groups.get(self.group_id)
+        recovered = group.generation if group is not None else 0
+        if self._before_crash is not None and group is not None:
+            must(_facts(group) == self._before_crash, "S30", f"restarted as {_facts(group)}, was {self._before_crash}")
+        self._before_crash = None
+        self._forget_what_was_lost(recovered, group, clean=clean)
+
+    def _forget_what_was_lost(self, recovered: int, group: Group | None, *, clean: bool) -> None:
+        lost_twice = self._was_unclean and not self._has_persisted
+        can_be_reused = clean or lost_twice or self._last > recovered + 1
+        self._told = 0 if can_be_reused else self._last
+        self._last = recovered
+        self._was_unclean, self._has_persisted = not clean, False
+        for known in (self._leaders, self._given, self._subscribed):
+            for g in [g for g in known if g > recovered]:
+                del known[g]  # type: ignore[attr-defined]
+        members = group.members if group is not None else {}
+        for old in [m for m in self._renamed if m in members]:
+            del self._renamed[old]
+
+
+def _staleness(group: Group | None, wire: HeartbeatRequest | SyncGroupRequest | OffsetCommitRequest) -> str:
+    """Why this call may not succeed; empty if it may."""
+    is_commit = isinstance(wire, OffsetCommitRequest)
+    generation = wire.generation_id_or_member_epoch if isinstance(wire, OffsetCommitRequest) else wire.generation_id
+    if group is None:
+        return "" if is_commit and generation < 0 else "there is no group"
+    if is_commit and generation < 0 and not group.members:
+        return ""
+    if wire.member_id not in group.members:
+        return "it is no member"
+    if wire.group_instance_id is not None and group.static.get(wire.group_instance_id) != wire.member_id:
+        return "its instance id is held by another"
+    if generation != group.generation:
+        return f"it is of generation {generation}, the group of {group.generation}"
+    if is_commit and group.state is COMPLETING:
+        return "the group awaits its assignment"
+    return ""
+
+
+def _succeeded(response: Structure) -> bool:
+    if isinstance(response, OffsetCommitResponse):
+        codes = [p.error_code for topic in response.topics for p in topic.partitions]
+        return any(code == ErrorCode.NONE for code in codes)
+    is_one = isinstance(response, HeartbeatResponse | SyncGroupResponse | JoinGroupResponse)
+    return is_one and response.error_code == ErrorCode.NONE  # type: ignore[attr-defined,no-any-return]
+
+
+def _facts(group: Group) -> tuple[object, ...]:
+    """What members may not see changed by a restart."""
+    members = {m.member_id: (m.instance_id, m.assignment, m.session_timeout_ms) for m in group.members.values()}
+    return group.generation, group.leader_id, group.protocol_name, members

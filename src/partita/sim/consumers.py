@@ -1,0 +1,383 @@
+"""Consumers of a simulation: the real pure core, driven as the asyncio shell drives it, and an application over it.
+
+The application polls, works on what it gets for a while, commits in the way it was made to, and has callbacks that take
+time. It is a generator: it yields how long it wants to sleep, or until when it waits for something to happen.
+Must not know the broker; talks to it by frames over the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any
+
+from partita.consumer.commits import Kind
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.core import ConsumerCore
+from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import FencedInstanceIdError, KafkaError
+from partita.protocol.api_table import APIS
+from partita.protocol.framing import encode_request, read_response_header
+from partita.sim.network import Link, Network
+from partita.sim.rules import RuleBroken
+from partita.sim.watch import Watch
+from partita.sim.world import World
+
+CONNECT_FAILS_MS = 50
+FOREVER = 1 << 60
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How an application behaves."""
+
+    options: dict[str, Any]
+    topics: tuple[str, ...]
+    commit: str = "auto"
+    """auto, sync, async or done."""
+    work_ms: tuple[int, int] = (0, 50)
+    callback_ms: tuple[int, int] = (0, 5)
+    poll_ms: int = 2_000
+    commits_in_revoked: bool = True
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Sleep until `until_ms`; if not `soundly`, anything that happens wakes up earlier."""
+
+    until_ms: int
+    soundly: bool = False
+
+
+App = Generator[Wait, None, None]
+
+
+@dataclass(slots=True)
+class Wire:
+    """One connection as the client has it: what was asked on it, and when patience ends."""
+
+    link: Link
+    open: dict[int, tuple[Request, int]] = field(default_factory=dict)
+
+
+class SimConsumer:
+    """One life of one consumer process. `on_end` hears when it stops by itself."""
+
+    def __init__(
+        self, world: World, network: Network, watch: Watch, name: str, habits: Habits, max_versions: dict[int, int]
+    ) -> None:
+        self.name = name
+        self.habits = habits
+        self._world = world
+        self._network = network
+        self._watch = watch
+        self._max_versions = max_versions
+        self.core = ConsumerCore(ConsumerConfig.of(None, client_id=name, **habits.options), world.random.uniform)
+        self.is_over = False
+        self.is_paused = False
+        self.failure: BaseException | None = None
+        self.on_end: Callable[[SimConsumer], None] = lambda _: None
+        self._is_closing = False
+        self._late: list[Callable[[], None]] = []
+        self._wires: dict[object, Wire] = {}
+        self._correlation = 0
+        self._due_ms = FOREVER
+        self._armed_ms = FOREVER
+        self._wait = Wait(0)
+        self._app = self._run()
+        self.core.subscription.subscribe_topics(habits.topics)
+        world.after(0, self.turn)
+
+    # Turns
+
+    def turn(self) -> None:
+        """The core decides, then the application goes on if it waits for that."""
+        if self.is_over or self.is_paused:
+            return
+        self._step()
+        self._resume()
+
+    def _resume(self) -> None:
+        if self._wait.soundly and self._wait.until_ms > self._world.now.mono_ms:
+            self._arm(self._wait.until_ms)
+            return
+        try:
+            self._wait = next(self._app)
+        except StopIteration:
+            self.kill(quietly=False)
+            self.on_end(self)
+            return
+        self._arm(self._wait.until_ms)
+
+    def _step(self) -> None:
+        now = self._world.now
+        poll = self.core.poll(now)
+        for node in self.core.take_drops():
+            self._drop(("coordinator", node.id))
+        for request in poll.requests:
+            self._send(request)
+        self._due_ms = now.mono_ms + poll.wait_ms
+        self._arm(self._due_ms)
+
+    def _arm(self, due_ms: int) -> None:
+        if due_ms < self._armed_ms and due_ms < FOREVER:
+            self._armed_ms = due_ms
+            self._world.at(due_ms, self._wake, due_ms)
+
+    def _wake(self, armed_ms: int) -> None:
+        if armed_ms != self._armed_ms or self.is_over or self.is_paused:
+            return
+        self._armed_ms = FOREVER
+        now_ms = self._world.now.mono_ms
+        self._expire(now_ms)
+        if self._due_ms <= now_ms:
+            self._step()
+        if self._wait.until_ms <= now_ms:
+            self._resume()
+        self._arm(min(self._due_ms, self._wait.until_ms, self._next_expiry()))
+
+    # The application
+
+    def _run(self) -> App:
+        while not self._is_closing:
+            records = yield from self._poll()
+            if records:
+                yield from self._process(records)
+        yield from self._close()
+
+    def _poll(self) -> Generator[Wait, None, dict[TopicPartition, list[int]]]:
+        core = self.core
+        deadline = self._world.now.mono_ms + self.habits.poll_ms
+        core.begin_poll(self._world.now)
+        found: dict[TopicPartition, list[int]] = {}
+        while not found:
+            self._raise(core.next_error())
+            self._step()
+            yield from self._dispatch()
+            self._raise(core.next_error())
+            if core.fetching.buffer:
+                found = self._collect()
+                if found:
+                    break
+            if self._world.now.mono_ms >= deadline or self._is_closing:
+                break
+            yield Wait(deadline)
+        core.end_poll(self._world.now)
+        return found
+
+    def _collect(self) -> dict[TopicPartition, list[int]]:
+        core = self.core
+        collected = core.collect(core.config.max_poll_records)
+        if not core.fetching.buffer:
+            self._step()
+        found = {tp: [r.offset for r in records] for tp, records in collected.records.items()}
+        for tp, offsets in found.items():
+            self._world.saw("d", self.name, f"{tp} {offsets[0]}-{offsets[-1]}")
+            self._watch.clients.delivered(self.name, tp, offsets)
+            if core.config.commit_done_only:
+                core.done.handed_out(tp, offsets, offsets[-1] + 1, 0)
+        return found
+
+    def _dispatch(self) -> Generator[Wait, None, None]:
+        while (event := self.core.take_event()) is not None:
+            if isinstance(event, Assigned | Revoked | Lost):
+                yield from self._callback(event)
+                self.core.callback_done(None, self._world.now)
+                self._step()
+
+    def _callback(self, event: Event) -> Generator[Wait, None, None]:
+        clients = self._watch.clients
+        assert isinstance(event, Assigned | Revoked | Lost)
+        if isinstance(event, Assigned):
+            generation = self.core.member.generation
+            clients.assigned(self.name, event.partitions, generation.member_id, generation.id)
+            self._tell("a", clients.owned_by(self.name))
+        elif isinstance(event, Revoked) and self.habits.commit == "sync" and self.habits.commits_in_revoked:
+            yield from self._commit_done({tp: self._done_upto(tp) for tp in event.partitions if self._has(tp)})
+        yield from self._sleep(*self.habits.callback_ms)
+        if not isinstance(event, Assigned):
+            clients.given_up(self.name, event.partitions)
+            self._tell("r" if isinstance(event, Revoked) else "l", clients.owned_by(self.name))
+
+    def _tell(self, kind: str, owned: list[tuple[str, int]]) -> None:
+        self._world.saw(kind, self.name, " ".join(f"{topic}-{p}" for topic, p in owned) or "nothing")
+
+    def _process(self, records: dict[TopicPartition, list[int]]) -> Generator[Wait, None, None]:
+        yield from self._sleep(*self.habits.work_ms)
+        for tp, offsets in records.items():
+            self._watch.clients.processed(tp, offsets)
+            if self.core.config.commit_done_only:
+                for offset in offsets:
+                    self.core.done.done(tp, offset)
+        offsets_done = {tp: offsets[-1] + 1 for tp, offsets in records.items()}
+        if self.habits.commit == "sync":
+            yield from self._commit_done(offsets_done)
+        elif self.habits.commit == "async":
+            self.core.commits.commit(Kind.ASYNC, {tp: OffsetAndMetadata(o, 0) for tp, o in offsets_done.items()})
+            self._step()
+
+    def _commit_done(self, offsets: dict[TopicPartition, int]) -> Generator[Wait, None, None]:
+        """A synchronous commit; its failure is the application's to live with."""
+        wanted = {tp: OffsetAndMetadata(offset, 0) for tp, offset in offsets.items()}
+        operation = self.core.commits.commit(Kind.SYNC, wanted)
+        yield from self._until(operation, 10_000)
+
+    def _until(self, operation: Operation, patience_ms: int) -> Generator[Wait, None, None]:
+        deadline = self._world.now.mono_ms + patience_ms
+        self._step()
+        while not operation.is_done:
+            if self._world.now.mono_ms >= deadline:
+                self.core.commits.cancel(operation)
+                return
+            yield Wait(deadline)
+            self._step()
+
+    def _has(self, tp: TopicPartition) -> bool:
+        state = self.core.subscription.assignment.get(tp)
+        return state is not None and state.position is not None
+
+    def _done_upto(self, tp: TopicPartition) -> int:
+        position = self.core.subscription.assignment[tp].position
+        assert position is not None, "only partitions with a position are committed"
+        return position.offset
+
+    def _sleep(self, low: int, high: int) -> Generator[Wait, None, None]:
+        ms = self._world.between(low, high)
+        if ms:
+            yield Wait(self._world.now.mono_ms + ms, soundly=True)
+
+    def _close(self) -> Generator[Wait, None, None]:
+        self._world.saw("c", self.name, "close")
+        core = self.core
+        if core.config.enable_auto_commit and core.offsets_to_commit():
+            yield from self._until(core.commits.commit(Kind.SYNC, None), 3_000)
+        event = core.membership.begin_leave()
+        if event is not None:
+            yield from self._callback(event)
+        for request in core.membership.leave("the consumer is being closed"):
+            self._send(request)
+        yield from self._sleep(100, 100)
+
+    def _raise(self, error: BaseException | None) -> None:
+        """What the shell raises from poll. Only being fenced ends an application here."""
+        if error is None:
+            return
+        self._world.saw("c", self.name, f"poll raises {type(error).__name__}")
+        if isinstance(error, FencedInstanceIdError):
+            self.failure = error
+            self._is_closing = True
+        elif not (isinstance(error, KafkaError) and error.retriable):
+            raise RuleBroken("CLIENT", f"{self.name}: poll raises {error!r}")
+
+    # What others do to it
+
+    def close(self) -> None:
+        """The application stops after the poll it is in."""
+        self._is_closing = True
+        self.turn()
+
+    def kill(self, *, quietly: bool) -> None:
+        """The process is gone; its connections close, or fall silent."""
+        if self.is_over:
+            return
+        self.is_over = True
+        self._watch.clients.killed(self.name)
+        for wire in self._wires.values():
+            self._network.close_by_client(wire.link, quietly=quietly)
+        self._wires.clear()
+
+    def pause(self) -> None:
+        self.is_paused = True
+
+    def resume(self) -> None:
+        if not self.is_paused:
+            return
+        self.is_paused = False
+        late, self._late = self._late, []
+        self._armed_ms = FOREVER
+        for call in late:
+            call()
+        self._expire(self._world.now.mono_ms)
+        self.turn()
+
+    # Requests
+
+    def _send(self, request: Request) -> None:
+        key: object = ("coordinator", request.node.id) if request.to_coordinator and request.node else "main"
+        wire = self._wires.get(key)
+        if wire is None:
+            link = self._network.connect(self, key)
+            if link is None:
+                self._world.after(CONNECT_FAILS_MS, self._lost, request)
+                return
+            wire = self._wires[key] = Wire(link)
+        message = request.message
+        highest = min(message.MAX_VERSION, self._max_versions.get(message.API_KEY, message.MAX_VERSION))
+        request.version = highest if request.max_version is None else min(highest, request.max_version)
+        self._correlation += 1
+        timeout = request.timeout_ms or self.core.config.request_timeout_ms
+        wire.open[self._correlation] = (request, self._world.now.mono_ms + timeout)
+        frame = b"".join(encode_request(message.API_KEY, request.version, self._correlation, self.name, message))
+        self._watch.sent(self.name, message, request.version)
+        self._network.send(wire.link, frame[4:])
+        self._arm(self._next_expiry())
+
+    def arrived(self, link: Link, frame: bytes) -> None:
+        """A frame came in."""
+        if self.is_paused:
+            self._late.append(lambda: self.arrived(link, frame))
+            return
+        wire = self._wires.get(link.key)
+        if self.is_over or wire is None or wire.link is not link:
+            return
+        correlation_id = int.from_bytes(frame[:4], "big")
+        request, _ = wire.open.pop(correlation_id)
+        api = APIS[request.message.API_KEY]
+        _, reader = read_response_header(api.key, request.version, frame)
+        response = api.response.read(reader, request.version)
+        self._watch.arrived(self.name, response)
+        self.core.on_response(request, response, self._world.now)
+        self.turn()
+
+    def broken(self, link: Link) -> None:
+        """The other end closed the connection."""
+        if self.is_paused:
+            self._late.append(lambda: self.broken(link))
+        elif not self.is_over and (wire := self._wires.get(link.key)) is not None and wire.link is link:
+            del self._wires[link.key]
+            self._fail(wire)
+            self.turn()
+
+    def _drop(self, key: object) -> None:
+        """The core wants this connection closed; what waits on it fails."""
+        wire = self._wires.pop(key, None)
+        if wire is not None:
+            self._network.close_by_client(wire.link)
+            for request, _ in wire.open.values():
+                self._world.after(0, self._lost, request)
+
+    def _lost(self, request: Request) -> None:
+        if self.is_paused:
+            self._late.append(lambda: self._lost(request))
+        elif not self.is_over:
+            self._world.saw("x", self.name, type(request.message).__name__)
+            self.core.on_disconnect(request, self._world.now)
+            self.turn()
+
+    def _fail(self, wire: Wire) -> None:
+        for request, _ in wire.open.values():
+            self._world.saw("x", self.name, type(request.message).__name__)
+            self.core.on_disconnect(request, self._world.now)
+
+    def _next_expiry(self) -> int:
+        return min((end for wire in self._wires.values() for _, end in wire.open.values()), default=FOREVER)
+
+    def _expire(self, now_ms: int) -> None:
+        """A request without an answer for too long ends its connection."""
+        for key, wire in list(self._wires.items()):
+            if any(end <= now_ms for _, end in wire.open.values()):
+                del self._wires[key]
+                self._network.close_by_client(wire.link)
+                self._fail(wire)
+                self._due_ms = now_ms

@@ -1,0 +1,99 @@
+"""What goes wrong in a simulation: each run draws a few kinds of fault, how often each comes, and the shape of the run.
+
+Rates differ from run to run and most kinds are absent from most runs, because an even mixture never shows much of one
+fault with a little of another. Faults like to come at the very tick of a deadline, or beside it.
+Must not know how the faults are carried out (see `mischief`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from random import Random
+
+KINDS = (
+    "close_connection",
+    "lose_requests",
+    "lose_responses",
+    "stall_connection",
+    "cut_client",
+    "kill_client",
+    "pause_client",
+    "close_client",
+    "twin_client",
+    "crash_broker",
+    "move_shard",
+    "fail_append",
+    "add_partition",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configuration of a run, drawn from its seed and printed with it."""
+
+    clients: int
+    partitions: tuple[int, ...]
+    assignors: tuple[str, ...]
+    commit: str
+    static: bool
+    session_ms: int
+    heartbeat_ms: int
+    max_poll_ms: int
+    max_poll_records: int
+    work_ms: int
+    callback_ms: int
+    initial_delay_ms: int
+    records_per_second: int
+    delay_ms: int
+    slow_up: bool
+    slow_down: bool
+    sync_ms: int
+    load_ms: int
+    cleans: bool
+    join_version: int
+    faults: tuple[tuple[str, int], ...]
+    """Kinds, and the mean milliseconds between two of each."""
+
+    @property
+    def eager(self) -> bool:
+        return self.assignors[0] != "cooperative-sticky"
+
+    def lines(self) -> list[str]:
+        shown = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if f.name != "faults"]
+        faults = " ".join(f"{kind}/{ms}ms" for kind, ms in self.faults) or "none"
+        return [" ".join(shown), f"faults: {faults}"]
+
+
+def draw(random: Random) -> Plan:
+    """A plan; about half of the runs have static members, some have cooperative assignors."""
+    static = random.random() < 0.4
+    work_ms = random.choice((0, 20, 200, 2_000))
+    session_ms = random.choice((6_000, 8_000, 10_000))
+    return Plan(
+        clients=random.choice((1, 2, 2, 3, 3, 4, 6)),
+        partitions=random.choice(((1,), (3,), (4,), (2, 3), (7,))),
+        assignors=random.choice((("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",), ("range", "sticky"))),
+        commit=random.choice(("auto", "sync", "async", "done")),
+        static=static,
+        session_ms=session_ms,
+        heartbeat_ms=random.choice((1_000, 2_000)),
+        max_poll_ms=random.choice((8_000, 15_000)),
+        max_poll_records=random.choice((1, 5, 50)),
+        work_ms=work_ms,
+        callback_ms=random.choice((0, 5, 500)),
+        initial_delay_ms=random.choice((0, 500, 3_000)),
+        records_per_second=random.choice((1, 5, 20)),
+        delay_ms=random.choice((1, 5, 50)),
+        slow_up=random.random() < 0.1,
+        slow_down=random.random() < 0.1,
+        sync_ms=random.choice((0, 0, 5, 100, 1_000)),
+        load_ms=random.choice((0, 10, 1_000)),
+        cleans=random.random() < 0.5,
+        join_version=random.choice((9, 9, 9, 8, 7, 6, 5)) if static else random.choice((9, 9, 9, 5, 4, 3, 2)),
+        faults=_draw_faults(random),
+    )
+
+
+def _draw_faults(random: Random) -> tuple[tuple[str, int], ...]:
+    kinds = random.sample(KINDS, random.choice((1, 2, 3, 4, 6)))
+    return tuple((kind, random.choice((3_000, 10_000, 30_000))) for kind in sorted(kinds))

@@ -1,0 +1,147 @@
+"""Causes the faults of a plan, one stream of events per kind, and keeps the clients coming back.
+
+Must not judge: what the faults lead to is for the rules to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from partita.sim.consumers import SimConsumer
+
+if TYPE_CHECKING:
+    from partita.sim.run import Simulation
+
+_COINCIDENCES = 0.3
+
+
+class Mischief:
+    """Runs until `stop`."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        self._is_over = False
+        self._added = 0
+        for kind, mean_ms in simulation.plan.faults:
+            self._schedule(kind, mean_ms)
+
+    def stop(self) -> None:
+        self._is_over = True
+
+    def _schedule(self, kind: str, mean_ms: int) -> None:
+        wait = min(int(self._world.random.expovariate(1 / mean_ms)), 60_000)
+        self._world.after(wait, self._come, kind, mean_ms)
+
+    def _come(self, kind: str, mean_ms: int) -> None:
+        """The time has come, or it waits for the next deadline of the coordinator, give or take a tick."""
+        if self._is_over:
+            return
+        due = self._simulation.broker.coordinator.next_deadline_ms()
+        near = due is not None and due - self._world.now.mono_ms < 10_000
+        if near and due is not None and self._world.chance(_COINCIDENCES):
+            self._world.at(due + self._world.between(-1, 1), self._cause, kind)
+        else:
+            self._cause(kind)
+        self._schedule(kind, mean_ms)
+
+    def _cause(self, kind: str) -> None:
+        if not self._is_over:
+            getattr(self, kind)()
+
+    def _saw(self, what: str) -> None:
+        self._world.saw("!", "fault", what)
+
+    def _client(self) -> SimConsumer | None:
+        live = [c for c in self._simulation.clients if not c.is_over]
+        return self._world.random.choice(live) if live else None
+
+    # Kinds: the network
+
+    def close_connection(self) -> None:
+        if links := self._simulation.network.links:
+            link = self._world.random.choice(links)
+            self._saw(f"close a connection of {link.caller.name}")
+            self._simulation.network.close_by_broker(link)
+
+    def lose_requests(self) -> None:
+        if links := self._simulation.network.links:
+            link = self._world.random.choice(links)
+            self._saw(f"lose requests of {link.caller.name}")
+            link.up_is_lost = True
+
+    def lose_responses(self) -> None:
+        if links := self._simulation.network.links:
+            link = self._world.random.choice(links)
+            self._saw(f"lose responses to {link.caller.name}")
+            link.down_is_lost = True
+
+    def stall_connection(self) -> None:
+        if links := self._simulation.network.links:
+            link = self._world.random.choice(links)
+            ms = self._world.between(1, 2 * self._simulation.plan.session_ms)
+            self._saw(f"stall a connection of {link.caller.name} for {ms} ms")
+            self._simulation.network.stall(link, ms)
+
+    def cut_client(self) -> None:
+        if client := self._client():
+            ms = self._world.between(100, 2 * self._simulation.plan.session_ms)
+            self._saw(f"cut {client.name} off for {ms} ms")
+            self._simulation.network.cut[client.name] = None
+            self._world.after(ms, self._simulation.network.cut.pop, client.name, None)
+
+    # Kinds: clients
+
+    def kill_client(self) -> None:
+        if client := self._client():
+            quietly = self._world.chance(0.5)
+            self._saw(f"kill {client.name}" + (", its peer is not told" if quietly else ""))
+            client.kill(quietly=quietly)
+            self._come_back(client)
+
+    def close_client(self) -> None:
+        if client := self._client():
+            self._saw(f"close {client.name}")
+            client.close()
+
+    def _come_back(self, client: SimConsumer) -> None:
+        self._world.after(self._world.between(0, 3_000), self._simulation.restart, client)
+
+    def pause_client(self) -> None:
+        client = self._client()
+        if client is not None and not client.is_paused:
+            ms = self._world.between(100, 3 * self._simulation.plan.session_ms)
+            self._saw(f"pause {client.name} for {ms} ms")
+            client.pause()
+            self._world.after(ms, client.resume)
+
+    def twin_client(self) -> None:
+        """A second process with the same instance id, if the members are static."""
+        client = self._client()
+        live = sum(not c.is_over for c in self._simulation.clients)
+        if client is not None and self._simulation.plan.static and live < 2 * self._simulation.plan.clients:
+            self._saw(f"a second process like {client.name}")
+            self._simulation.restart(client)
+
+    # Kinds: the broker
+
+    def crash_broker(self) -> None:
+        ms = self._world.between(0, self._simulation.plan.session_ms)
+        self._saw(f"crash the broker for {ms} ms")
+        self._simulation.broker.crash(ms)
+
+    def move_shard(self) -> None:
+        self._saw("move the shard")
+        self._simulation.broker.move()
+
+    def fail_append(self) -> None:
+        self._saw("the next append fails")
+        self._simulation.broker.log.failures_left = 1
+
+    def add_partition(self) -> None:
+        if self._added < 3:
+            self._added += 1
+            topics = self._simulation.topics
+            name = self._world.random.choice(list(topics.partitions))
+            self._saw(f"add a partition to {name}")
+            topics.add_partition(name)

@@ -1,0 +1,108 @@
+"""What must happen once nothing goes wrong any more: L1 joins are answered, L11 the group becomes stable, L12 it stays so,
+L13 everything is processed and committed, L14 every live client is a member.
+
+Bounds are the protocol's own timeouts. Must not know what went wrong before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from partita.protocol.messages.join_group import JoinGroupRequest
+from partita.sim.consumers import SimConsumer
+from partita.sim.rules import must
+
+if TYPE_CHECKING:
+    from partita.sim.run import Simulation
+
+_STEP_MS = 500
+_QUIET_HEARTBEATS = 100
+
+
+class ProgressRules:
+    """`judge` runs the healed world on for as long as the bounds allow. Raises RuleBroken."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        plan = simulation.plan
+        self._eps_ms = 3_000
+        client_ms = 5_000 + plan.session_ms + 2_000
+        """A client may be waiting for a request's end, and sit out a session, before it looks again."""
+        self._stable_ms = plan.session_ms + 2 * max(plan.max_poll_ms, plan.initial_delay_ms) + client_ms + self._eps_ms
+        self._quiet_ms = _QUIET_HEARTBEATS * plan.heartbeat_ms
+        self._join_ms = max(plan.max_poll_ms, plan.initial_delay_ms) + plan.session_ms + self._eps_ms
+
+    def judge(self) -> None:
+        took = self._run_until_settled()
+        must(took is not None, "L11", f"not settled {self._stable_ms} ms after healing: {self._why_not()}")
+        group = self._simulation.watch.group
+        assert group is not None, "a settled group exists"
+        generation = group.generation
+        self._run_until_done()
+        self._run(self._quiet_ms)
+        must(group.generation == generation, "L12", f"generation {group.generation} after settling in {generation}")
+        must(not self._why_not(), "L11", f"settled, and then not: {self._why_not()}")
+
+    def _run(self, ms: int) -> None:
+        """Let time pass, watching how long joins wait."""
+        end = self._world.ms + ms
+        while self._world.ms < end:
+            self._world.run(min(end, self._world.ms + _STEP_MS))
+            asked = self._simulation.watch.oldest_open()
+            if asked is not None and isinstance(asked.wire, JoinGroupRequest):
+                waits_ms = self._world.now.mono_ms - asked.asked_ms
+                must(waits_ms <= self._join_ms, "L1", f"a join of {asked.link.caller.name} waits since {waits_ms} ms")
+
+    def _run_until_settled(self) -> int | None:
+        start = self._world.ms
+        while self._world.ms - start < self._stable_ms:
+            self._run(_STEP_MS)
+            if not self._why_not():
+                return self._world.ms - start
+        return None
+
+    def _live(self) -> list[SimConsumer]:
+        return [c for c in self._simulation.clients if not c.is_over]
+
+    def _why_not(self) -> str:
+        """What is missing for the group to be stable with all live clients, and all partitions owned."""
+        watch, live = self._simulation.watch, self._live()
+        group = watch.group
+        if group is None or not watch.is_stable:
+            return f"the group is {group.state.value if group else 'absent'}"
+        ids = {c.core.member.generation.member_id for c in live}
+        if ids != set(group.members):
+            return f"members are {sorted(group.members)}, clients {sorted(ids)}"
+        late = [c.name for c in live if c.core.member.generation.id != group.generation or not c.core.member.is_stable]
+        if late:
+            return f"{', '.join(late)} are not in generation {group.generation}"
+        owned = sorted(tp for c in live for tp in watch.clients.owned_by(c.name))
+        if owned != sorted(self._simulation.topics.all()):
+            return f"owned are {owned}"
+        return ""
+
+    def _run_until_done(self) -> None:
+        """L13: at the slowest rate the application works at."""
+        plan, topics = self._simulation.plan, self._simulation.topics
+        start, patience = self._world.ms, 0
+        while self._lag():
+            if self._world.ms - start > patience:
+                backlog = sum(log.end for logs in topics.partitions.values() for log in logs)
+                patience = self._stable_ms + (backlog // plan.max_poll_records + 1) * (plan.work_ms + 200)
+                must(self._world.ms - start <= patience, "L13", f"still behind: {self._lag()}")
+            self._run(_STEP_MS)
+
+    def _lag(self) -> dict[str, tuple[int, int, int]]:
+        """Of partitions that are behind: (processed, committed, end)."""
+        behind: dict[str, tuple[int, int, int]] = {}
+        hard = self._simulation.broker.coordinator.hard_state
+        for topic, partition in self._simulation.topics.all():
+            end = self._simulation.topics.partitions[topic][partition].end
+            progress = self._simulation.watch.clients.progress.get((topic, partition))
+            committed = hard.committed(self._simulation.watch.group_id, (topic, partition))
+            done = progress.upto if progress else 0
+            stored = committed.offset if committed else 0
+            if done != end or (stored != end and self._simulation.plan.commit != "async"):
+                behind[f"{topic}-{partition}"] = (done, stored, end)
+        return behind

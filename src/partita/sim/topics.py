@@ -1,0 +1,184 @@
+"""The topics of a simulation: numbered records, and the answers to Metadata, Fetch, ListOffsets and epoch questions.
+
+One node leads everything. Records are real batches; the value of a record is its own offset. Fetches wait for data
+as they do at a real broker. Must not know groups or connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages import fetch, list_offsets, metadata
+from partita.protocol.messages import offset_for_leader_epoch as epochs
+from partita.records.batch import build_batch
+from partita.sim.world import World
+
+NODE_ID, HOST, PORT = 1, "sim", 9092
+LATEST, EARLIEST = -1, -2
+
+Answer = Callable[[Any], None]
+
+
+class Partition:
+    """One partition's log: batches with their last offsets."""
+
+    __slots__ = ("batches", "end")
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, bytes]] = []
+        self.end = 0
+
+    def append(self, count: int, wall_ms: int) -> None:
+        records = [(wall_ms, None, b"%d" % (self.end + i), ()) for i in range(count)]
+        batch = build_batch(records, base_offset=self.end, leader_epoch=0)
+        self.end += count
+        self.batches.append((self.end - 1, batch))
+
+    def read(self, offset: int, max_bytes: int) -> bytes:
+        found: list[bytes] = []
+        size = 0
+        for last, batch in reversed(self.batches):
+            if last < offset:
+                break
+            found.append(batch)
+        found.reverse()
+        for i, batch in enumerate(found):
+            size += len(batch)
+            if i and size > max_bytes:
+                return b"".join(found[:i])
+        return b"".join(found)
+
+
+class Topics:
+    """`partitions[topic]` are the logs; `produce` appends and wakes waiting fetches."""
+
+    def __init__(self, world: World, counts: dict[str, int]) -> None:
+        self._world = world
+        self.ids = {name: (i + 1).to_bytes(16, "big") for i, name in enumerate(counts)}
+        self.partitions = {name: [Partition() for _ in range(count)] for name, count in counts.items()}
+        self._waiting: dict[int, tuple[fetch.FetchRequest, Answer]] = {}
+        self._asked = 0
+
+    def all(self) -> list[tuple[str, int]]:
+        return [(name, i) for name, parts in self.partitions.items() for i in range(len(parts))]
+
+    def produce(self, topic: str, partition: int, count: int) -> None:
+        self.partitions[topic][partition].append(count, self._world.now.wall_ms)
+        for number, (request, answer) in list(self._waiting.items()):
+            if self._has_news(request):
+                del self._waiting[number]
+                answer(self._fetched(request))
+
+    def add_partition(self, topic: str) -> None:
+        self.partitions[topic].append(Partition())
+
+    def forget_waiting(self) -> None:
+        """The broker's process is gone."""
+        self._waiting.clear()
+
+    # Answers
+
+    def metadata(self, request: metadata.MetadataRequest) -> metadata.MetadataResponse:
+        wanted = list(self.ids) if request.topics is None else [topic.name or "" for topic in request.topics]
+        return metadata.MetadataResponse(
+            brokers=[metadata.MetadataResponseBroker(node_id=NODE_ID, host=HOST, port=PORT)],
+            cluster_id="sim",
+            controller_id=NODE_ID,
+            topics=[self._described(name) for name in wanted],
+        )
+
+    def _described(self, name: str) -> metadata.MetadataResponseTopic:
+        parts = self.partitions.get(name)
+        if parts is None:
+            return metadata.MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partitions = [
+            metadata.MetadataResponsePartition(
+                partition_index=i, leader_id=NODE_ID, leader_epoch=0, replica_nodes=[NODE_ID], isr_nodes=[NODE_ID]
+            )
+            for i in range(len(parts))
+        ]
+        return metadata.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=partitions)
+
+    def list_offsets(self, request: list_offsets.ListOffsetsRequest) -> list_offsets.ListOffsetsResponse:
+        topics = []
+        for topic in request.topics:
+            found = []
+            for asked in topic.partitions:
+                end = self.partitions[topic.name][asked.partition_index].end
+                found.append(
+                    list_offsets.ListOffsetsPartitionResponse(
+                        partition_index=asked.partition_index,
+                        offset=0 if asked.timestamp == EARLIEST else end,
+                        leader_epoch=0,
+                    )
+                )
+            topics.append(list_offsets.ListOffsetsTopicResponse(name=topic.name, partitions=found))
+        return list_offsets.ListOffsetsResponse(topics=topics)
+
+    def epoch_ends(self, request: epochs.OffsetForLeaderEpochRequest) -> epochs.OffsetForLeaderEpochResponse:
+        return epochs.OffsetForLeaderEpochResponse(
+            topics=[
+                epochs.OffsetForLeaderTopicResult(
+                    topic=topic.topic,
+                    partitions=[
+                        epochs.EpochEndOffset(
+                            partition=asked.partition,
+                            leader_epoch=0,
+                            end_offset=self.partitions[topic.topic][asked.partition].end,
+                        )
+                        for asked in topic.partitions
+                    ],
+                )
+                for topic in request.topics
+            ]
+        )
+
+    def fetch(self, request: fetch.FetchRequest, answer: Answer) -> None:
+        """Answer now, or when data comes, or after max_wait_ms."""
+        if request.session_epoch == -1 or self._has_news(request):
+            answer(self._fetched(request))
+            return
+        self._asked += 1
+        self._waiting[self._asked] = (request, answer)
+        self._world.after(request.max_wait_ms, self._waited_enough, self._asked)
+
+    def _waited_enough(self, number: int) -> None:
+        if number in self._waiting:
+            request, answer = self._waiting.pop(number)
+            answer(self._fetched(request))
+
+    def _asked_for(self, request: fetch.FetchRequest) -> list[tuple[str, bytes, fetch.FetchPartition]]:
+        names = {topic_id: name for name, topic_id in self.ids.items()}
+        return [
+            (topic.topic or names[topic.topic_id], topic.topic_id, partition)
+            for topic in request.topics
+            for partition in topic.partitions
+        ]
+
+    def _has_news(self, request: fetch.FetchRequest) -> bool:
+        return any(
+            self.partitions[name][asked.partition].end != asked.fetch_offset
+            for name, _, asked in self._asked_for(request)
+        )
+
+    def _fetched(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
+        topics: dict[str, fetch.FetchableTopicResponse] = {}
+        for name, topic_id, asked in self._asked_for(request):
+            log = self.partitions[name][asked.partition]
+            inside = 0 <= asked.fetch_offset <= log.end
+            topic = topics.get(name)
+            if topic is None:
+                topic = topics[name] = fetch.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[])
+            topic.partitions.append(
+                fetch.PartitionData(
+                    partition_index=asked.partition,
+                    error_code=ErrorCode.NONE if inside else ErrorCode.OFFSET_OUT_OF_RANGE,
+                    high_watermark=log.end,
+                    last_stable_offset=log.end,
+                    log_start_offset=0,
+                    records=memoryview(log.read(asked.fetch_offset, asked.partition_max_bytes) if inside else b""),
+                )
+            )
+        return fetch.FetchResponse(responses=list(topics.values()))

@@ -1,0 +1,111 @@
+"""Where broker and clients report to: hands every event to the rules that judge it, and writes the history.
+
+Must not judge anything itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from partita.group.contract import Record
+from partita.group.coordinator import GroupCoordinator
+from partita.group.model import STABLE, Group
+from partita.protocol.messages.offset_commit import OffsetCommitRequest
+from partita.protocol.messages.offset_fetch import OffsetFetchResponse
+from partita.protocol.primitives import Structure
+from partita.sim.check_clients import ClientRules
+from partita.sim.check_groups import GroupRules
+from partita.sim.check_offsets import OffsetRules
+from partita.sim.rules import must
+from partita.sim.topics import Topics
+from partita.sim.world import World
+
+if TYPE_CHECKING:
+    from partita.sim.broker import Asked
+
+
+class Watch:
+    """The rules of one simulation with one group."""
+
+    def __init__(self, world: World, topics: Topics, group_id: str, *, eager: bool) -> None:
+        self._world = world
+        self.group_id = group_id
+        self.groups = GroupRules(group_id, topics, eager=eager)
+        self.offsets = OffsetRules()
+        self.clients = ClientRules(self._is_member)
+        self._coordinator: GroupCoordinator | None = None
+        self._open: dict[int, Asked] = {}
+
+    @property
+    def group(self) -> Group | None:
+        """The group as the coordinator has it now."""
+        return None if self._coordinator is None else self._coordinator.groups.get(self.group_id)
+
+    @property
+    def is_stable(self) -> bool:
+        group = self.group
+        return group is not None and group.state is STABLE
+
+    def oldest_open(self) -> Asked | None:
+        """The request that has waited longest for its answer."""
+        return next(iter(self._open.values()), None)
+
+    def _is_member(self, member_id: str) -> bool:
+        group = self.group
+        return group is not None and member_id in group.members
+
+    # The broker's side
+
+    def before(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        self._coordinator = coordinator
+        self._open[asked.number] = asked
+        self.groups.before(asked, coordinator)
+        self.offsets.before(asked)
+
+    def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        self.groups.after(asked, coordinator)
+
+    def answered(self, asked: Asked, response: Structure) -> None:
+        must(asked.frame is None, "S10", f"{type(asked.wire).__name__} is answered twice")
+        self._open.pop(asked.number, None)
+        name = type(response).__name__
+        error = getattr(response, "error_code", 0)
+        self._world.saw("=", asked.link.caller.name, f"{name} {int(error)}" if error else name)
+        self.groups.answered(asked, response)
+        self.offsets.answered(asked, response)
+
+    def appended(self, records: tuple[Record, ...]) -> None:
+        assert self._coordinator is not None, "a coordinator is loaded before it appends"
+        self.groups.appended(records, self._coordinator)
+
+    def stepped(self, coordinator: GroupCoordinator) -> None:
+        self.groups.stepped(coordinator)
+
+    def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
+        self._open.clear()
+        self.offsets.crashed()
+        self.groups.crashing(coordinator, all_durable=all_durable)
+
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+        self._coordinator = coordinator
+        self.groups.loaded(coordinator, batches, clean=clean)
+
+    # The clients' side
+
+    def sent(self, client: str, message: Any, version: int) -> None:
+        detail = ""
+        if isinstance(message, OffsetCommitRequest):
+            self.clients.commit_sent(client, message)
+            offsets = [(t.name, p.partition_index, p.committed_offset) for t in message.topics for p in t.partitions]
+            detail = f" generation {message.generation_id_or_member_epoch} {offsets}"
+        elif hasattr(message, "generation_id"):
+            detail = f" generation {message.generation_id}"
+        self._world.saw(">", client, f"{type(message).__name__} v{version}{detail}")
+
+    def arrived(self, client: str, response: Any) -> None:
+        self._world.saw("<", client, type(response).__name__)
+        if isinstance(response, OffsetFetchResponse) and response.groups:
+            for topic in response.groups[0].topics:
+                for p in topic.partitions:
+                    if p.error_code == 0 and response.groups[0].error_code == 0:
+                        self.clients.fetched_offset(client, (topic.name, p.partition_index), p.committed_offset)
