@@ -15,6 +15,9 @@ from partita.records.checksum import crc32c
 from partita.records.compression import compress
 from partita.records.control import marker_key, marker_value
 from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT
+from partita.records.scanner import wrapped
+
+_INT64_LIMIT = 1 << 63
 
 Headers: TypeAlias = Sequence[tuple[str, Buffer | None]]
 NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
@@ -104,7 +107,10 @@ class BatchBuilder:
         count = self.records_count
         if count == 0:
             self._base_timestamp = self.max_timestamp = timestamp
-        record = encode_record(count, timestamp - self._base_timestamp, key, value, headers)
+        delta = timestamp - self._base_timestamp
+        if not -_INT64_LIMIT <= delta < _INT64_LIMIT:
+            delta = wrapped(delta)
+        record = encode_record(count, delta, key, value, headers)
         size = self.size_in_bytes + len(record)
         if size > self.max_bytes and count:
             return False
