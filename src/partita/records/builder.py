@@ -15,7 +15,6 @@ from partita.records.checksum import crc32c
 from partita.records.compression import compress
 from partita.records.control import marker_key, marker_value
 from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT
-from partita.records.scanner import wrapped
 
 _INT64_LIMIT = 1 << 63
 
@@ -109,7 +108,7 @@ class BatchBuilder:
             self._base_timestamp = self.max_timestamp = timestamp
         delta = timestamp - self._base_timestamp
         if not -_INT64_LIMIT <= delta < _INT64_LIMIT:
-            delta = wrapped(delta)
+            delta = (delta + _INT64_LIMIT) % (2 * _INT64_LIMIT) - _INT64_LIMIT  # readers wrap it back
         record = encode_record(count, delta, key, value, headers)
         size = self.size_in_bytes + len(record)
         if size > self.max_bytes and count:
