@@ -18,6 +18,7 @@ COMMANDS = {
     "groups": "List, describe and mend consumer groups.",
     "doctor": "Say what works on this machine, and what to do about the rest.",
     "demo": "Run the main job on real flight data.",
+    "sim": "Run whole groups through faults on virtual time, and check every rule.",
 }
 
 

@@ -1,0 +1,79 @@
+"""`partita sim`: run whole groups through faults on virtual time, and judge every step; a failing seed can be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from partita.sim.run import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a series of runs came to."""
+
+    runs: int = 0
+    events: int = 0
+    virtual_ms: int = 0
+
+    def plus(self, verdict: Verdict) -> Totals:
+        return Totals(self.runs + 1, self.events + verdict.events, self.virtual_ms + verdict.virtual_ms)
+
+
+@click.command()
+@click.option("--seed", type=int, default=1, show_default=True, help="The first seed; a seed is a history.")
+@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds, counting up.")
+@click.option("--minutes", type=float, default=2.0, show_default=True, help="Virtual minutes with faults.")
+@click.option(
+    "--mode",
+    type=click.Choice(["safety", "liveness", "both"]),
+    default="both",
+    show_default=True,
+    help="safety: faults to the end; liveness: then everything heals and must make progress.",
+)
+@click.option("--trace", is_flag=True, help="Print every event.")
+def sim(seed: int, runs: int, minutes: float, mode: str, trace: bool) -> None:
+    """Simulate a broker and consumers under faults, and check what must hold.
+
+    Ends with exit code 1 at the first seed that breaks a rule, and says how to replay it.
+    """
+    from partita.sim.run import simulate
+
+    totals = Totals()
+    for number in range(seed, seed + runs):
+        for liveness in {"safety": [False], "liveness": [True], "both": [False, True]}[mode]:
+            verdict = simulate(number, liveness=liveness, minutes=minutes, keep_trace=trace)
+            totals = totals.plus(verdict)
+            _show(verdict, trace=trace, in_full=runs == 1)
+            if verdict.broken is not None:
+                _tell_how_to_replay(verdict, minutes)
+                raise SystemExit(1)
+    hours = totals.virtual_ms / 3_600_000
+    click.echo(f"{totals.runs} runs, {totals.events} events, {hours:.1f} virtual hours: every rule held")
+
+
+def _show(verdict: Verdict, *, trace: bool, in_full: bool) -> None:
+    from partita.sim.trace import LEGEND
+
+    if trace:
+        click.echo(LEGEND)
+        for line in verdict.trace.lines():
+            click.echo(line)
+    mode = "liveness" if verdict.liveness else "safety"
+    outcome = verdict.broken or "ok"
+    numbers = f"{verdict.events} events, {verdict.generations} generations, digest {verdict.digest:08x}"
+    click.echo(f"seed {verdict.seed} {mode:8} {numbers}: {outcome}")
+    if in_full or verdict.broken is not None:
+        for line in verdict.plan.lines():
+            click.echo(f"  {line}")
+
+
+def _tell_how_to_replay(verdict: Verdict, minutes: float) -> None:
+    click.echo("the last events:")
+    for line in verdict.trace.lines():
+        click.echo(f"  {line}")
+    mode = "liveness" if verdict.liveness else "safety"
+    click.echo(f"replay it: partita sim --seed {verdict.seed} --mode {mode} --minutes {minutes:g} --trace")
