@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -224,3 +226,90 @@ def test_arrow_from_the_broker(broker: Broker) -> None:
             rows += batch.num_rows if batch is not None else 0
         assert rows == 4_000
         assert consumer.end_offsets([("t", 0)]) == {("t", 0): 1_000}
+
+
+@pytest.mark.case("CC-198")
+def test_ten_restarts_of_the_broker_leave_no_partition_stuck(tmp_path: Any) -> None:
+    with Broker(data_dir=tmp_path, num_partitions=4) as broker:
+        port = int(broker.bootstrap.rpartition(":")[2])
+        send(broker, "t", {p: [b"first"] for p in range(4)})
+    seen: set[tuple[int, int]] = set()
+    options = {"group_id": "g", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 50}
+    with Consumer(bootstrap_servers=f"127.0.0.1:{port}", **options) as consumer:
+        consumer.subscribe(["t"])
+        for turn in range(10):
+            with Broker(data_dir=tmp_path, port=port, num_partitions=4) as broker:
+                send(broker, "t", {p: [b"%d" % turn] for p in range(4)})
+                end = time.monotonic() + 25
+                while len(seen) < 4 * (turn + 2):
+                    assert time.monotonic() < end, f"stuck after restart {turn}: {sorted(seen)}"
+                    seen |= {(r.partition, r.offset) for r in consumer.poll(0.1)}
+        with Broker(data_dir=tmp_path, port=port, num_partitions=4):
+            consumer.close()
+
+
+INTERRUPTED = """
+import signal, sys, threading, time
+from partita import Consumer
+consumer = Consumer(bootstrap_servers=sys.argv[1], group_id="g")
+consumer.subscribe(["t"])
+threading.Timer(0.7, lambda: signal.raise_signal(signal.SIGINT)).start()
+started = time.monotonic()
+try:
+    while True:
+        consumer.poll(60)
+except KeyboardInterrupt:
+    took = time.monotonic() - started
+    consumer.close()
+    print("clean", took < 1.7)
+"""
+
+
+@pytest.mark.case("CC-200")
+def test_an_interrupt_ends_a_blocking_poll(broker: Broker) -> None:
+    send(broker, "t", {0: [b"x"]})
+    command = [sys.executable, "-c", INTERRUPTED, broker.bootstrap]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "clean True", done.stderr
+
+
+WORKER = """
+import sys
+from partita import Consumer
+with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="earliest", enable_auto_commit=False,
+              session_timeout_ms=1500, heartbeat_interval_ms=300, max_poll_records=20) as consumer:
+    consumer.subscribe(["t"])
+    while True:
+        records = consumer.poll(0.2)
+        for record in records:
+            print(record.partition, record.offset, flush=True)
+        if len(records):
+            consumer.commit()
+            print("committed", flush=True)
+"""
+
+
+def test_members_killed_again_and_again_lose_nothing() -> None:
+    per_partition = 400
+    with Broker(num_partitions=3, group_min_session_timeout_ms=500) as broker:
+        send(broker, "t", {p: [b"%d" % i for i in range(per_partition)] for p in range(3)})
+        seen: dict[tuple[int, int], int] = {}
+        command = [sys.executable, "-c", WORKER, broker.bootstrap]
+        for kill_after in (30, 60, 90, 10_000):
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            watchdog = threading.Timer(30, process.kill)
+            watchdog.start()
+            assert process.stdout is not None
+            for number, line in enumerate(process.stdout):
+                if line.startswith("committed"):
+                    if len(seen) == 3 * per_partition:
+                        process.kill()
+                    continue
+                partition, offset = map(int, line.split())
+                seen[partition, offset] = seen.get((partition, offset), 0) + 1
+                if number == kill_after:
+                    process.kill()
+            watchdog.cancel()
+            process.wait()
+        assert len(seen) == 3 * per_partition
+        assert sum(seen.values()) - len(seen) <= 3 * 20

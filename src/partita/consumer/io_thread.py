@@ -49,7 +49,6 @@ class IoThread:
         self._idle_checked_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
-        self._ending: asyncio.Task[None] | None = None
 
     # Called by the application's thread, holding the lock
 
