@@ -316,7 +316,7 @@ class World:
         io.in_flight.discard(request)
         response = type(reply).decode(reply.encode(request.version), request.version)
         if io.on_answer is not None:
-            io.on_answer(request, self.now - request.sent_at_ms)
+            io.on_answer(request, response, self.now - request.sent_at_ms)
         io.core.on_response(request, response, self.clock.now())
         io.turn()
 

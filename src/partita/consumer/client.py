@@ -144,7 +144,7 @@ class AsyncConsumer:
         if found is None:
             return ConsumerRecords()
         if len(found):
-            self._shell.metrics.record("records-consumed", len(found))
+            self._shell.metrics.consumed(len(found), found.counts())
         return self._shell.interceptors.on_consume(found)
 
     async def poll_arrow(
@@ -233,9 +233,11 @@ class AsyncConsumer:
             with shell.io.lock:
                 async_sent = self._core.commits.async_sent
                 operation = self._core.commits.commit(Kind.SYNC, wanted)
+            started_ms = shell.now().mono_ms
             try:
                 await shell.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
             finally:
+                shell.metrics.took("commit-sync-time-ns-total", shell.now().mono_ms - started_ms)
                 await shell.until(lambda: self._core.commits.async_done >= async_sent, deadline_ms)
                 await shell.dispatch()
 
@@ -262,11 +264,13 @@ class AsyncConsumer:
             wanted = [TopicPartition(*tp) for tp in partitions]
             if not wanted:
                 return {}
+            started_ms = self._shell.now().mono_ms
             with self._shell.io.lock:
                 operation = self._core.committed.ask(wanted)
             found: dict[TopicPartition, OffsetAndMetadata | None] = await self._shell.result(
                 operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
             )
+            self._shell.metrics.took("committed-time-ns-total", self._shell.now().mono_ms - started_ms)
             return found
 
     # Positions

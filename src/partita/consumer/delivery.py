@@ -234,13 +234,15 @@ class Delivery:
                 state.advance(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
 
     def _note_arrow(self, parts: Sequence[FetchedPart], read: Any) -> None:
-        self._shell.metrics.consumed(read.batch.num_rows, sum(len(part.data) for part in parts))
+        rows = read.batch.num_rows
+        topics = {part.topic for part in parts}
+        self._shell.metrics.consumed(rows, {topic: rows for topic in topics if len(topics) == 1})
         if not self._shell.config.commit_done_only:
             return
         offsets, partitions = read.batch.column("offset").to_pylist(), read.batch.column("partition").to_pylist()
-        topics = read.batch.column("topic").to_pylist()
+        names = read.batch.column("topic").to_pylist()
         by_partition: dict[TopicPartition, list[int]] = {}
-        for topic, partition, offset in zip(topics, partitions, offsets, strict=True):
+        for topic, partition, offset in zip(names, partitions, offsets, strict=True):
             by_partition.setdefault(TopicPartition(topic, partition), []).append(offset)
         with self._shell.io.lock:
             for part, end in zip(parts, read.next_offsets, strict=True):

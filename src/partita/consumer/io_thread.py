@@ -38,7 +38,7 @@ class IoThread:
         self.failure: BaseException | None = None
         self.waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
-        self.on_answer: Callable[[Request, int], None] | None = None
+        self.on_answer: Callable[[Request, Any, int], None] | None = None
         self._config = config
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -186,7 +186,7 @@ class IoThread:
             with self.lock:
                 self.in_flight.discard(request)
                 if self.on_answer is not None:
-                    self.on_answer(request, self.clock.now().mono_ms - request.sent_at_ms)
+                    self.on_answer(request, future.result(), self.clock.now().mono_ms - request.sent_at_ms)
                 self.core.on_response(request, future.result(), self.clock.now())
         except Exception as error:
             self._died(error)

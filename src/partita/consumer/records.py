@@ -45,6 +45,13 @@ class ConsumerRecords:
             return list(self._by_partition.get(TopicPartition(topic, partition), ()))
         return [r for tp, records in self._by_partition.items() if tp.topic == topic for r in records]
 
+    def counts(self) -> dict[str, int]:
+        """How many records of each topic."""
+        found: dict[str, int] = {}
+        for tp, records in self._by_partition.items():
+            found[tp.topic] = found.get(tp.topic, 0) + len(records)
+        return found
+
     def items(self) -> Iterator[tuple[TopicPartition, Sequence[Record]]]:
         yield from self._by_partition.items()
 

@@ -366,5 +366,8 @@ def test_metrics_by_kafkas_names() -> None:
     assert metrics["records-lag-max"] == 40
     assert metrics['records-lead{topic="t",partition="0"}'] == 10
     assert metrics["fetch-total"] == 1
+    assert metrics['records-consumed-total{topic="t"}'] == 10
+    assert metrics["fetch-size-max"] == metrics["bytes-consumed-total"] > 50
+    assert metrics["last-heartbeat-seconds-ago"] == -1
     text = consumer.metrics_text()
     assert 'partita_consumer_records_lag{client_id="c1",topic="t",partition="0"} 40' in text
