@@ -15,7 +15,8 @@ from partita.producer.batch import Batch, Delivery
 from partita.producer.config import ProducerConfig
 from partita.records.builder import BatchBuilder
 
-MAX_IN_FLIGHT_PER_PARTITION = 5
+WINDOW = 5
+"""Batches of a producer that a partition remembers, to tell duplicates from gaps."""
 _SEQUENCE_END = 2**31
 
 
@@ -30,8 +31,17 @@ class PartitionQueue:
     producer_id: int = -1
     producer_epoch: int = -1
     next_sequence: int = 0
+    next_order: int = 0
     must_bump: bool = False
     """A sequence number is lost: go on with a new epoch once nothing is in flight."""
+
+    def may_send(self) -> bool:
+        """True while the broker will still know every batch that is not acknowledged, should it come again."""
+        if self.must_bump:
+            return not self.in_flight
+        if self.waiting[0].is_sequenced:
+            return len(self.in_flight) < WINDOW
+        return all(self.next_order - batch.order < WINDOW for batch in self.in_flight)
 
     def is_first(self, batch: Batch) -> bool:
         """True if no earlier batch is still to be acknowledged."""
@@ -44,7 +54,8 @@ class PartitionQueue:
 
     def give_sequence(self, batch: Batch) -> None:
         batch.producer_id, batch.producer_epoch = self.producer_id, self.producer_epoch
-        batch.base_sequence = self.next_sequence
+        batch.base_sequence, batch.order = self.next_sequence, self.next_order
+        self.next_order += 1
         self.next_sequence = (self.next_sequence + batch.builder.records_count) % _SEQUENCE_END
 
     def start_epoch(self, producer_id: int, producer_epoch: int) -> None:

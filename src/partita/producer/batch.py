@@ -44,6 +44,7 @@ class Batch:
     builder: BatchBuilder
     created_ms: int
     serial: int
+    order: int = -1
     is_closed: bool = False
     is_done: bool = False
     attempts: int = 0

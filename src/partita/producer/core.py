@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from partita.errors import KafkaError, error_for
-from partita.producer.accumulator import MAX_IN_FLIGHT_PER_PARTITION, Accumulator, PartitionQueue
+from partita.producer.accumulator import Accumulator, PartitionQueue
 from partita.producer.answers import Verdict, judge
 from partita.producer.batch import Batch, Delivery
 from partita.producer.config import ProducerConfig
@@ -108,7 +108,7 @@ class ProducerCore:
 
     def _may_drain(self, queue: PartitionQueue) -> bool:
         if self.config.enable_idempotence:
-            return len(queue.in_flight) < (1 if queue.must_bump else MAX_IN_FLIGHT_PER_PARTITION)
+            return queue.may_send()
         return self.config.max_in_flight > 1 or not queue.in_flight
 
     def _sendings(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[Sending]:

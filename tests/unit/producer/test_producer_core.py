@@ -199,6 +199,22 @@ def test_a_batch_sent_again_keeps_its_number_and_its_place():
     assert second.failure() is None
 
 
+def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_remembers():
+    world = World(batch_size=1)
+    for number in range(12):
+        world.send(b"%d" % number)
+    first, *others = world.sent()
+    for _ in range(3):
+        world.answer(first, ErrorCode.REQUEST_TIMED_OUT)
+        for sending in others:
+            world.answer(sending)
+        first, *others = world.sent(later=1000)
+    assert sequences(world, [first]) == [(0, 0)]
+    assert others == []
+    world.answer(first)
+    assert sequences(world, world.sent()) == [(0, number) for number in range(5, 10)]
+
+
 def test_a_duplicate_counts_as_delivered():
     world = World()
     delivery = world.send()
