@@ -39,7 +39,7 @@ def partita_arrow(bootstrap: str, topic: str, count: int) -> int:
         consumer.assign([(topic, 0)])
         consumer.seek_to_beginning()
         while got < count:
-            batch = consumer.poll_arrow(timeout_ms=1000)
+            batch = consumer.poll_arrow(timeout=1.0)
             if batch is not None and batch.num_rows:
                 got += batch.num_rows
                 total += batch.column("value").nbytes
@@ -54,7 +54,7 @@ def partita_records(bootstrap: str, topic: str, count: int) -> int:
         consumer.assign([(topic, 0)])
         consumer.seek_to_beginning()
         while got < count:
-            for record in consumer.poll(timeout_ms=1000):
+            for record in consumer.poll(timeout=1.0):
                 total += len(record.value) + len(record.key)
                 got += 1
     return total

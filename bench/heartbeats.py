@@ -15,6 +15,7 @@ from partita.protocol.framing import encode_request
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
+WARM_UP_SECONDS = 0.5
 ANSWER_BYTES = 4 + 4 + 4 + 2
 VERSION = 3
 SHAPES = (("one connection, 200 in flight", 1, 200), ("100 connections, one in flight each", 100, 1))
@@ -58,13 +59,14 @@ def rate(program: Path, server: Server, frame: bytes, connections: int, depth: i
     path = frames_file(frame, connections)
     outcome: list[float] = []
 
-    def work() -> float:
-        arguments = [str(server.port), str(path), str(answer), str(depth), str(SECONDS)]
+    def work(limit_s: float = SECONDS) -> float:
+        arguments = [str(server.port), str(path), str(answer), str(depth), str(limit_s)]
         done = subprocess.run([str(program), "load", *arguments], capture_output=True, text=True, check=True)
         count, seconds = map(float, done.stdout.split())
-        outcome.append(count / seconds)
+        outcome[:] = [count / seconds]
         return count
 
+    work(WARM_UP_SECONDS)
     per_cpu_s, _ = measured(server, work)
     path.unlink()
     return {"per_s": outcome[0], "per_cpu_s": per_cpu_s}

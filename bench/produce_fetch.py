@@ -21,6 +21,7 @@ from partita.protocol.messages.produce import PartitionProduceData, ProduceReque
 from partita.records.batch import build_batch
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
+WARM_UP_SECONDS = 1.0
 TOPIC = "bench"
 GB = 1e9
 
@@ -59,13 +60,14 @@ def load(program: Path, server: Server, frame: bytes, depth: int, size: int) -> 
     answer = answer_bytes(server, frame)
     rates: list[float] = []
 
-    def work() -> float:
-        arguments = [str(server.port), str(path), str(answer), str(depth), str(SECONDS)]
+    def work(limit_s: float = SECONDS) -> float:
+        arguments = [str(server.port), str(path), str(answer), str(depth), str(limit_s)]
         done = subprocess.run([str(program), "load", *arguments], capture_output=True, text=True, check=True)
         count, seconds = map(float, done.stdout.split())
-        rates.append(count * size / seconds / GB)
+        rates[:] = [count * size / seconds / GB]
         return count * size / GB
 
+    work(WARM_UP_SECONDS)
     per_cpu_s, _ = measured(server, work)
     path.unlink()
     return rates[0], per_cpu_s

@@ -16,6 +16,7 @@ from zlib import crc32
 from partita.broker.config import TopicConfig
 from partita.broker.disk_storage import DiskStorage
 from partita.broker.log_settings import log_config
+from partita.broker.memory_blocks import fresh_block
 from partita.log.durability import Durability
 from partita.log.storage import MemoryStorage, Storage, StorageError, read_file, replace_file
 from partita.system_clock import SystemClock
@@ -93,7 +94,7 @@ class MemoryStore(_LogStore):
     description = _SURVIVES[Durability.MEMORY]
 
     def __init__(self) -> None:
-        super().__init__(MemoryStorage(), Durability.MEMORY)
+        super().__init__(MemoryStorage(fresh_block), Durability.MEMORY)
         self._catalogue: list[bytes] = []
 
     def read_catalogue(self) -> list[bytes]:

@@ -9,10 +9,13 @@ Must not know what the bytes mean.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from partita.protocol.primitives import Buffer
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 
 class StorageError(Exception):
@@ -95,6 +98,7 @@ def read_file(storage: Storage, directory: str, name: str) -> memoryview | None:
     return content
 
 
+Block: TypeAlias = "bytearray | mmap"
 _FIRST_BLOCK_BYTES = 1 << 14
 _LAST_BLOCK_BYTES = 1 << 24
 
@@ -102,8 +106,9 @@ _LAST_BLOCK_BYTES = 1 << 24
 class MemoryFile:
     """Bytes in blocks of growing size; an append never moves earlier bytes, so views stay valid."""
 
-    def __init__(self) -> None:
-        self._blocks: list[bytearray] = []
+    def __init__(self, allocate: Callable[[int], Block] = bytearray) -> None:
+        self._allocate = allocate
+        self._blocks: list[Block] = []
         self._starts: list[int] = []
         self._used: list[int] = []
         self._size = 0
@@ -124,7 +129,7 @@ class MemoryFile:
 
     def _add_block(self, at_least: int) -> None:
         grown = 2 * len(self._blocks[-1]) if self._blocks else _FIRST_BLOCK_BYTES
-        self._blocks.append(bytearray(max(at_least, min(grown, _LAST_BLOCK_BYTES))))
+        self._blocks.append(self._allocate(max(at_least, min(grown, _LAST_BLOCK_BYTES))))
         self._starts.append(self._size)
         self._used.append(0)
 
@@ -156,7 +161,7 @@ class MemoryFile:
         if self._blocks:
             kept = size - self._starts[-1]
             # A new block, not an overwrite later: views of the cut bytes may still be around.
-            self._blocks[-1] = self._blocks[-1][:kept]
+            self._blocks[-1] = bytearray(self._blocks[-1][:kept])
             self._used[-1] = kept
         self._size = size
 
@@ -168,9 +173,10 @@ class MemoryFile:
 
 
 class MemoryStorage:
-    """Files that live as long as this object."""
+    """Files that live as long as this object. `allocate(size)` gives a new block of that many bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, allocate: Callable[[int], Block] = bytearray) -> None:
+        self._allocate = allocate
         self._files: dict[str, MemoryFile] = {}
 
     def open(self, name: str, *, create: bool = False) -> MemoryFile:
@@ -178,7 +184,7 @@ class MemoryStorage:
         if file is None:
             if not create:
                 raise StorageError(f"{name}: no such file")
-            file = self._files[name] = MemoryFile()
+            file = self._files[name] = MemoryFile(self._allocate)
         return file
 
     def list(self, directory: str) -> list[str]:
