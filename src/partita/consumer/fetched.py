@@ -55,6 +55,8 @@ class CompletedFetch:
                 if not taken:
                     raise CorruptRecordError(self.tp, self.next_offset, invalid.reason) from None
         if taken:
+            if taken[-1].offset < self.next_offset:
+                raise CorruptRecordError(self.tp, self.next_offset, f"offsets go back to {taken[-1].offset}")
             self.next_offset = taken[-1].offset + 1
             self.last_epoch = taken[-1].leader_epoch
         if not self._returned:

@@ -145,7 +145,7 @@ def test_two_questions_about_the_same_offsets_share_one_request() -> None:
 def test_a_day_with_one_record_an_hour() -> None:
     world = World({"t": 1})
     options = {"fetch_max_wait_ms": 60_000, "heartbeat_interval_ms": 20_000, "enable_auto_commit": False}
-    consumer, heard = member(world, **options)
+    consumer, heard = member(world, request_timeout_ms=120_000, **options)
     delays: list[int] = []
     for _ in range(24):
         world.after(1_800_000, lambda: world.append("t", 0, 1))
