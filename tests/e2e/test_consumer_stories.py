@@ -1,0 +1,61 @@
+"""Our consumer on our broker: the stories that tests/conformance/test_consumer_on_kafka.py tells on Apache Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from partita import Broker
+from partita.records.batch import build_batch
+from partita.records.builder import build_marker
+from partita.records.control import ABORT, COMMIT
+from support.consumer_stories import STORIES, Stage
+
+
+def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> None:
+    """One transaction as it stands in a log: a transactional batch, then the marker.
+
+    Straight into the log, since no producer can have a transaction here yet.
+    """
+    who = {"producer_id": 7, "producer_epoch": 0}
+
+    def append() -> None:
+        partition = broker.cluster.catalogue.partition(topic, 0)
+        assert partition is not None
+        log, now = partition.log, broker.cluster.clock.now()
+        records = [(now.wall_ms, None, value, ()) for value in values]
+        batch = build_batch(records, base_sequence=log.log_end_offset, is_transactional=True, **who)
+        log.append(batch, partition.leader_epoch, now)
+        kind = COMMIT if commits else ABORT
+        log.append(build_marker(kind, timestamp=now.wall_ms, coordinator_epoch=0, **who), partition.leader_epoch, now)
+
+    broker.run(append)
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    options = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4}
+    options["auto.create.topics.enable"] = False
+    running = [Broker(options, data_dir=str(tmp_path))]
+    running[0].start()
+    bootstrap, port = running[0].bootstrap, running[0].port
+
+    def restart() -> None:
+        running[0].stop()
+        running[0] = Broker(options, data_dir=str(tmp_path), port=port)
+        running[0].start()
+
+    yield Stage(
+        bootstrap,
+        restart,
+        lambda group, member_id: running[0].control.expire_session(group, member_id),
+        lambda topic, values, commits: transact(running[0], topic, values, commits),
+    )
+    running[0].stop()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_on_our_broker(stage: Stage, story: Callable[[Stage], None]) -> None:
+    story(stage)

@@ -1,0 +1,386 @@
+"""Stories of our consumer that have to end alike on Partita's broker and on Apache Kafka.
+
+Each takes a `Stage`: where the broker is, and what differs between brokers when something is to be caused. Members are
+polled in turn on the test's thread; nothing waits for time, only for facts. Must not know which broker it plays on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import confluent_kafka
+
+from partita import Admin, Consumer, Producer
+from partita.consumer.topic_partition import OffsetAndMetadata
+
+WITHIN_S = 60.0
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+TOLD_EARLY_MS = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 200, "metadata_max_age_ms": 500}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One broker. `expire(group, member_id)` may do nothing where only time ends a session."""
+
+    bootstrap: str
+    restart: Callable[[], None]
+    expire: Callable[[str, str], None]
+    transact: Callable[[str, list[bytes], bool], None]
+
+
+def member(stage: Stage, group: str, **options: Any) -> Consumer:
+    given = {**TOLD_EARLY_MS, "auto_offset_reset": "earliest", **options}
+    return Consumer(bootstrap_servers=stage.bootstrap, group_id=group, **given)
+
+
+def create(stage: Stage, topic: str, partitions: int) -> None:
+    with Admin(bootstrap_servers=stage.bootstrap) as admin:
+        admin.create_topic(topic, partitions)
+
+
+def fill(stage: Stage, topic: str, values: dict[int, list[bytes]], **options: Any) -> None:
+    """Values by partition, with timestamps of 1000 ms and up."""
+    with Producer(bootstrap_servers=stage.bootstrap, **options) as producer:
+        for partition, some in values.items():
+            for number, value in enumerate(some):
+                producer.send(topic, value, partition=partition, timestamp=1_000 + number)
+
+
+def numbered(prefix: str, partitions: Iterable[int], count: int) -> dict[int, list[bytes]]:
+    return {p: [b"%s-%d-%d" % (prefix.encode(), p, number) for number in range(count)] for p in partitions}
+
+
+def all_of(values: dict[int, list[bytes]]) -> Counter[bytes]:
+    return Counter(value for some in values.values() for value in some)
+
+
+class Reading:
+    """Members polled in turn, and everything they returned."""
+
+    def __init__(self, *members: Consumer) -> None:
+        self.members = list(members)
+        self.records: list[Any] = []
+
+    @property
+    def values(self) -> Counter[bytes]:
+        return Counter(record.value for record in self.records)
+
+    def until(self, what: str, is_so: Callable[[], bool], within_s: float = WITHIN_S) -> None:
+        end = time.monotonic() + within_s
+        while not is_so():
+            held = [sorted(map(str, m.assignment())) for m in self.members]
+            assert time.monotonic() < end, f"waited in vain until {what}; held {held}; read {len(self.records)}"
+            for one in self.members:
+                self.records += list(one.poll(0.05))
+
+    def shares(self, count: int) -> bool:
+        held = [m.assignment() for m in self.members]
+        return all(held) and sum(map(len, held)) == count == len(set().union(*held))
+
+
+def three_members_read_everything_once(stage: Stage) -> None:
+    create(stage, "three", 6)
+    values = numbered("v", range(6), 100)
+    fill(stage, "three", values)
+    with ExitStack() as stack:
+        reading = Reading(*(stack.enter_context(member(stage, "three")) for _ in range(3)))
+        for one in reading.members:
+            one.subscribe(["three"])
+        reading.until("three share", lambda: reading.shares(6))
+        assert [len(m.assignment()) for m in reading.members] == [2, 2, 2]
+        reading.until("all is read", lambda: len(reading.records) >= 600)
+        assert reading.values == all_of(values)
+
+
+def a_member_vanishes_and_the_others_take_over(stage: Stage) -> None:
+    create(stage, "vanish", 4)
+    first, second = numbered("first", range(4), 50), numbered("second", range(4), 50)
+    with ExitStack() as stack:
+        gone = member(stage, "vanish", enable_auto_commit=False)
+        reading = Reading(gone, *(stack.enter_context(member(stage, "vanish")) for _ in range(2)))
+        for one in reading.members:
+            one.subscribe(["vanish"])
+        reading.until("three share", lambda: reading.shares(4))
+        fill(stage, "vanish", first)
+        reading.until("the first are read", lambda: len(reading.records) >= 200)
+        for one in reading.members:
+            one.commit()
+        silent = gone.group_metadata().member_id
+        gone.close(membership="remain_in_group")
+        reading.members.remove(gone)
+        stage.expire("vanish", silent)
+        reading.until("two share", lambda: reading.shares(4))
+        fill(stage, "vanish", second)
+        reading.until("the second are read", lambda: set(all_of(second)) <= set(reading.values))
+        assert reading.values == all_of(first) + all_of(second), "what was committed is not read again"
+
+
+def commits_are_resumed_from(stage: Stage) -> None:
+    create(stage, "resume", 2)
+    fill(stage, "resume", numbered("v", range(2), 10))
+    with member(stage, "resume", enable_auto_commit=False) as consumer:
+        consumer.subscribe(["resume"])
+        reading = Reading(consumer)
+        reading.until("all is read", lambda: len(reading.records) == 20)
+        consumer.commit({("resume", 0): OffsetAndMetadata(4, metadata="note"), ("resume", 1): 10})
+        heard: list[Any] = []
+        consumer.commit_async({("resume", 0): 7}, lambda offsets, error: heard.append((offsets, error)))
+        reading.until("the commit is answered", lambda: bool(heard))
+        assert heard == [({("resume", 0): OffsetAndMetadata(7)}, None)]
+        consumer.commit({("resume", 0): OffsetAndMetadata(4, metadata="note")})
+        found = consumer.committed([("resume", 0), ("resume", 1)])
+        assert found[("resume", 0)].metadata == "note"
+        assert {tp: at.offset for tp, at in found.items()} == {("resume", 0): 4, ("resume", 1): 10}
+    with member(stage, "resume") as consumer:
+        consumer.subscribe(["resume"])
+        reading = Reading(consumer)
+        reading.until("the rest is read", lambda: len(reading.records) >= 6)
+        assert [(r.partition, r.offset) for r in reading.records] == [(0, offset) for offset in range(4, 10)]
+
+
+def a_broker_restart_in_the_middle(stage: Stage) -> None:
+    create(stage, "restart", 4)
+    first, second = numbered("first", range(4), 50), numbered("second", range(4), 50)
+    fill(stage, "restart", first)
+    with ExitStack() as stack:
+        reading = Reading(*(stack.enter_context(member(stage, "restart")) for _ in range(2)))
+        for one in reading.members:
+            one.subscribe(["restart"])
+        reading.until("two share", lambda: reading.shares(4))
+        reading.until("the first are read", lambda: len(reading.records) >= 200)
+        for one in reading.members:
+            one.commit()
+        restarting = threading.Thread(target=stage.restart)
+        restarting.start()
+        reading.until("the broker is back", lambda: not restarting.is_alive())
+        restarting.join()
+        fill(stage, "restart", second)
+        reading.until("the second are read", lambda: set(all_of(second)) <= set(reading.values))
+        assert reading.values == all_of(first) + all_of(second)
+        for one in reading.members:
+            one.commit()
+        with Admin(bootstrap_servers=stage.bootstrap) as admin:
+            assert {row.lag for row in admin.group_lag("restart")} == {0}
+
+
+def a_rolling_restart_of_static_members_revokes_nothing(stage: Stage) -> None:
+    create(stage, "rolling", 6)
+    taken: dict[str, list[Any]] = {f"i{number}": [] for number in range(3)}
+
+    def start(instance: str) -> Consumer:
+        consumer = member(stage, "rolling", group_instance_id=instance, session_timeout_ms=30_000)
+        consumer.subscribe(["rolling"], on_revoked=taken[instance].append, on_lost=taken[instance].append)
+        return consumer
+
+    reading = Reading(*(start(instance) for instance in taken))
+    reading.until("three share", lambda: reading.shares(6))
+    for heard in taken.values():
+        heard.clear()
+    before = [(m.assignment(), m.group_metadata().generation_id) for m in reading.members]
+    for index, instance in enumerate(taken):
+        reading.members.pop(index).close()
+        taken[instance].clear()
+        reading.members.insert(index, start(instance))
+        reading.until("all hold partitions", lambda: reading.shares(6))
+    values = numbered("v", range(6), 10)
+    fill(stage, "rolling", values)
+    reading.until("all is read", lambda: len(reading.records) >= 60)
+    assert [(m.assignment(), m.group_metadata().generation_id) for m in reading.members] == before
+    assert taken == {instance: [] for instance in taken}
+    assert reading.values == all_of(values)
+    for one in reading.members:
+        one.close(membership="leave_group")
+
+
+def partitions_added_are_picked_up(stage: Stage) -> None:
+    create(stage, "grow", 1)
+    with member(stage, "grow") as consumer:
+        consumer.subscribe(["grow"])
+        reading = Reading(consumer)
+        reading.until("it has the partition", lambda: reading.shares(1))
+        with Admin(bootstrap_servers=stage.bootstrap) as admin:
+            admin.create_partitions("grow", 3)
+        values = numbered("v", range(3), 10)
+        fill(stage, "grow", values)
+        reading.until("it has them all", lambda: reading.shares(3))
+        reading.until("all is read", lambda: len(reading.records) >= 30)
+        assert reading.values == all_of(values)
+
+
+def a_cooperative_rebalance_keeps_partitions_flowing(stage: Stage) -> None:
+    create(stage, "flow", 4)
+    cooperative = {"partition_assignment_strategy": ["cooperative-sticky"]}
+    with ExitStack() as stack:
+        revoked: list[Any] = []
+        lost: list[Any] = []
+        staying = stack.enter_context(member(stage, "flow", **cooperative))
+        staying.subscribe(["flow"], on_revoked=revoked.extend, on_lost=lost.extend)
+        reading = Reading(staying)
+        reading.until("the first has all", lambda: reading.shares(4))
+        fill(stage, "flow", numbered("before", range(4), 20))
+        reading.until("the first reads all", lambda: len(reading.records) >= 80)
+        joining = stack.enter_context(member(stage, "flow", **cooperative))
+        joining.subscribe(["flow"])
+        reading.members.append(joining)
+        held_always = staying.assignment()
+
+        def is_shared() -> bool:
+            nonlocal held_always
+            held_always = held_always & staying.assignment()
+            return reading.shares(4)
+
+        stream = numbered("during", range(4), 200)
+        writing = threading.Thread(target=fill, args=(stage, "flow", stream))
+        writing.start()
+        reading.until("two share", is_shared)
+        writing.join()
+        reading.until("all is read", lambda: len(reading.records) >= 880)
+        assert held_always == staying.assignment(), "what stays is held all the time"
+        assert (len(held_always), len(revoked), lost) == (2, 2, []), (held_always, revoked, lost)
+        assert reading.values == all_of(stream) + all_of(numbered("before", range(4), 20))
+        for partition in range(4):
+            offsets = [r.offset for r in reading.records if r.partition == partition]
+            assert offsets == sorted(offsets)
+
+
+def a_group_shared_with_confluent_kafka(stage: Stage) -> None:
+    create(stage, "mixed", 4)
+    values = numbered("v", range(4), 50)
+    fill(stage, "mixed", values)
+    theirs = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": stage.bootstrap,
+            "group.id": "mixed",
+            "auto.offset.reset": "earliest",
+            "session.timeout.ms": 6_000,
+            "heartbeat.interval.ms": 200,
+            "partition.assignment.strategy": "range",
+        }
+    )
+    theirs.subscribe(["mixed"])
+    seen: Counter[bytes] = Counter()
+    with member(stage, "mixed") as ours:
+        ours.subscribe(["mixed"])
+        reading = Reading(ours)
+
+        def poll_theirs() -> int:
+            seen.update(m.value() for m in theirs.consume(100, 0.05) if m.error() is None)
+            return len(theirs.assignment())
+
+        reading.until("both have two", lambda: poll_theirs() == 2 == len(ours.assignment()))
+        reading.until("all is read", lambda: poll_theirs() == 2 and (seen + reading.values).total() >= 200)
+        theirs.close()
+        reading.until("ours has all", lambda: reading.shares(4))
+    assert set(seen + reading.values) == set(all_of(values))
+
+
+def only_committed_records_are_read(stage: Stage) -> None:
+    create(stage, "txn", 1)
+    stage.transact("txn", [b"a", b"b"], True)
+    stage.transact("txn", [b"c", b"d"], False)
+    stage.transact("txn", [b"e"], True)
+    found = {}
+    for level in ("read_committed", "read_uncommitted"):
+        options = {"isolation_level": level, "auto_offset_reset": "earliest"}
+        with Consumer(bootstrap_servers=stage.bootstrap, **options) as consumer:
+            consumer.assign([("txn", 0)])
+            reading = Reading(consumer)
+            reading.until("the end", lambda c=consumer: c.position(("txn", 0)) == 8)  # five records, three markers
+            found[level] = [record.value for record in reading.records]
+            assert consumer.end_offsets([("txn", 0)]) == {("txn", 0): 8}
+            assert consumer.lag() == {("txn", 0): 0}
+    assert found == {"read_committed": [b"a", b"b", b"e"], "read_uncommitted": [b"a", b"b", b"c", b"d", b"e"]}
+
+
+def offsets_are_found_by_time(stage: Stage) -> None:
+    create(stage, "times", 3)
+    fill(stage, "times", numbered("v", range(2), 20))
+    with Consumer(bootstrap_servers=stage.bootstrap) as consumer:
+        asked = {("times", 0): 1_007, ("times", 1): 99_000, ("times", 2): 0}
+        found = consumer.offsets_for_times(asked)
+        assert found[("times", 1)] is None
+        assert found[("times", 2)] is None
+        at = found[("times", 0)]
+        assert at is not None
+        assert (at.offset, at.timestamp) == (7, 1_007)
+        consumer.assign([("times", 0)])
+        consumer.seek(("times", 0), at.offset)
+        reading = Reading(consumer)
+        reading.until("the rest is read", lambda: len(reading.records) >= 13)
+        assert [r.offset for r in reading.records] == list(range(7, 20))
+        ends = [("times", p) for p in range(3)]
+        assert list(consumer.beginning_offsets(ends).values()) == [0, 0, 0]
+        assert list(consumer.end_offsets(ends).values()) == [20, 20, 0]
+
+
+def a_pattern_finds_topics_made_later(stage: Stage) -> None:
+    for topic in ("like-one", "unlike-one"):
+        create(stage, topic, 1)
+    with member(stage, "pattern") as consumer:
+        consumer.subscribe(pattern="like-.*")
+        reading = Reading(consumer)
+        reading.until("it has the topic", lambda: reading.shares(1))
+        create(stage, "like-two", 2)
+        fill(stage, "like-two", numbered("v", range(2), 5))
+        reading.until("it has the new one", lambda: reading.shares(3))
+        reading.until("all is read", lambda: len(reading.records) >= 10)
+        assert consumer.subscription() == {"like-one", "like-two"}
+        assert {r.topic for r in reading.records} == {"like-two"}
+
+
+def nothing_lags_at_the_end(stage: Stage) -> None:
+    create(stage, "lag", 3)
+    fill(stage, "lag", numbered("v", range(3), 40))
+    with member(stage, "lag") as consumer:
+        consumer.subscribe(["lag"])
+        reading = Reading(consumer)
+        reading.until("all is read", lambda: len(reading.records) >= 120)
+        assert consumer.lag() == {("lag", p): 0 for p in range(3)}
+        assert consumer.current_lag(("lag", 0)) == 0
+    with Admin(bootstrap_servers=stage.bootstrap) as admin:
+        rows = [(row.partition, row.committed_offset, row.log_end_offset, row.lag) for row in admin.group_lag("lag")]
+    assert rows == [(p, 40, 40, 0) for p in range(3)]
+
+
+def arrow_holds_what_was_sent_with_every_codec(stage: Stage) -> None:
+    create(stage, "arrow", 1)
+    expected = []
+    for codec in CODECS:
+        with Producer(bootstrap_servers=stage.bootstrap, compression_type=codec) as producer:
+            for number in range(200):
+                value = f"{codec}-{number}" if number % 10 else None
+                expected.append((f"k{number}", value, [("h", codec.encode())]))
+                producer.send("arrow", value, key=f"k{number}", headers={"h": codec}, partition=0)
+    found: list[Any] = []
+    with Consumer(bootstrap_servers=stage.bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([("arrow", 0)])
+        end = time.monotonic() + WITHIN_S
+        while len(found) < len(expected) and time.monotonic() < end:
+            batch = consumer.poll_arrow(1.0, key="str", value="str")
+            found += batch.to_pylist() if batch is not None else []
+    assert [row["offset"] for row in found] == list(range(len(expected)))
+    rows = [(row["key"], row["value"], [(h["key"], h["value"]) for h in row["headers"]]) for row in found]
+    assert rows == expected
+
+
+STORIES = (
+    three_members_read_everything_once,
+    a_member_vanishes_and_the_others_take_over,
+    commits_are_resumed_from,
+    a_rolling_restart_of_static_members_revokes_nothing,
+    partitions_added_are_picked_up,
+    a_cooperative_rebalance_keeps_partitions_flowing,
+    a_group_shared_with_confluent_kafka,
+    only_committed_records_are_read,
+    offsets_are_found_by_time,
+    a_pattern_finds_topics_made_later,
+    nothing_lags_at_the_end,
+    arrow_holds_what_was_sent_with_every_codec,
+    a_broker_restart_in_the_middle,
+)
