@@ -60,7 +60,7 @@ def member(broker: Broker, group: str, topic: str, **config: object) -> Iterator
     consumer = KafkaConsumer(
         topic, bootstrap_servers=broker.bootstrap, group_id=group, heartbeat_interval_ms=100, client_id="one", **config
     )
-    until(lambda: consumer.poll(timeout_ms=200) is not None and len(consumer.assignment()) == 3, "it owns all")
+    until(lambda: consumer.poll(timeout_ms=370) is not None and len(consumer.assignment()) == 3, "it owns all")
     try:
         yield consumer
     finally:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterable
 
-SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.1
+SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.25
 
 
 def say(event: str, **details: object) -> None:

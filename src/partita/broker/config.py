@@ -21,7 +21,7 @@ An embedded broker is mostly alone and mostly in tests, where nobody wants to wa
 """
 
 _BITS = {INT: 31, SHORT: 15, LONG: 63}
-_KIND_NAMES = {INT: "int", SHORT: "short", LONG: "long", DOUBLE: "double", BOOLEAN: "boolean"}
+_KIND_NAMES = {INT: "INT", SHORT: "SHORT", LONG: "LONG", DOUBLE: "DOUBLE", BOOLEAN: "BOOLEAN"}
 
 
 class ConfigError(ValueError):

@@ -20,6 +20,8 @@ from partita.protocol.messages.describe_configs import (
 
 TOPIC, BROKER = 2, 4
 TOPIC_SOURCE, DYNAMIC_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 3, 4, 5
+_WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
+"""Of the options that only Kafka's brokers have, those it has no default for."""
 
 
 def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -65,7 +67,7 @@ def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -
 
 
 def _topic_row(config: BrokerConfig, topic: Topic, option: Option, synonyms: bool) -> DescribeConfigsResourceResult:
-    below = [] if option.synonym not in BROKER_OPTIONS else _layers(config, BROKER_OPTIONS[option.synonym])
+    below = _below(config, option)
     fallback = as_text(broker_value(option, config))
     if option.name in topic.config.own:
         own = DescribeConfigsSynonym(
@@ -74,6 +76,15 @@ def _topic_row(config: BrokerConfig, topic: Topic, option: Option, synonyms: boo
         return _row(option, own.value, TOPIC_SOURCE, [own, *below] if synonyms else [], read_only=False)
     source = below[0].source if below else DEFAULT_SOURCE
     return _row(option, fallback, source, below if synonyms else [], read_only=False)
+
+
+def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:
+    """The broker's options a topic option falls back to; one without a value is no place to fall back to."""
+    if option.synonym in BROKER_OPTIONS:
+        return [layer for layer in _layers(config, BROKER_OPTIONS[option.synonym]) if layer.value is not None]
+    if option.synonym is None or option.synonym in _WITHOUT_DEFAULT:
+        return []
+    return [DescribeConfigsSynonym(name=option.synonym, value=as_text(option.default), source=DEFAULT_SOURCE)]
 
 
 def _broker_row(config: BrokerConfig, option: Option, synonyms: bool) -> DescribeConfigsResourceResult:

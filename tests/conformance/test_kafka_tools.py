@@ -1,0 +1,182 @@
+"""Apache Kafka's own command-line tools against Partita and against Apache Kafka: they end and print alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from partita import Broker
+from support.apache_kafka import KafkaNode
+from support.clients_broker import fresh
+from support.kafka_tools import Output, Twins
+
+pytestmark = pytest.mark.conformance
+
+GROUPS = "consumer.group.ConsumerGroupCommand"
+CONSUMER = "consumer.ConsoleConsumer"
+RECORDS = "a:1\nb:2\nc:3\nd:4\ne:5\n"
+
+
+@pytest.fixture(scope="module")
+def twins(kafka: KafkaNode) -> Iterator[Twins]:
+    options = {"group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": False}
+    with Broker(options) as broker:
+        yield Twins(kafka.bootstrap, broker.bootstrap)
+
+
+@pytest.fixture
+def topic(twins: Twins) -> str:
+    name = fresh("tools")
+    twins.same("TopicCommand", "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=99999999")
+    return name
+
+
+@pytest.fixture
+def filled(twins: Twins, topic: str) -> str:
+    done = twins.same(
+        "ConsoleProducer",
+        *("--topic", topic, "--reader-property", "parse.key=true", "--reader-property", "key.separator=:"),
+        stdin=RECORDS,
+    )
+    assert done.code == 0
+    return topic
+
+
+def consumed(twins: Twins, topic: str, group: str, *more: str) -> Output:
+    """Read all five records in a group; commits on leaving."""
+    return twins.same(
+        CONSUMER,
+        *("--topic", topic, "--group", group, "--from-beginning", "--max-messages", "5"),
+        *("--command-property", "group.protocol=classic", *more),
+    )
+
+
+def test_topics(twins: Twins, topic: str) -> None:
+    described = twins.same("TopicCommand", "--describe", "--topic", topic)
+    assert len(described.lines) == 3
+    assert twins.same("TopicCommand", "--create", "--topic", topic).code == 1
+    assert twins.same("TopicCommand", "--create", "--topic", "a b").code == 1
+    assert twins.same("TopicCommand", "--alter", "--topic", topic, "--partitions", "4").code == 0
+    assert twins.same("TopicCommand", "--alter", "--topic", topic, "--partitions", "3").code == 1
+    assert len(twins.same("TopicCommand", "--describe", "--topic", topic).lines) == 5
+    assert twins.same("TopicCommand", "--delete", "--topic", topic).code == 0
+    assert twins.same("TopicCommand", "--describe", "--topic", topic).code == 1
+
+
+def test_records_through_the_console(twins: Twins, filled: str) -> None:
+    read = consumed(
+        twins,
+        filled,
+        fresh("group"),
+        *("--formatter-property", "print.key=true", "--formatter-property", "print.partition=true"),
+        *("--formatter-property", "print.offset=true"),
+    )
+    assert len(read.lines) == 5
+    assert len(twins.same("GetOffsetShell", "--topic", filled).lines) == 2
+    assert len(twins.same("GetOffsetShell", "--topic", filled, "--time", "earliest").lines) == 2
+    assert len(twins.same("GetOffsetShell", "--topic", filled, "--time", "max-timestamp").lines) == 2
+
+
+def test_groups(twins: Twins, filled: str) -> None:
+    group = fresh("group")
+    consumed(twins, filled, group)
+    for what in ((), ("--members", "--verbose"), ("--state",)):
+        assert twins.same(GROUPS, "--describe", "--group", group, *what).code == 0
+    assert twins.same(GROUPS, "--describe", "--group", "nobody").code == 0
+    by_topic = ("--reset-offsets", "--group", group, "--topic", filled)
+    for where in (
+        ("--to-earliest",),
+        ("--shift-by", "1"),
+        ("--to-offset", "2"),
+        ("--to-datetime", "2020-01-01T00:00:00.000"),
+    ):
+        assert len(twins.same(GROUPS, *by_topic, *where, "--execute").lines) == 3
+    assert twins.same(GROUPS, "--delete-offsets", "--group", group, "--topic", filled).code == 0
+    assert twins.same(GROUPS, "--delete", "--group", group).code == 0
+    assert twins.same(GROUPS, "--delete", "--group", group).code == 0
+    assert twins.same("GroupsCommand", "--list", "--group-type", "classic").code == 0
+
+
+def test_configs(twins: Twins, topic: str) -> None:
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    assert twins.same("kafka.admin.ConfigCommand", "--describe", *of_topic).code == 0
+    assert (
+        twins.same(
+            "kafka.admin.ConfigCommand",
+            "--alter",
+            *of_topic,
+            "--add-config",
+            "retention.ms=5,cleanup.policy=[compact,delete]",
+        ).code
+        == 0
+    )
+    assert twins.same("kafka.admin.ConfigCommand", "--alter", *of_topic, "--delete-config", "retention.ms").code == 0
+    assert twins.same("kafka.admin.ConfigCommand", "--describe", *of_topic).code == 0
+    assert twins.same("kafka.admin.ConfigCommand", "--alter", *of_topic, "--add-config", "retention.ms=soon").code == 1
+
+
+def test_all_topic_configs(twins: Twins, topic: str) -> None:
+    """Every option, its value, where it comes from."""
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    assert twins.same("kafka.admin.ConfigCommand", "--describe", "--all", *of_topic).code == 0
+
+
+def test_records_are_deleted(twins: Twins, filled: str, tmp_path: Path) -> None:
+    wanted = tmp_path / "records.json"
+    wanted.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": filled, "partition": p, "offset": 1} for p in (0, 1)]})
+    )
+    twins.same("DeleteRecordsCommand", "--offset-json-file", str(wanted))
+    assert len(twins.same("GetOffsetShell", "--topic", filled, "--time", "earliest").lines) == 2
+
+
+def test_verifiable_clients(twins: Twins, topic: str) -> None:
+    for output in twins.both(
+        "VerifiableProducer",
+        *("--bootstrap-server", "BOOTSTRAP", "--topic", topic, "--max-messages", "200", "--acks", "-1"),
+    ):
+        assert output.code == 0
+        last = next(json.loads(line) for line in output.lines if '"tool_data"' in line)
+        assert (last["sent"], last["acked"]) == (200, 200)
+    for output in twins.both(
+        "VerifiableConsumer",
+        *("--bootstrap-server", "BOOTSTRAP", "--topic", topic, "--group-id", fresh("group"), "--max-messages", "200"),
+        *("--reset-policy", "earliest", "--group-protocol", "classic"),
+    ):
+        assert output.code == 0
+        facts = [json.loads(line) for line in output.lines]
+        assert sum(fact["count"] for fact in facts if fact["name"] == "records_consumed") == 200
+        assert any(fact["name"] == "offsets_committed" and fact["success"] for fact in facts)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_performance_tools(twins: Twins, topic: str, codec: str) -> None:
+    for output in twins.both(
+        "ProducerPerformance",
+        *("--bootstrap-server", "BOOTSTRAP", "--topic", topic, "--num-records", "5000", "--record-size", "100"),
+        *("--throughput", "-1", "--command-property", f"compression.type={codec}"),
+    ):
+        assert (output.code, output.lines[-1].startswith("5000 records sent")) == (0, True), output
+    for output in twins.both(
+        "ConsumerPerformance",
+        *("--bootstrap-server", "BOOTSTRAP", "--topic", topic, "--num-records", "5000", "--timeout", "30000"),
+    ):
+        assert output.code == 0
+        assert any(", 5000, " in line for line in output.lines), output
+
+
+def test_what_the_broker_says_of_itself(twins: Twins) -> None:
+    for output in twins.both("ClusterTool", "cluster-id", "--bootstrap-server", "BOOTSTRAP"):
+        assert (output.code, len(output.lines)) == (0, 1)
+    kafka, partita = twins.both("BrokerApiVersionsCommand", "--bootstrap-server", "BOOTSTRAP")
+    served = {line.rstrip(",") for line in partita.lines if "UNSUPPORTED" not in line and "(" in line}
+    assert served - {line.rstrip(",") for line in kafka.lines} == set()
+
+
+def test_transactions_are_refused(twins: Twins) -> None:
+    _, partita = twins.both("TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "list")
+    assert partita.code == 1
+    assert "does not support LIST_TRANSACTIONS" in partita.errors[0]
