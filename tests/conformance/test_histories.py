@@ -9,8 +9,9 @@ import pytest
 
 from conformance.histories import PARTITIONS, TOPICS, history
 from conformance.lockstep import Lockstep, Side
-from partita import Admin, Broker
+from partita import Admin
 from support.apache_kafka import KafkaNode
+from support.broker_process import broker_process
 
 HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "2000"))
 AT_ONCE = 24
@@ -39,10 +40,13 @@ async def play_all(kafka: str, partita: str) -> list[tuple[int, list[str], int]]
 
 @pytest.mark.conformance
 def test_every_answer_of_every_history_is_kafkas(kafka: KafkaNode) -> None:
-    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
-        for topic in TOPICS:
-            admin.create_topic(topic, partitions=PARTITIONS)
-        outcomes = asyncio.run(play_all(kafka.bootstrap, broker.bootstrap))
+    with broker_process() as bootstrap:
+        with Admin(bootstrap_servers=bootstrap) as admin:
+            for topic in TOPICS:
+                admin.create_topic(topic, partitions=PARTITIONS)
+        outcomes = asyncio.run(play_all(kafka.bootstrap, bootstrap))
     different = [f"seed {seed}: {line}" for seed, lines, _ in outcomes for line in lines]
     assert not different, f"{len(different)} of {HISTORIES} histories differ:\n" + "\n".join(different[:20])
-    assert sum(answers for _, _, answers in outcomes) > 8 * HISTORIES, "the histories must really be played"
+    answers = sum(answers for _, _, answers in outcomes)
+    assert answers > 8 * HISTORIES, "the histories must really be played"
+    print(f"{HISTORIES} histories, {answers} answers compared")

@@ -1,0 +1,85 @@
+"""Our `__consumer_offsets` is read by Kafka's own formatters, and Kafka's is loaded by our coordinator."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from partita import Admin, Broker, Consumer, Producer
+from partita.group import partition_for
+from partita.group.config import GroupConfig
+from partita.group.contract import Record
+from partita.group.coordinator import GroupCoordinator
+from partita.group.log_records import read_group_value, read_offset_value
+from support.apache_kafka import KafkaNode, run_tool
+
+pytestmark = pytest.mark.conformance
+
+CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+FORMATTERS = "org.apache.kafka.tools.consumer"
+GROUP = "log-readers"
+TOPIC = "log-topic"
+OFFSETS = "__consumer_offsets"
+
+
+def use_a_group(bootstrap: str) -> None:
+    """One member reads five records of a new topic and commits."""
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        admin.create_topic(TOPIC, partitions=1)
+    with Producer(bootstrap_servers=bootstrap) as producer:
+        for number in range(5):
+            producer.send(TOPIC, b"%d" % number)
+    options = {"group_id": GROUP, "group_instance_id": "desk-1", "auto_offset_reset": "earliest"}
+    with Consumer(bootstrap_servers=bootstrap, enable_auto_commit=False, **options) as consumer:
+        consumer.subscribe([TOPIC])
+        got = 0
+        while got < 5:
+            got += len(consumer.poll(timeout=1.0))
+        consumer.commit({(TOPIC, 0): 3})
+
+
+def formatted(bootstrap: str, formatter: str) -> list[dict[str, object]]:
+    """What Kafka's formatter makes of the group's partition of the log."""
+    done = run_tool(
+        CONSOLE, "--bootstrap-server", bootstrap, "--topic", OFFSETS, "--from-beginning", "--timeout-ms", "5000",
+        "--formatter", f"{FORMATTERS}.{formatter}",
+    )  # fmt: skip
+    found, text = [], done.stdout.strip()
+    while text:  # the formatters put no line end between two records
+        record, end = json.JSONDecoder().raw_decode(text)
+        found.append(record)
+        text = text[end:].lstrip()
+    assert found, done.stderr[-500:]
+    return found
+
+
+def test_kafkas_formatters_read_our_log() -> None:
+    with Broker() as broker:
+        use_a_group(broker.bootstrap)
+        offsets = formatted(broker.bootstrap, "OffsetsMessageFormatter")
+        groups = formatted(broker.bootstrap, "GroupMetadataMessageFormatter")
+    (commit,) = [o for o in offsets if o["key"]["data"]["group"] == GROUP]  # type: ignore[index]
+    assert commit["key"]["data"] == {"group": GROUP, "topic": TOPIC, "partition": 0}  # type: ignore[index]
+    assert commit["value"]["data"]["offset"] == 3  # type: ignore[index]
+    ours = [g for g in groups if g["key"]["data"]["group"] == GROUP and g["value"]]  # type: ignore[index]
+    (member,) = ours[-1]["value"]["data"]["members"]  # type: ignore[index]
+    assert member["groupInstanceId"] == "desk-1"
+
+
+def test_we_load_kafkas_log(kafka: KafkaNode) -> None:
+    use_a_group(kafka.bootstrap)
+    coordinator = GroupCoordinator(GroupConfig(), lambda prefix: f"{prefix}-new")
+    with Consumer(bootstrap_servers=kafka.bootstrap) as consumer:
+        partition = (OFFSETS, partition_for(GROUP, len(consumer.partitions_for(OFFSETS))))
+        consumer.assign([partition])
+        consumer.seek_to_beginning()
+        end = next(iter(consumer.end_offsets([partition]).values()))
+        while consumer.position(partition) < end:
+            for record in consumer.poll(timeout=1.0):
+                assert isinstance(record.key, bytes)
+                coordinator.replay(Record(record.key, record.value))  # type: ignore[arg-type]
+    hard = coordinator.hard_state
+    hard.settle()
+    assert [m.group_instance_id for m in read_group_value(hard.groups[GROUP]).members] == ["desk-1"]
+    assert read_offset_value(hard.offsets[GROUP][TOPIC, 0]).offset == 3
