@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from random import Random
 
 import pytest
 
@@ -233,3 +234,34 @@ def test_an_asyncio_producer_that_was_not_started_says_how():
 def test_nonsense_is_refused(broker, arguments, message):
     with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises(ValueError, match=message):
         producer.send(**arguments)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
+    """Leaders move, nodes restart, requests fail before and after they took effect: every record is there once."""
+    dice = Random(seed)
+    errors = ["NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR"]
+    backoff = {"retry_backoff_ms": 2, "retry_backoff_max_ms": 10, "reconnect_backoff_ms": 2}
+    options = {"batch_size": dice.choice([60, 300]), "linger_ms": dice.choice([0, 3]), **backoff}
+    with (
+        Broker(nodes=2, num_partitions=2) as broker,
+        Producer(bootstrap_servers=broker.bootstrap, **options) as producer,
+    ):
+        sent = [[], []]
+        for number in range(60):
+            for part in range(dice.randint(1, 40)):
+                partition = dice.randrange(2)
+                value = b"%d.%d" % (number, part)
+                sent[partition].append(value)
+                producer.send("t", value, partition=partition)
+            fault = dice.random()
+            if number == 0 or fault < 0.2:
+                producer.flush(30)
+            elif fault < 0.6:
+                broker.control.fail("Produce", dice.choice(errors), dice.randint(1, 6), executed=dice.random() < 0.5)
+            elif fault < 0.8:
+                broker.control.move_leader("t", dice.randrange(2), dice.choice([1, 2]))
+            elif fault < 0.85:
+                broker.control.restart_node(dice.choice([1, 2]))
+        producer.flush(60)
+        assert [values(broker, "t", partition) for partition in (0, 1)] == sent

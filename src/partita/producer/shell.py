@@ -40,6 +40,7 @@ class ProducerShell:
         self._pump_is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._connecting: set[asyncio.Task[None]] = set()
         self._wanted: set[str] = set()
         self._asked_at = 0.0
 
@@ -122,7 +123,9 @@ class ProducerShell:
         if connection is not None:
             self._post(connection, sending)
         else:
-            self._run(f"connect {id(sending)}", lambda: self._connect_and_send(sending))
+            task = self._running_loop().create_task(self._connect_and_send(sending), name="producer connect")
+            self._connecting.add(task)
+            task.add_done_callback(self._connecting.discard)
 
     async def _connect_and_send(self, sending: Sending) -> None:
         try:
@@ -261,7 +264,7 @@ class ProducerShell:
             callbacks = self._finished()
         for call in callbacks:
             call()
-        for task in list(self._tasks.values()):
+        for task in [*self._tasks.values(), *self._connecting]:
             task.cancel()
         if self._timer is not None:
             self._timer.cancel()
