@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from partita.consumer.config import OPTIONS
-from partita.consumer.security_options import SECURITY_OPTIONS
 from partita.options import REQUIRED, Option
+from partita.security_options import SECURITY_OPTIONS
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "consumer.md").read_text()
 DOCUMENTED = [option for option in OPTIONS if option not in SECURITY_OPTIONS]
