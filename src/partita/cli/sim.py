@@ -1,4 +1,4 @@
-"""`partita sim`: run whole groups through faults on virtual time, and judge every step; a failing seed can be replayed."""
+"""`partita sim`: run whole groups through faults on virtual time, and judge each step; any seed can be replayed."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.refusals import first_check, not_here, while_loading
+from partita.group.requests import FetchOffsets
 from partita.group.wire import merge_offset_fetch, split_offset_fetch
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import encode_response, read_request_header
@@ -21,8 +22,10 @@ from partita.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.list_offsets import ListOffsetsRequest
 from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from partita.protocol.primitives import ZERO_UUID, Structure
@@ -120,6 +123,8 @@ class Broker:
         self._watch.before(asked, self.coordinator)
         step = self.coordinator.handle(asked, request, self._world.now)
         self._watch.after(asked, self.coordinator)
+        if not isinstance(message, HeartbeatRequest | OffsetCommitRequest | FetchOffsets):
+            self._watch.stepped(self.coordinator)
         self._take(step)
 
     def answer(self, asked: Asked, response: Structure) -> None:
@@ -156,8 +161,6 @@ class Broker:
             self._gate.add(self._gate.last_offset(), step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         else:
             release(step)
-        if step.records or step.notes:
-            self._watch.stepped(self.coordinator)
         self._arm()
 
     def _release_durable(self) -> None:
@@ -255,6 +258,7 @@ class Broker:
         self._gate.expire(now.mono_ms)
         while not self.is_loading and (due := self.coordinator.next_deadline_ms()) is not None and due <= now.mono_ms:
             self._take(self.coordinator.on_deadline(now))
+            self._watch.stepped(self.coordinator)
         if not self.is_loading:
             self._arm()
 

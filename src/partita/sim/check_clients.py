@@ -119,4 +119,8 @@ class ClientRules:
                 offset = p.committed_offset
                 must(offset <= done, "S32", f"{client} commits {offset} of {tp}, processed is all below {done}")
                 who = f"generation {wire.generation_id_or_member_epoch}"
-                must(tp in owned or tp in seen.owned, "S35", f"{client} commits {tp} in {who}, in which it did not have it")
+                must(
+                    tp in owned or tp in seen.owned,
+                    "S35",
+                    f"{client} commits {tp} in {who}, in which it did not have it",
+                )

@@ -12,7 +12,7 @@ from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.hard_state import HardState
-from partita.group.model import COMPLETING, STABLE, Group, check
+from partita.group.model import COMPLETING, PREPARING, STABLE, Group, check
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -39,6 +39,7 @@ class GroupRules:
         self._stale: dict[int, str] = {}
         """Requests that must not succeed, by number, and why."""
         self._leaders: dict[int, tuple[str, str | None]] = {}
+        self._joined_by: dict[int, dict[str, None]] = {}
         self._given: dict[int, dict[str, bytes]] = {}
         self._subscribed: dict[int, dict[str, bytes]] = {}
         self._partition_counts: dict[str, int] = {}
@@ -63,7 +64,8 @@ class GroupRules:
             if reason:
                 self._stale[asked.number] = reason
         elif isinstance(wire, JoinGroupRequest) and wire.member_id and wire.group_instance_id is not None:
-            if group is None or group.static.get(wire.group_instance_id) != wire.member_id:
+            holder = group.static.get(wire.group_instance_id) if group is not None else None
+            if holder != wire.member_id:
                 self._stale[asked.number] = "its instance id is not its own"
         if isinstance(wire, SyncGroupRequest) and group is not None and group.state is COMPLETING:
             self._note_assignment(wire, group)
@@ -111,6 +113,10 @@ class GroupRules:
             for partition in range(self._partition_counts.get(topic, 0)):
                 must((topic, partition) in owner, "S2", f"generation {g}: nobody is given {topic}-{partition}")
 
+    def has_joined(self, member_id: str, generation: int) -> bool:
+        """Did this member take part in the generation? A static one that stayed away is in the group all the same."""
+        return member_id in self._joined_by.get(generation, ())
+
     def know_counts(self) -> None:
         """What every leader's metadata has by now."""
         self._partition_counts = {name: len(parts) for name, parts in self._topics.partitions.items()}
@@ -139,12 +145,17 @@ class GroupRules:
         must(g >= self._last, "S5", f"generation {g} is told after {self._last}")
         must(g > self._told or g in self._leaders, "S5", f"generation {g} was told before the restart, and again")
         self._last = g
+        self._joined_by.setdefault(g, {})[response.member_id] = None
         first = self._leaders.setdefault(g, (leader, response.protocol_name))
         same = (self._now_called(first[0]), first[1]) == (leader, response.protocol_name)
         must(same, "S6", f"generation {g} has leader {first}, and {(leader, response.protocol_name)}")
         if not response.members:
             return
-        must(self._now_called(response.member_id) == leader, "S6", f"{response.member_id} got the members, {leader} leads")
+        must(
+            self._now_called(response.member_id) == leader,
+            "S6",
+            f"{response.member_id} got the members, {leader} leads",
+        )
         ids = [m.member_id for m in response.members]
         must(response.member_id in ids and len({*ids}) == len(ids), "S6", f"members of generation {g}: {ids}")
         if not response.skip_assignment:
@@ -171,6 +182,9 @@ class GroupRules:
     def stepped(self, coordinator: GroupCoordinator) -> None:
         for group in coordinator.groups.values():
             check(group)
+            everybody = all(m.join is not None for m in group.members.values()) and not group.pending
+            waits = group.state is PREPARING and group.members and not group.is_initial and everybody
+            must(not waits, "L3", f"all members of {group.group_id} have rejoined, and still the join phase lasts")
 
     def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
         group = coordinator.groups.get(self.group_id)
@@ -195,9 +209,9 @@ class GroupRules:
         self._told = 0 if can_be_reused else self._last
         self._last = recovered
         self._was_unclean, self._has_persisted = not clean, False
-        for known in (self._leaders, self._given, self._subscribed):
+        for known in (self._leaders, self._given, self._subscribed, self._joined_by):
             for g in [g for g in known if g > recovered]:
-                del known[g]  # type: ignore[attr-defined]
+                del known[g]
         members = group.members if group is not None else {}
         for old in [m for m in self._renamed if m in members]:
             del self._renamed[old]
@@ -227,7 +241,7 @@ def _succeeded(response: Structure) -> bool:
         codes = [p.error_code for topic in response.topics for p in topic.partitions]
         return any(code == ErrorCode.NONE for code in codes)
     is_one = isinstance(response, HeartbeatResponse | SyncGroupResponse | JoinGroupResponse)
-    return is_one and response.error_code == ErrorCode.NONE  # type: ignore[attr-defined,no-any-return]
+    return is_one and getattr(response, "error_code", None) == ErrorCode.NONE
 
 
 def _facts(group: Group) -> tuple[object, ...]:

@@ -93,9 +93,13 @@ class SimConsumer:
 
     def turn(self) -> None:
         """The core decides, then the application goes on if it waits for that."""
-        if self.is_over or self.is_paused:
-            return
-        self._step()
+        if not self.is_over and not self.is_paused:
+            self._advance()
+
+    def _advance(self) -> None:
+        """An application that waits in a call of the consumer has the core decide as it goes on."""
+        if self._wait.soundly and self._wait.until_ms > self._world.now.mono_ms:
+            self._step()
         self._resume()
 
     def _resume(self) -> None:
@@ -131,10 +135,8 @@ class SimConsumer:
         self._armed_ms = FOREVER
         now_ms = self._world.now.mono_ms
         self._expire(now_ms)
-        if self._due_ms <= now_ms:
-            self._step()
-        if self._wait.until_ms <= now_ms:
-            self._resume()
+        if self._due_ms <= now_ms or self._wait.until_ms <= now_ms:
+            self._advance()
         self._arm(min(self._due_ms, self._wait.until_ms, self._next_expiry()))
 
     # The application

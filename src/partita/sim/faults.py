@@ -72,7 +72,9 @@ def draw(random: Random) -> Plan:
     return Plan(
         clients=random.choice((1, 2, 2, 3, 3, 4, 6)),
         partitions=random.choice(((1,), (3,), (4,), (2, 3), (7,))),
-        assignors=random.choice((("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",), ("range", "sticky"))),
+        assignors=random.choice(
+            (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",), ("range", "sticky"))
+        ),
         commit=random.choice(("auto", "sync", "async", "done")),
         static=static,
         session_ms=session_ms,

@@ -6,7 +6,7 @@ slow. `cleaned` is what a log cleaner may leave. Must not know what the records 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from partita.group.contract import Record
 from partita.records.batch import build_batch, iter_records
@@ -66,15 +66,19 @@ class GroupLog:
         """The log with the batches before `upto` compacted: of each key only its last record there."""
         last: dict[bytes, int] = {}
         for at, batch in enumerate(self.batches[:upto]):
-            for record in iter_records(batch):
-                last[bytes(record.key or b"")] = at
+            for key, _ in _records(batch):
+                last[key] = at
         kept: list[bytes] = []
         for at, batch in enumerate(self.batches[:upto]):
-            newest = {
-                bytes(r.key or b""): (r.timestamp, r.key, r.value, ())
-                for r in iter_records(batch)
-                if last[bytes(r.key or b"")] == at
-            }
+            newest = {key: value for key, value in _records(batch) if last[key] == at}
             if newest:
-                kept.append(build_batch(list(newest.values())))
+                kept.append(build_batch([(0, key, value, ()) for key, value in newest.items()]))
         return kept + self.batches[upto:]
+
+
+def _records(batch: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    for record in iter_records(batch):
+        key, value = record.key, record.value
+        assert isinstance(key, bytes), "every record of the log has a key"
+        assert value is None or isinstance(value, bytes), "values are bytes or tombstones"
+        yield key, value

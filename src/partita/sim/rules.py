@@ -1,4 +1,4 @@
-"""How a checker says that a rule is broken. The ids are those of the fault specification: S for safety, L for progress."""
+"""How a checker says that a rule is broken; S is for safety, L for progress."""
 
 from __future__ import annotations
 

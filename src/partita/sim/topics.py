@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages import fetch, list_offsets, metadata
+from partita.protocol.messages import fetch as fetching
+from partita.protocol.messages import list_offsets
+from partita.protocol.messages import metadata as described
 from partita.protocol.messages import offset_for_leader_epoch as epochs
 from partita.records.batch import build_batch
 from partita.sim.world import World
@@ -58,7 +60,7 @@ class Topics:
         self._world = world
         self.ids = {name: (i + 1).to_bytes(16, "big") for i, name in enumerate(counts)}
         self.partitions = {name: [Partition() for _ in range(count)] for name, count in counts.items()}
-        self._waiting: dict[int, tuple[fetch.FetchRequest, Answer]] = {}
+        self._waiting: dict[int, tuple[fetching.FetchRequest, Answer]] = {}
         self._asked = 0
 
     def all(self) -> list[tuple[str, int]]:
@@ -80,26 +82,26 @@ class Topics:
 
     # Answers
 
-    def metadata(self, request: metadata.MetadataRequest) -> metadata.MetadataResponse:
+    def metadata(self, request: described.MetadataRequest) -> described.MetadataResponse:
         wanted = list(self.ids) if request.topics is None else [topic.name or "" for topic in request.topics]
-        return metadata.MetadataResponse(
-            brokers=[metadata.MetadataResponseBroker(node_id=NODE_ID, host=HOST, port=PORT)],
+        return described.MetadataResponse(
+            brokers=[described.MetadataResponseBroker(node_id=NODE_ID, host=HOST, port=PORT)],
             cluster_id="sim",
             controller_id=NODE_ID,
             topics=[self._described(name) for name in wanted],
         )
 
-    def _described(self, name: str) -> metadata.MetadataResponseTopic:
+    def _described(self, name: str) -> described.MetadataResponseTopic:
         parts = self.partitions.get(name)
         if parts is None:
-            return metadata.MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return described.MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partitions = [
-            metadata.MetadataResponsePartition(
+            described.MetadataResponsePartition(
                 partition_index=i, leader_id=NODE_ID, leader_epoch=0, replica_nodes=[NODE_ID], isr_nodes=[NODE_ID]
             )
             for i in range(len(parts))
         ]
-        return metadata.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=partitions)
+        return described.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=partitions)
 
     def list_offsets(self, request: list_offsets.ListOffsetsRequest) -> list_offsets.ListOffsetsResponse:
         topics = []
@@ -135,7 +137,7 @@ class Topics:
             ]
         )
 
-    def fetch(self, request: fetch.FetchRequest, answer: Answer) -> None:
+    def fetch(self, request: fetching.FetchRequest, answer: Answer) -> None:
         """Answer now, or when data comes, or after max_wait_ms."""
         if request.session_epoch == -1 or self._has_news(request):
             answer(self._fetched(request))
@@ -149,7 +151,7 @@ class Topics:
             request, answer = self._waiting.pop(number)
             answer(self._fetched(request))
 
-    def _asked_for(self, request: fetch.FetchRequest) -> list[tuple[str, bytes, fetch.FetchPartition]]:
+    def _asked_for(self, request: fetching.FetchRequest) -> list[tuple[str, bytes, fetching.FetchPartition]]:
         names = {topic_id: name for name, topic_id in self.ids.items()}
         return [
             (topic.topic or names[topic.topic_id], topic.topic_id, partition)
@@ -157,22 +159,22 @@ class Topics:
             for partition in topic.partitions
         ]
 
-    def _has_news(self, request: fetch.FetchRequest) -> bool:
+    def _has_news(self, request: fetching.FetchRequest) -> bool:
         return any(
             self.partitions[name][asked.partition].end != asked.fetch_offset
             for name, _, asked in self._asked_for(request)
         )
 
-    def _fetched(self, request: fetch.FetchRequest) -> fetch.FetchResponse:
-        topics: dict[str, fetch.FetchableTopicResponse] = {}
+    def _fetched(self, request: fetching.FetchRequest) -> fetching.FetchResponse:
+        topics: dict[str, fetching.FetchableTopicResponse] = {}
         for name, topic_id, asked in self._asked_for(request):
             log = self.partitions[name][asked.partition]
             inside = 0 <= asked.fetch_offset <= log.end
             topic = topics.get(name)
             if topic is None:
-                topic = topics[name] = fetch.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[])
+                topic = topics[name] = fetching.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[])
             topic.partitions.append(
-                fetch.PartitionData(
+                fetching.PartitionData(
                     partition_index=asked.partition,
                     error_code=ErrorCode.NONE if inside else ErrorCode.OFFSET_OUT_OF_RANGE,
                     high_watermark=log.end,
@@ -181,4 +183,4 @@ class Topics:
                     records=memoryview(log.read(asked.fetch_offset, asked.partition_max_bytes) if inside else b""),
                 )
             )
-        return fetch.FetchResponse(responses=list(topics.values()))
+        return fetching.FetchResponse(responses=list(topics.values()))

@@ -51,8 +51,11 @@ class Watch:
         return next(iter(self._open.values()), None)
 
     def _is_member(self, member_id: str) -> bool:
+        """Of the current generation; whoever is not is a zombie until it hears so."""
         group = self.group
-        return group is not None and member_id in group.members
+        if group is None or member_id not in group.members:
+            return False
+        return self.groups.has_joined(member_id, group.generation)
 
     # The broker's side
 

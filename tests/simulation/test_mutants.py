@@ -1,0 +1,160 @@
+"""Mutants: bugs that others have had, a line each. The rules must notice each within a few seeds, or prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from partita.broker.reply_gate import ReplyGate
+from partita.consumer.core import ConsumerCore
+from partita.consumer.rebalance import Rebalance
+from partita.consumer.topic_partition import OffsetAndMetadata
+from partita.group import offsets, removal, static_members, sync
+from partita.group.identity import unknown_identity
+from partita.group.model import COMPLETING, Group
+from partita.group.persist import group_record
+from partita.group.shard import Shard
+from partita.protocol.error_codes import ErrorCode
+from partita.sim.consumers import SimConsumer
+from partita.sim.faults import draw
+from partita.sim.run import run_plan
+from partita.sim.trace import Trace
+
+SEEDS_MAX = 40
+LIVELY = {
+    "clients": 3, "partitions": (4,), "work_ms": 20, "delay_ms": 5, "slow_up": False, "slow_down": False,
+    "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9,
+}  # fmt: skip
+CHURN = (("close_client", 5_000), ("kill_client", 5_000), ("stall_connection", 5_000))
+CRASHES = (("crash_broker", 5_000), ("kill_client", 5_000))
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def old_generations_commit(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-2596 and its kin."""
+    patch.setattr(offsets, "identify", lambda g, _, who: unknown_identity(g, who.member_id, who.group_instance_id))
+
+
+def replaced_static_members_commit(patch: pytest.MonkeyPatch) -> None:
+    """The old member id of an instance is not fenced."""
+    patch.setattr(offsets, "identify", lambda g, generation, who: _unless_known(g, generation, who))
+
+
+def _unless_known(group: Group, generation: int, who: Any) -> ErrorCode:
+    if who.group_instance_id in group.static and generation == group.generation:
+        return ErrorCode.NONE
+    return ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def pending_ids_hold_up_joins(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-7909: the last missing id expires, and nobody looks whether the join phase is over."""
+
+    def forget(shard: Shard, group: Group, member_id: str) -> None:
+        del group.pending[member_id]
+        shard.pending_count -= 1
+
+    patch.setattr(removal, "pending_expired", forget)
+    patch.setattr("partita.group.deadlines.removal.pending_expired", forget)
+
+
+def followers_assign(patch: pytest.MonkeyPatch) -> None:
+    """Whoever syncs first is believed."""
+    patch.setitem(sync.SYNC, COMPLETING, (sync.ASSIGN, sync.ASSIGN))
+
+
+def takeovers_are_not_recorded(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-10284: after a failover the old member id is back, and the live member is fenced."""
+    patch.setattr(static_members, "group_record", lambda group, members, leader_id=None: group_record(group))
+
+
+def replies_do_not_wait_for_the_log(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-2017: answered before it is durable, forgotten by the crash."""
+    release = ReplyGate.release
+    patch.setattr(ReplyGate, "release", lambda gate, durable: release(gate, 1 << 60))
+
+
+def commits_run_ahead(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-2336's worst case: one too far."""
+    right = ConsumerCore.offsets_to_commit
+
+    def wrong(core: ConsumerCore) -> dict[Any, OffsetAndMetadata]:
+        return {tp: OffsetAndMetadata(o.offset + 1, o.leader_epoch) for tp, o in right(core).items()}
+
+    patch.setattr(ConsumerCore, "offsets_to_commit", wrong)
+
+
+def applications_commit_before_they_work(patch: pytest.MonkeyPatch) -> None:
+    process = SimConsumer._process
+
+    def hasty(self: SimConsumer, records: Mapping[Any, list[int]]) -> Any:
+        yield from self._commit_done({tp: offsets[-1] + 1 for tp, offsets in records.items()})
+        yield from process(self, dict(records))
+
+    patch.setattr(SimConsumer, "_process", hasty)
+
+
+def eager_members_keep_partitions(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rebalance, "_is_eager", property(lambda self: False))
+
+
+def offsets_are_not_found(patch: pytest.MonkeyPatch) -> None:
+    """A committed offset reads as none (museum 168)."""
+    right = offsets._fetch
+
+    def wrong(hard: Any, ask: Any, partition: Any) -> Any:
+        answer = right(hard, ask, partition)
+        answer.committed_offset = -1
+        return answer
+
+    patch.setattr(offsets, "_fetch", wrong)
+
+
+def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
+    """Everybody is handed what the leader is to have."""
+    right = sync.answers.synced
+    patch.setattr(sync.answers, "synced", lambda group, member: right(group, group.members[group.leader_id]))
+
+
+STATIC, DYNAMIC = {"static": True}, {"static": False}
+MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
+    (old_generations_commit, DYNAMIC | {"commit": "async", "faults": CHURN}, {"S12"}),
+    (replaced_static_members_commit, STATIC | {"faults": (("twin_client", 5_000),)}, {"S12", "S13"}),
+    (pending_ids_hold_up_joins, DYNAMIC | {"faults": (*CHURN, ("lose_responses", 3_000))}, {"L3"}),
+    (followers_assign, DYNAMIC | {"faults": CHURN}, {"S8", "S1"}),
+    (takeovers_are_not_recorded, STATIC | {"faults": CRASHES, "sync_ms": 0}, {"S30", "S29"}),
+    (replies_do_not_wait_for_the_log, DYNAMIC | {"faults": CRASHES, "sync_ms": 1_000}, {"S20", "S5", "S1"}),
+    (commits_run_ahead, {"commit": "auto", "faults": ()}, {"S32"}),
+    (applications_commit_before_they_work, {"commit": "sync", "faults": ()}, {"S32"}),
+    (eager_members_keep_partitions, DYNAMIC | {"assignors": ("range",), "faults": CHURN}, {"S3"}),
+    (offsets_are_not_found, {"commit": "auto", "faults": CHURN}, {"S20"}),
+    (assignments_are_mixed_up, DYNAMIC | {"faults": ()}, {"S1"}),
+]
+
+
+def first_broken(shape: dict[str, Any]) -> str:
+    """The rule that the first seed to break one breaks. Plans are given a shape in which the mutant can show."""
+    for seed in range(SEEDS_MAX):
+        plan = replace(draw(Random(seed)), **(LIVELY | shape))
+        broken = run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken
+        if broken is not None:
+            return broken.partition(":")[0]
+    return f"nothing in {SEEDS_MAX} seeds"
+
+
+@pytest.mark.parametrize(("mutant", "shape", "rules"), MUTANTS, ids=[patch.__name__ for patch, _, _ in MUTANTS])
+def test_a_mutant_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, mutant: Patch, shape: dict[str, Any], rules: set[str]
+) -> None:
+    mutant(monkeypatch)
+    assert first_broken(shape) in rules
+
+
+@pytest.mark.parametrize("shape", [shape for _, shape, _ in MUTANTS], ids=[patch.__name__ for patch, _, _ in MUTANTS])
+def test_without_the_mutant_the_same_shape_holds(shape: dict[str, Any]) -> None:
+    for seed in range(2):
+        plan = replace(draw(Random(seed)), **(LIVELY | shape))
+        assert run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken is None

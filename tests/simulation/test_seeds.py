@@ -1,0 +1,37 @@
+"""Fifty histories per mode: rules hold under faults, and progress is made once they stop."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.sim.run import Verdict, simulate
+
+SEEDS = range(50)
+
+
+def _told(verdict: Verdict) -> str:
+    lines = "\n".join([*verdict.plan.lines(), *verdict.trace.lines()])
+    return f"seed {verdict.seed}: {verdict.broken}\n{lines}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_rule_holds_under_faults(seed: int) -> None:
+    verdict = simulate(seed, minutes=1)
+    assert verdict.broken is None, _told(verdict)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_once_healed_the_group_makes_progress(seed: int) -> None:
+    verdict = simulate(seed, liveness=True, minutes=0.5)
+    assert verdict.broken is None, _told(verdict)
+
+
+def test_the_seeds_together_reach_what_they_are_for() -> None:
+    """Most histories have several generations, and together they see every kind of fault and of commit."""
+    verdicts = [simulate(seed, minutes=0.5) for seed in range(30)]
+    kinds = {kind for v in verdicts for kind, _ in v.plan.faults}
+    assert len(kinds) == 13
+    assert {v.plan.commit for v in verdicts} == {"auto", "sync", "async", "done"}
+    assert {v.plan.eager for v in verdicts} == {True, False}
+    assert {v.plan.static for v in verdicts} == {True, False}
+    assert sum(v.generations >= 3 for v in verdicts) >= 10
