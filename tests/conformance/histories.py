@@ -15,9 +15,8 @@ TOPICS = ("apples", "pears")
 PARTITIONS = 3
 CLIENTS = 4
 VERSIONS = {
-    "join": (0, 9), "sync": (0, 5), "heartbeat": (0, 4), "leave": (0, 5), "commit": (2, 9), "fetch": (1, 9),
+    "join": (0, 9), "sync": (0, 5), "heartbeat": (0, 4), "leave": (0, 5), "commit": (2, 10), "fetch": (1, 10),
     "describe": (0, 6), "list": (0, 5), "delete": (0, 2), "offset_delete": (0, 0), "find": (0, 6),
-    "txn_commit": (0, 4),
 }  # fmt: skip
 WEIGHTS = {
     "join": 26, "sync": 22, "heartbeat": 12, "leave": 6, "commit": 10, "fetch": 6, "describe": 8, "list": 3,

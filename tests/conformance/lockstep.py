@@ -23,6 +23,7 @@ from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsRequest
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -40,10 +41,11 @@ from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from partita.protocol.primitives import Message, Structure
+from partita.protocol.primitives import ZERO_UUID, Message, Structure
 
 SILENCE_S = 0.15
 """Nobody answered for so long: the request is parked on both sides."""
+NO_TOPIC = "plums"
 PATIENCE_S = 5.0
 """One side answered; the other has so long to follow."""
 MEMBER_ID = re.compile(r"^(?:client-\d|i\d)-[0-9a-f]{8}-[0-9a-f-]{27}$")
@@ -72,6 +74,7 @@ class Side:
     generations: list[int] = field(default_factory=lambda: [-1] * CLIENTS)
     leaders: list[str] = field(default_factory=lambda: [""] * CLIENTS)
     symbols: dict[str, str] = field(default_factory=dict)
+    topic_ids: dict[str, bytes] = field(default_factory=lambda: {NO_TOPIC: bytes([1] * 16)})
 
     async def connection(self, client: int) -> RawClient:
         """An idle connection: a broker reads nothing more from one that waits for a parked request."""
@@ -89,11 +92,15 @@ class Side:
     async def ready(self, group: str) -> None:
         """Return when the group's coordinator has loaded."""
         probe = HeartbeatRequest(group_id=group, generation_id=1, member_id="probe")
+        connection = await self.connection(0)
+        topics = [MetadataRequestTopic(name=name) for name in TOPICS]
+        answer: Any = await connection.ask(MetadataRequest(topics=topics), 12)
+        self.topic_ids |= {topic.name: topic.topic_id for topic in answer.topics}
         for _ in range(200):
             connection = await self.connection(0)
             await connection.ask(FindCoordinatorRequest(key=group), 1)
             answer = await connection.ask(probe, 0)
-            if answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:  # type: ignore[attr-defined]
+            if answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:
                 return
             await asyncio.sleep(0.05)
         raise TimeoutError(f"{self.name} has no coordinator for {group}")
@@ -218,6 +225,8 @@ def plain(value: Any, side: Side, name: str = "", is_new_allowed: bool = True) -
         return sorted((plain(item, side, name, False) for item in mine), key=repr)
     if isinstance(value, str) and MEMBER_ID.match(value):
         return side.symbol(value, is_new_allowed)
+    if name == "topic_id" and value != ZERO_UUID:
+        return next((known for known, topic_id in side.topic_ids.items() if topic_id == value), "another topic")
     if name == "error_code" and value != 0:
         return ErrorCode(value).name
     return bytes(value) if isinstance(value, memoryview) else value
@@ -306,6 +315,7 @@ def _commit(step: Step, random: Random, group: str, member: str, generation: int
     topics = [
         OffsetCommitRequestTopic(
             name=name,
+            topic_id=side.topic_ids[name],
             partitions=[
                 OffsetCommitRequestPartition(
                     partition_index=random.randrange(PARTITIONS + 1),
@@ -315,11 +325,12 @@ def _commit(step: Step, random: Random, group: str, member: str, generation: int
                 )
             ],
         )
-        for name in random.sample((*TOPICS, "plums"), random.randint(1, 2))
+        for name in random.sample((*TOPICS, NO_TOPIC), random.randint(1, 2))
     ]
     # A commit refused whole is a Deviation (see group/offsets.py): one partition is always acceptable.
     acceptable = OffsetCommitRequestPartition(partition_index=2, committed_offset=1)
-    topics.append(OffsetCommitRequestTopic(name=TOPICS[1], partitions=[acceptable]))
+    topic_id = side.topic_ids[TOPICS[1]]
+    topics.append(OffsetCommitRequestTopic(name=TOPICS[1], topic_id=topic_id, partitions=[acceptable]))
     return OffsetCommitRequest(
         group_id=group, generation_id_or_member_epoch=generation, member_id=member, group_instance_id=step.instance,
         topics=topics,
@@ -327,10 +338,10 @@ def _commit(step: Step, random: Random, group: str, member: str, generation: int
 
 
 def _fetch(step: Step, random: Random, group: str, member: str, generation: int, side: Side) -> Message:
-    wanted = {name: list(range(PARTITIONS + 1)) for name in random.sample((*TOPICS, "plums"), 2)}
+    wanted = {name: list(range(PARTITIONS + 1)) for name in random.sample((*TOPICS, NO_TOPIC), 2)}
     everything = step.version >= 2 and random.random() < 0.4
     old = [OffsetFetchRequestTopic(name=n, partition_indexes=p) for n, p in wanted.items()]
-    new = [OffsetFetchRequestTopics(name=n, partition_indexes=p) for n, p in wanted.items()]
+    new = [OffsetFetchRequestTopics(name=n, topic_id=side.topic_ids[n], partition_indexes=p) for n, p in wanted.items()]
     groups = [OffsetFetchRequestGroup(group_id=group, topics=None if everything else new)]
     if random.random() < 0.3:
         groups.append(OffsetFetchRequestGroup(group_id="no-such-group", topics=None if everything else new))
@@ -355,7 +366,7 @@ def _delete(step: Step, random: Random, group: str, member: str, generation: int
 
 def _offset_delete(step: Step, random: Random, group: str, member: str, generation: int, side: Side) -> Message:
     partitions = [OffsetDeleteRequestPartition(partition_index=i) for i in range(random.randint(1, PARTITIONS + 1))]
-    names = random.sample((*TOPICS, "plums"), random.randint(1, 2))
+    names = random.sample((*TOPICS, NO_TOPIC), random.randint(1, 2))
     topics = [OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in names]
     return OffsetDeleteRequest(group_id=group if random.random() < 0.8 else "no-such-group", topics=topics)
 
