@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 BOOTSTRAP := $(PYTHON) tools/bootstrap.py
+PYTHON_CODE := src tests bench tools setup.py
 PYTEST_ARGS ?= -q -n 2 --dist loadgroup
 
 .PHONY: help setup demo test test-pure check bench generate conformance clean
@@ -26,8 +27,8 @@ test-pure: ## run the same suite on the pure Python build, in .venv-pure
 
 check: ## ruff, mypy --strict, generated files fresh, architecture rules
 	@$(BOOTSTRAP) dev
-	@$(PY) -m ruff check .
-	@$(PY) -m ruff format --check .
+	@$(PY) -m ruff check $(PYTHON_CODE)
+	@$(PY) -m ruff format --check $(PYTHON_CODE)
 	@$(PY) -m mypy
 	@$(PY) -m partita.protocol.generate --check
 	@$(PY) -m pytest -q tests/test_tidy.py
