@@ -19,14 +19,14 @@ def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> 
 
     Straight into the log, since no producer can have a transaction here yet.
     """
-    who = {"producer_id": 7, "producer_epoch": 0}
 
     def append() -> None:
         partition = broker.cluster.catalogue.partition(topic, 0)
         assert partition is not None
         log, now = partition.log, broker.cluster.clock.now()
+        who = {"producer_id": log.log_end_offset, "producer_epoch": 0}
         records = [(now.wall_ms, None, value, ()) for value in values]
-        batch = build_batch(records, base_sequence=log.log_end_offset, is_transactional=True, **who)
+        batch = build_batch(records, base_sequence=0, is_transactional=True, **who)
         log.append(batch, partition.leader_epoch, now)
         kind = COMMIT if commits else ABORT
         log.append(build_marker(kind, timestamp=now.wall_ms, coordinator_epoch=0, **who), partition.leader_epoch, now)
