@@ -117,7 +117,7 @@ class Membership:
             "or raise max_poll_interval_ms"
         )
         self._note("poll_interval_exceeded", text)
-        poll.requests += self.leave(text)
+        poll.requests += self._end_membership(text)
 
     # Asked while the application polls
 
@@ -279,7 +279,14 @@ class Membership:
         return Lost(owned) if is_gone else Revoked(owned)
 
     def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
-        """Forget the membership; returns the LeaveGroup to send, if one is due."""
+        """Forget the membership and any rebalance under way; returns the LeaveGroup to send, if one is due."""
+        request = self._end_membership(reason, static_too=static_too, remain=remain)
+        self._script = self._completing = None
+        self._awaits_callback = False
+        return request
+
+    def _end_membership(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
+        """A callback the application is in goes on, and so does what is to follow it: it hears of nothing twice."""
         member, config = self.member, self.member.config
         request: list[Request] = []
         may_send = (static_too or not member.is_static) and not remain
@@ -292,8 +299,6 @@ class Membership:
             )
             request.append(Request(self, message, self._coordinator.node, to_coordinator=True))
         self._exchange.give_up()
-        self._script = self._completing = None
-        self._awaits_callback = False
         member.reset(reason)
         member.needs_join_prepare = True
         return request

@@ -416,3 +416,47 @@ def test_errors_of_callbacks_are_wrapped() -> None:
     with pytest.raises(RebalanceListenerError) as caught:
         consumer.poll(1)
     assert isinstance(caught.value.__cause__, ValueError)
+
+
+class Slow(Heard):
+    """Sits in its revoked-callback for a while."""
+
+    def __init__(self, world: World, ms: int) -> None:
+        super().__init__()
+        self._world, self._ms = world, ms
+
+    def on_partitions_revoked(self, partitions: Any) -> None:
+        self._world.run(self._ms)
+        super().on_partitions_revoked(partitions)
+
+
+def test_what_was_revoked_is_not_lost_again_when_the_callback_outlasts_the_poll_interval() -> None:
+    world = World({"t": 1})
+    consumer, _ = member(world, max_poll_interval_ms=20_000)
+    heard = Slow(world, 25_000)
+    consumer.subscribe(["t"], listener=heard)
+    consumer.enforce_rebalance()
+    consumer.poll(1)
+    consumer.poll(1)
+    assert [name for name, _ in heard.calls] == ["revoked", "assigned"]
+    assert consumer.assignment() == {T0}
+
+
+def test_a_consumer_that_knows_no_coordinator_is_not_asked_every_millisecond() -> None:
+    world = World({"t": 1})
+    consumer, _ = member(world, enable_auto_commit=False, fetch_max_wait_ms=10_000)
+    core = consumer._calls._core
+    world.always["FindCoordinator"] = HOLD
+    core.coordinator.mark_unknown()
+    world.run(4_000)
+    turns = 0
+    poll = core.poll
+
+    def counted(now: Any) -> Any:
+        nonlocal turns
+        turns += 1
+        return poll(now)
+
+    core.poll = counted
+    world.run(1_000)
+    assert turns < 20
