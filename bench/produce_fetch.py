@@ -13,8 +13,8 @@ from pathlib import Path
 
 from harness import Server, apache_kafka, left_out, measured, partita, report, wire_program
 from heartbeats import frames_file
-from partita.admin import Admin
 
+from partita.admin import Admin
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
