@@ -58,6 +58,12 @@ def connected(bootstrap: str) -> Iterator[Admin]:
         raise click.UsageError(str(error)) from error
 
 
+def require_broker(bootstrap: str) -> None:
+    """Say at once, in one line, that no broker answers, where a client would go on trying."""
+    with connected(bootstrap):
+        pass
+
+
 def print_json(value: Any) -> None:
     """JSON of a result, a list of results, or plain data."""
     if isinstance(value, list):

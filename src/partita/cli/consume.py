@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from partita.cli.common import bootstrap_option, require_broker, settings_of
+
 if TYPE_CHECKING:
     from partita import Consumer
     from partita.records.batch import Record
@@ -17,7 +19,7 @@ POLL_S = 0.5
 
 @click.command()
 @click.argument("topics", nargs=-1, required=True)
-@click.option("--bootstrap", "-b", default="127.0.0.1:9092", show_default=True, help="Broker address, host:port.")
+@bootstrap_option
 @click.option("--group", "-g", help="Read as a member of this group and commit what was printed.")
 @click.option("--from", "start", type=click.Choice(["earliest", "latest"]), default="latest", show_default=True,
               help="Where to begin: without a group always, in a group where it has no committed offset.")  # fmt: skip
@@ -32,14 +34,16 @@ def consume(
     """Read records of TOPICS and print their values, one a line. Ends with Ctrl-C, --max or --until-end."""
     from partita import Consumer
 
-    options: dict[str, Any] = {"bootstrap_servers": bootstrap, "auto_offset_reset": start, "enable_auto_commit": False}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise click.BadParameter(f"--set wants NAME=VALUE, not {setting}")
-        options[name.strip().replace(".", "_")] = value
+    options: dict[str, Any] = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "auto.offset.reset": start,
+        "enable.auto.commit": False,
+        **settings_of(settings),
+    }
+    require_broker(bootstrap)
     try:
-        with Consumer(group_id=group, **options) as consumer:
+        with Consumer(options) as consumer:
             _begin(consumer, list(topics), group, start)
             _read(consumer, _ends(consumer, list(topics)) if until_end else None, limit, as_json, group is not None)
     except ValueError as error:

@@ -51,10 +51,23 @@ def main() -> None:
     from partita.errors import KafkaError
 
     try:
-        cli(prog_name="partita")
+        code = cli.main(prog_name="partita", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = error.exit_code
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        code = _refuse(context.command_path if context else "partita", error.format_message(), error.exit_code)
     except KafkaError as error:
-        click.echo(f"partita: {error}", err=True)
-        sys.exit(1)
+        code = _refuse("partita", str(error), 1)
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse(command: str, reason: str, code: int) -> int:
+    click.echo(f"{command}: {' '.join(reason.split())}", err=True)
+    return code
 
 
 if __name__ == "__main__":

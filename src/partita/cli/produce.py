@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from partita.cli.common import bootstrap_option, count, settings_of
+from partita.cli.common import bootstrap_option, count, require_broker, settings_of
 
 if TYPE_CHECKING:
     from partita.producer.client import DeliveryFuture, Producer
@@ -52,6 +52,7 @@ def produce(
     options: dict[str, Any] = {"compression.type": compression, "acks": acks, **settings_of(settings)}
     fixed: dict[str, Any] = {"key": key, "partition": partition, "headers": settings_of(headers, "--header")}
     records = _records(_lines(files), fixed, key_separator, as_json)
+    require_broker(bootstrap)
     try:
         with Producer({"bootstrap.servers": bootstrap, "client.id": "partita-cli", **options}) as producer:
             sent = _send(producer, topic, records)
