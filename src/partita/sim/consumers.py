@@ -25,6 +25,7 @@ from partita.sim.watch import Watch
 from partita.sim.world import World
 
 CONNECT_FAILS_MS = 50
+_AFTER_ERROR_MS = 10
 FOREVER = 1 << 60
 
 
@@ -82,6 +83,7 @@ class SimConsumer:
         self._late: list[Callable[[], None]] = []
         self._wires: dict[object, Wire] = {}
         self._correlation = 0
+        self._errors = 0
         self._due_ms = FOREVER
         self._armed_ms = FOREVER
         self._wait = Wait(0)
@@ -143,9 +145,12 @@ class SimConsumer:
 
     def _run(self) -> App:
         while not self._is_closing:
+            before = self._errors
             records = yield from self._poll()
             if records:
                 yield from self._process(records)
+            if self._errors > before:
+                yield from self._sleep(_AFTER_ERROR_MS, _AFTER_ERROR_MS)
         yield from self._close()
 
     def _poll(self) -> Generator[Wait, None, dict[TopicPartition, list[int]]]:
@@ -154,10 +159,12 @@ class SimConsumer:
         core.begin_poll(self._world.now)
         found: dict[TopicPartition, list[int]] = {}
         while not found:
-            self._raise(core.next_error())
+            if self._has_raised(core.next_error()):
+                break
             self._step()
             yield from self._dispatch()
-            self._raise(core.next_error())
+            if self._has_raised(core.next_error()):
+                break
             if core.fetching.buffer:
                 found = self._collect()
                 if found:
@@ -261,16 +268,18 @@ class SimConsumer:
             self._send(request)
         yield from self._sleep(100, 100)
 
-    def _raise(self, error: BaseException | None) -> None:
-        """What the shell raises from poll. Only being fenced ends an application here."""
+    def _has_raised(self, error: BaseException | None) -> bool:
+        """What the shell raises from poll ends that poll. Only being fenced ends an application here."""
         if error is None:
-            return
+            return False
+        self._errors += 1
         self._world.saw("c", self.name, f"poll raises {type(error).__name__}")
         if isinstance(error, FencedInstanceIdError):
             self.failure = error
             self._is_closing = True
         elif not (isinstance(error, KafkaError) and error.retriable):
             raise RuleBroken("CLIENT", f"{self.name}: poll raises {error!r}")
+        return True
 
     # What others do to it
 

@@ -69,6 +69,8 @@ def draw(random: Random) -> Plan:
     static = random.random() < 0.4
     work_ms = random.choice((0, 20, 200, 2_000))
     session_ms = random.choice((6_000, 8_000, 10_000))
+    faults = _draw_faults(random)
+    watches_metadata = not static or all(kind != "add_partition" for kind, _ in faults)
     return Plan(
         clients=random.choice((1, 2, 2, 3, 3, 4, 6)),
         partitions=random.choice(((1,), (3,), (4,), (2, 3), (7,))),
@@ -91,9 +93,14 @@ def draw(random: Random) -> Plan:
         sync_ms=random.choice((0, 0, 5, 100, 1_000)),
         load_ms=random.choice((0, 10, 1_000)),
         cleans=random.random() < 0.5,
-        join_version=random.choice((9, 9, 9, 8, 7, 6, 5)) if static else random.choice((9, 9, 9, 5, 4, 3, 2)),
-        faults=_draw_faults(random),
+        join_version=_draw_join_version(random, static=static) if watches_metadata else 9,
+        faults=faults,
     )
+
+
+def _draw_join_version(random: Random, *, static: bool) -> int:
+    """Before version 9 a group leader that restarts is told that it follows, and watches no topics (KAFKA-13435)."""
+    return random.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2))
 
 
 def _draw_faults(random: Random) -> tuple[tuple[str, int], ...]:
