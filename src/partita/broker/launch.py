@@ -63,7 +63,7 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
         raise StartError(str(error)) from None
     cluster = Cluster(config, store, settings.nodes)
     if settings.notes_file is not None:
-        cluster.notes.write_to(settings.notes_file)
+        await _open_notes(cluster, settings.notes_file)
     ports = [settings.port + i if settings.port else 0 for i in range(settings.nodes)]
     try:
         await cluster.start(settings.host, ports)
@@ -74,6 +74,14 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     if settings.admin_port is not None:
         await _start_admin(cluster, settings.admin_port)
     return cluster
+
+
+async def _open_notes(cluster: Cluster, path: str) -> None:
+    try:
+        cluster.notes.write_to(path)
+    except OSError as error:
+        await cluster.stop()
+        raise StartError(f"cannot write notes to {path}: {error.strerror}") from None
 
 
 async def _start_admin(cluster: Cluster, port: int) -> None:

@@ -1,14 +1,16 @@
 """Facts about what happened, as they happen: rebalances with their causes, control calls, nodes coming and going.
 
 One place keeps the last ones and hands new ones to whoever listens: `Broker.notes()`, the JSON-lines file, the admin
-endpoint. Must not know what a note says, nor print anything.
+endpoint. Must not know what a note says.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -63,7 +65,17 @@ class Notes:
         self._next_seq += 1
         self._kept.append(note)
         if self._file is not None:
-            self._file.write(json.dumps(note) + "\n")
-            self._file.flush()
+            self._append(self._file, note)
         for listener in self._listeners:
             listener(note)
+
+    def _append(self, file: TextIO, note: dict[str, Any]) -> None:
+        """A file that cannot be written is given up: what is noted must not suffer from it."""
+        try:
+            file.write(json.dumps(note) + "\n")
+            file.flush()
+        except OSError as error:
+            self._file = None
+            logging.getLogger("partita.broker").warning("notes are no longer written to %s: %s", file.name, error)
+            with suppress(OSError):
+                file.close()
