@@ -68,8 +68,9 @@ class ClientRules:
             must(tp not in seen.owned, "S36", f"{client} is assigned {tp}, which it has")
             for name, other in self._clients.items():
                 if tp in other.owned and name != client:
-                    is_live = self._is_member(other.member_id) and other.member_id != member_id
-                    must(not is_live, "S3", f"{client} is assigned {tp}, which {name} has as a live member")
+                    both = self._is_member(other.member_id) and self._is_member(member_id)
+                    are_live = both and other.member_id != member_id
+                    must(not are_live, "S3", f"{client} is assigned {tp}, which {name} has as a live member")
                     self.zombie_overlaps += 1
             seen.owned[tp] = None
             seen.position.pop(tp, None)
