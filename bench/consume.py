@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,21 +15,31 @@ from collections.abc import Callable
 
 from harness import left_out, partita, report
 
+from partita.net.cluster import Cluster
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.records.batch import build_batch
+
 RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
-CODECS = ("none", "lz4", "zstd")
+CODECS = {"none": 0, "lz4": 3, "zstd": 4}
+BATCHES, BATCH_RECORDS = 16, 580
 
 
-def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
-    """Write `count` records of 100 bytes in batches as a busy producer makes them."""
-    from partita import Admin, Producer
-
-    with Admin(bootstrap_servers=bootstrap) as admin:
-        admin.create_topic(topic, partitions=1)
-    options = {"linger_ms": 50, "batch_size": 65536, "compression_type": codec}
-    with Producer(bootstrap_servers=bootstrap, **options) as producer:
-        for number in range(count):
-            producer.send(topic, b"%090d" % number, key=b"%010d" % number, partition=0)
-        producer.flush()
+async def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
+    """Write `count` records of 100 bytes in batches as a busy producer makes them, half of each hard to compress."""
+    now_ms = int(time.time() * 1000)
+    batches = []
+    for _ in range(BATCHES):
+        records = [(now_ms, b"%010d" % i, os.urandom(45).hex().encode(), ()) for i in range(BATCH_RECORDS)]
+        batches.append(build_batch(records, codec=CODECS[codec]))
+    async with Cluster(bootstrap) as cluster:
+        await cluster.retry(lambda: cluster.leader_for(topic, 0, create=True))
+        for i in range(-(-count // BATCH_RECORDS)):
+            data = TopicProduceData(
+                name=topic, partition_data=[PartitionProduceData(index=0, records=batches[i % BATCHES])]
+            )
+            request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data])
+            answer = await cluster.request(None, request, max_version=12)
+            assert not answer.responses[0].partition_responses[0].error_code, answer
 
 
 def partita_arrow(bootstrap: str, topic: str, count: int) -> int:
@@ -75,8 +86,6 @@ def confluent(bootstrap: str, topic: str, count: int) -> int:
 
 
 def aiokafka(bootstrap: str, topic: str, count: int) -> int:
-    import asyncio
-
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
     async def run() -> int:
@@ -117,36 +126,47 @@ CLIENTS: dict[str, Callable[[str, str, int], int]] = {
     "aiokafka": aiokafka,
     "kafka-python": kafka_python,
 }
-SHARE = {"aiokafka": 4, "kafka-python": 10, "confluent-kafka": 2}
+SHARE = {"aiokafka": 8, "kafka-python": 40, "confluent-kafka": 4}
 """Slow clients read a part only, so that the whole run stays short."""
 
 
 def one_client(name: str, bootstrap: str, topic: str, count: int) -> None:
     CLIENTS[name](bootstrap, topic, min(count, 20_000))
-    started = time.perf_counter()
+    started, cpu_s = time.perf_counter(), time.process_time()
     CLIENTS[name](bootstrap, topic, count)
-    print(json.dumps({"records_per_s": count / (time.perf_counter() - started)}))
+    took_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_s
+    print(json.dumps({"records_per_s": count / took_s, "per_cpu_s": count / cpu_s}))
+
+
+def measured(name: str, bootstrap: str, topic: str) -> dict[str, float]:
+    """The client's rates, the better of two runs; empty (reported) when it fails."""
+    command = [sys.executable, __file__, name, bootstrap, topic, str(RECORDS // SHARE.get(name, 1))]
+    rates: dict[str, float] = {}
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            left_out("consume", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
+            return {}
+        latest = json.loads(done.stdout.splitlines()[-1])
+        rates = max(rates, latest, key=lambda r: r.get("records_per_s", 0.0))
+    return rates
 
 
 def main() -> None:
     with partita() as server:
         for codec in CODECS:
             topic = f"bench-{codec}"
-            fill(server.bootstrap, topic, codec, RECORDS)
-            rates: dict[str, float] = {}
-            for name in CLIENTS:
-                count = RECORDS // SHARE.get(name, 1)
-                command = [sys.executable, __file__, name, server.bootstrap, topic, str(count)]
-                done = subprocess.run(command, capture_output=True, text=True)
-                if done.returncode:
-                    left_out("consume", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
-                    continue
-                rates[name] = json.loads(done.stdout.splitlines()[-1])["records_per_s"]
+            asyncio.run(fill(server.bootstrap, topic, codec, RECORDS))
+            found = {name: measured(name, server.bootstrap, topic) for name in CLIENTS}
+            rates = {name: r["records_per_s"] for name, r in found.items() if r}
+            per_cpu_s = {f"{name} records per CPU-second": r["per_cpu_s"] for name, r in found.items() if r}
             ratios = {
                 f"arrow / {n}": rates["partita arrow"] / r for n, r in rates.items() if not n.startswith("partita")
             }
-            ratios |= {"records / confluent-kafka": rates["partita records"] / rates["confluent-kafka"]}
-            report("consume", codec=codec, **{f"{n} records/s": r for n, r in rates.items()}, **ratios)
+            if "confluent-kafka" in rates:
+                ratios["records / confluent-kafka"] = rates["partita records"] / rates["confluent-kafka"]
+            figures = {f"{n} records/s": r for n, r in rates.items()} | per_cpu_s | ratios
+            report("consume", codec=codec, **figures)
 
 
 if __name__ == "__main__":
