@@ -243,7 +243,7 @@ class ShardRunner:
         self._drop(State.LOADING)
         self.coordinator = self._new_coordinator()
         self.heartbeat = self.coordinator.heartbeat
-        self.load()
+        self.load(clean=False)
 
     def _drop(self, state: State) -> None:
         """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
