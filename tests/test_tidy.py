@@ -27,7 +27,10 @@ LAYERS = {
 }  # fmt: skip
 CLIENT_SHELLS = {
     f"consumer.{name}"
-    for name in ("blocking", "client", "closing", "dead_letter", "delivery", "hold", "io_thread", "shell", "waiting")
+    for name in (
+        *("blocking", "client", "closing", "dead_letter", "delivery", "hold", "io_thread", "look_ups", "shell"),
+        "waiting",
+    )
 } | {f"producer.{name}" for name in ("client", "shell")}
 """The outer sides of the two clients; everything else in those folders is a rule."""
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})

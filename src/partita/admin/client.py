@@ -101,9 +101,11 @@ class AsyncAdmin:
         return created
 
     async def delete_topics(self, names: str | Iterable[str], *, timeout_ms: int = 30_000) -> None:
+        """Delete topics with all their records, for good. Raises UnknownTopicOrPartitionError."""
         await topics.delete_topics(self.cluster, names_of(names), timeout_ms=timeout_ms)
 
     async def list_topics(self, *, include_internal: bool = False) -> list[TopicListing]:
+        """Every topic by name, with its number of partitions; internal ones such as __consumer_offsets on demand."""
         return await topics.list_topics(self.cluster, include_internal=include_internal)
 
     async def describe_topics(self, names: str | Iterable[str]) -> list[TopicDescription]:
@@ -119,12 +121,16 @@ class AsyncAdmin:
         validate_only: bool = False,
         timeout_ms: int = 30_000,
     ) -> None:
-        """Let the topic grow to `total` partitions; keys hash to other partitions from then on."""
+        """Let the topic grow to `total` partitions; keys hash to other partitions from then on.
+
+        Raises InvalidPartitionsError unless there are fewer now.
+        """
         await topics.create_partitions(
             self.cluster, topic, total, replicas=replicas, validate_only=validate_only, timeout_ms=timeout_ms
         )
 
     async def describe_cluster(self) -> ClusterDescription:
+        """The cluster's id, its controller, and the nodes that are alive."""
         return await topics.describe_cluster(self.cluster)
 
     # Options
@@ -132,7 +138,10 @@ class AsyncAdmin:
     async def describe_configs(
         self, kind: Kind, name: str, names: Iterable[str] | None = None, *, documentation: bool = False
     ) -> list[ConfigEntry]:
-        """Options of a topic, a broker (by node id) or a group; all of them, or those named."""
+        """Options of a topic, a broker (by node id, as text) or a group; all of them, or those named.
+
+        `kind` is "topic", "broker" or "group".
+        """
         return await configs.describe_configs(self.cluster, kind, name, names, documentation=documentation)
 
     async def alter_configs(
@@ -146,7 +155,10 @@ class AsyncAdmin:
         subtract: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Set options, take them back to their defaults (`delete`), or change list options item by item."""
+        """Set options, take them back to their defaults (`delete`), or change list options item by item.
+
+        Options not named stay as they are. Raises InvalidConfigError; with `validate_only` nothing else happens.
+        """
         await configs.alter_configs(
             self.cluster,
             kind,
@@ -172,7 +184,10 @@ class AsyncAdmin:
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
     ) -> dict[TopicPartition, int]:
-        """Delete all records before an offset (-1: all readable ones); return where the logs start now."""
+        """Delete all records before an offset (-1: all readable ones); return where the logs start now.
+
+        Raises OffsetOutOfRangeError for an offset beyond the high watermark.
+        """
         return await offsets.delete_records(self.cluster, before, timeout_ms=timeout_ms)
 
     # Groups
@@ -186,7 +201,10 @@ class AsyncAdmin:
         return await groups.describe_group(self.cluster, group_id)
 
     async def group_lag(self, group_id: str) -> list[PartitionLag]:
-        """How far the group is behind, partition by partition, and who reads it."""
+        """How far the group is behind, partition by partition, and who reads it.
+
+        Lag is the high watermark minus the committed offset; None where nothing is committed.
+        """
         return await groups.group_lag(self.cluster, group_id)
 
     async def delete_groups(self, group_ids: str | Iterable[str]) -> None:
@@ -194,11 +212,14 @@ class AsyncAdmin:
         await groups.delete_groups(self.cluster, names_of(group_ids))
 
     async def group_offsets(self, group_id: str) -> list[CommittedOffset]:
-        """What the group has committed."""
+        """What the group has committed; empty for a group that is not there."""
         return await groups.committed_offsets(self.cluster, group_id)
 
     async def alter_group_offsets(self, group_id: str, new: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets on behalf of a group without members."""
+        """Commit offsets (the next ones to read) on behalf of a group without members.
+
+        Raises UnknownMemberIdError while it has some.
+        """
         await groups.write_offsets(self.cluster, group_id, new)
 
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
@@ -216,7 +237,7 @@ class AsyncAdmin:
         return await reset_plan.make_plan(self.cluster, group_id, target, partitions)
 
     async def apply_reset(self, plan: ResetPlan) -> None:
-        """Commit the offsets of a plan."""
+        """Commit the offsets of a plan. Raises UnknownMemberIdError when somebody joined since."""
         await groups.write_offsets(
             self.cluster, plan.group_id, {(move.topic, move.partition): move.after for move in plan.moves}
         )

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from partita.consumer.arrow import Decode
-from partita.consumer.client import AsyncConsumer, Offsets, Partitions
+from partita.consumer.client import AsyncConsumer, Offsets
 from partita.consumer.config import ConsumerConfig
+from partita.consumer.look_ups import Partitions
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.shell import ConsumerShell
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition

@@ -19,26 +19,23 @@ from partita.consumer.delivery import Delivery
 from partita.consumer.errors import ApiTimeoutError, IllegalStateError
 from partita.consumer.hold import Hold
 from partita.consumer.listener import CallbackListener, RebalanceListener
+from partita.consumer.look_ups import LookUps, Partitions
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
-from partita.consumer.request import Note, Operation
+from partita.consumer.request import Note
 from partita.consumer.shell import ConsumerShell
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.consumer.waiting import AsyncWaiter, run_blocking
-from partita.errors import InvalidGroupIdError, InvalidTopicError, error_for
+from partita.errors import InvalidGroupIdError
 from partita.now import Clock
-from partita.protocol.error_codes import ErrorCode
-from partita.protocol.metadata_view import TopicView
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Partitions = Iterable[tuple[str, int]]
 Offsets = Mapping[tuple[str, int], "OffsetAndMetadata | int"]
-_LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-class AsyncConsumer:
+class AsyncConsumer(LookUps):
     """Reads topics as a member of a group, or given partitions on its own. Timeouts are in seconds.
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
@@ -128,17 +125,24 @@ class AsyncConsumer:
         await leave_group(self._shell, "the consumer unsubscribed from all topics")
 
     def assignment(self) -> set[TopicPartition]:
+        """The partitions held now, by the group's sharing or by `assign`."""
         with self._shell.owned(), self._shell.io.lock:
             return set(self._core.subscription.assignment)
 
     def subscription(self) -> set[str]:
+        """The topics asked for; with a pattern those that match so far. Empty after `assign`."""
         with self._shell.owned(), self._shell.io.lock:
             return set(self._core.subscription.topics)
 
     # Reading
 
     async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:
-        """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
+        """Records, as soon as there are some; empty at the timeout, or when only positions moved.
+
+        `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records. Rebalance
+        callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
+        callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
+        """
         limit = max_records or self._shell.config.max_poll_records
         found = await self._poll(timeout, lambda: self._delivery.take_records(limit))
         if found is None:
@@ -161,7 +165,8 @@ class AsyncConsumer:
         """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout.
 
         `key` and `value` are left as bytes or become str or json (a struct column). Deserializers, interceptors and
-        max_poll_records are not applied.
+        max_poll_records are not applied. `timeout` is in seconds. Raises as `poll` does, and ConsumerError when a
+        column is no valid str or json; needs `pip install 'partita[arrow]'`.
         """
         decode = DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
         found: pa.RecordBatch | None = await self._poll(timeout, lambda: self._delivery.take_arrow(decode))
@@ -217,14 +222,21 @@ class AsyncConsumer:
         return Hold(self._shell)
 
     def done(self, record: ConsumerRecord) -> bool:
-        """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call."""
+        """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
+
+        False if it was not open: done before, or its partition has gone to another member.
+        """
         with self._shell.io.lock:
             return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
 
     # Committing
 
     async def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
-        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them."""
+        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them.
+
+        Repeats what may pass until `timeout` seconds (default_api_timeout_ms), then raises ApiTimeoutError. Raises
+        CommitFailedError when the group has moved on, RebalanceRunningError when a poll has to come first.
+        """
         shell = self._shell
         wanted = self._offsets(offsets)
         with shell.owned():
@@ -257,7 +269,7 @@ class AsyncConsumer:
     async def committed(
         self, partitions: Partitions, *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for these partitions."""
+        """What the group has committed for these partitions; None where nothing is. Raises ApiTimeoutError."""
         with self._shell.owned():
             self._need_group("committed")
             deadline_ms = self._shell.deadline_ms(timeout)
@@ -276,7 +288,10 @@ class AsyncConsumer:
     # Positions
 
     def seek(self, partition: tuple[str, int], offset: int | OffsetAndMetadata) -> None:
-        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped."""
+        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped.
+
+        Raises IllegalStateError if the partition is not assigned, ValueError for an offset below 0.
+        """
         target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
         if target.offset < 0:
             raise ValueError(f"an offset is 0 or more, not {target.offset}")
@@ -307,7 +322,10 @@ class AsyncConsumer:
                 self._core.done.forget(tp)
 
     async def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
-        """The next offset to be handed out; waits until it is known and valid."""
+        """The next offset to be handed out; waits until it is known and valid.
+
+        Raises IllegalStateError if the partition is not assigned, NoOffsetForPartitionError, ApiTimeoutError.
+        """
         shell, tp = self._shell, TopicPartition(*partition)
         with shell.owned():
             deadline_ms = shell.deadline_ms(timeout)
@@ -330,10 +348,14 @@ class AsyncConsumer:
                 await shell.waiter.wait(shell.io, seen, left_ms / 1000)
 
     def pause(self, partitions: Partitions) -> None:
-        """Return nothing from these partitions until `resume`; what is buffered is kept."""
+        """Return nothing from these partitions until `resume`; what is buffered is kept.
+
+        An eager rebalance forgets it, a cooperative one does not. Raises IllegalStateError if one is not assigned.
+        """
         self._set_paused(partitions, is_paused=True)
 
     def resume(self, partitions: Partitions) -> None:
+        """Return records from these partitions again. Raises IllegalStateError for one that is not assigned."""
         self._set_paused(partitions, is_paused=False)
 
     def _set_paused(self, partitions: Partitions, *, is_paused: bool) -> None:
@@ -344,46 +366,11 @@ class AsyncConsumer:
             self._shell.step()
 
     def paused(self) -> set[TopicPartition]:
+        """The assigned partitions that are paused."""
         with self._shell.owned(), self._shell.io.lock:
             return {tp for tp, state in self._core.subscription.assignment.items() if state.is_paused}
 
-    # Offsets of partitions
-
-    async def offsets_for_times(
-        self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
-        if any(timestamp < 0 for timestamp in timestamps.values()):
-            raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
-        return await self._look_up({TopicPartition(*tp): ts for tp, ts in timestamps.items()}, timeout)
-
-    async def beginning_offsets(
-        self, partitions: Partitions, *, timeout: float | None = None
-    ) -> dict[TopicPartition, int]:
-        """The first kept offset of each partition, assigned or not."""
-        found = await self._look_up({TopicPartition(*tp): -2 for tp in partitions}, timeout)
-        return {tp: at.offset for tp, at in found.items() if at is not None}
-
-    async def end_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
-        """The high watermark of each partition; under read_committed the last stable offset."""
-        found = await self._look_up({TopicPartition(*tp): -1 for tp in partitions}, timeout)
-        ends = {tp: at.offset for tp, at in found.items() if at is not None}
-        with self._shell.io.lock:
-            for tp, offset in ends.items():
-                self._core.learn_end(tp, offset)
-        return ends
-
-    async def _look_up(
-        self, targets: dict[TopicPartition, int], timeout: float | None
-    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        with self._shell.owned():
-            deadline_ms = self._shell.deadline_ms(timeout)
-            with self._shell.io.lock:
-                operation = self._core.lookups.ask(targets)
-            found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._shell.result(
-                operation, deadline_ms, "looking up offsets", self._core.lookups.cancel
-            )
-            return {tp: found[tp] for tp in targets if tp in found}
+    # Lag
 
     def current_lag(self, partition: tuple[str, int]) -> int | None:
         """Records between the position and the end, as far as known now; asks for the end once if it is not."""
@@ -398,38 +385,6 @@ class AsyncConsumer:
             committed = self._shell.config.read_committed
             lags = {tp: s.lag(read_committed=committed) for tp, s in self._core.subscription.assignment.items()}
             return {tp: lag for tp, lag in lags.items() if lag is not None}
-
-    # The cluster
-
-    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> list[int]:
-        """The topic's partition numbers; empty if there is no such topic."""
-        with self._shell.owned():
-            with self._shell.io.lock:
-                known = self._core.metadata.view.topics.get(topic)
-            if known is None or known.error_code:
-                known = (await self._topics(frozenset({topic}), timeout)).get(topic)
-            if known is None:
-                return []
-            if known.error_code not in _LEGAL_ERRORS:
-                raise error_for(known.error_code, topic)
-            return [p.partition for p in known.partitions]
-
-    async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicView]:
-        """Every topic this client may see."""
-        with self._shell.owned():
-            return await self._topics(None, timeout)
-
-    async def _topics(self, names: frozenset[str] | None, timeout: float | None) -> dict[str, TopicView]:
-        deadline_ms = self._shell.deadline_ms(timeout)
-        with self._shell.io.lock:
-            operation: Operation = self._core.metadata.look_up(names)
-        found: dict[str, TopicView] = await self._shell.result(
-            operation, deadline_ms, "asking for topics", self._core.metadata.cancel
-        )
-        for topic in found.values():
-            if names is not None and topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
-                raise InvalidTopicError(topic.name)
-        return found
 
     # The group
 
@@ -460,7 +415,7 @@ class AsyncConsumer:
             return self._core.watchdog.stalled(self._shell.now())
 
     def metrics(self) -> dict[str, float]:
-        """Every metric by Kafka's name, now."""
+        """Every metric by Kafka's name, now; times are in ms, rates by the second."""
         with self._shell.io.lock:
             return self._shell.metrics.snapshot(self._core)
 

@@ -65,7 +65,7 @@ OPTIONS: tuple[Option, ...] = (
            choices=("rebootstrap", "none"), ignore_case=True),
     Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "accepted; bootstrap servers are always tried",
            minimum=0),
-    Option("client_dns_lookup", "str", "use_all_dns_ips", "how names become addresses",
+    Option("client_dns_lookup", "str", "use_all_dns_ips", "accepted; not used",
            choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
     Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
     Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),

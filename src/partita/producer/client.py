@@ -133,7 +133,7 @@ class AsyncProducer:
         await self._shell.room()
 
     async def flush(self) -> None:
-        """Send everything now and wait until all of it is delivered or has failed."""
+        """Send everything now and wait until all of it is delivered or has failed. Raises nothing: ask the futures."""
         await self._shell.flush()
 
     async def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
@@ -141,7 +141,7 @@ class AsyncProducer:
         await self._shell.close(timeout)
 
     async def partitions_for(self, topic: str) -> list[int]:
-        """The partitions of a topic; it is created if the broker creates topics by itself."""
+        """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""
         topics = await self._shell.cluster.topics([topic], create=True)
         return [p.partition for p in topics[topic].partitions] if topic in topics else []
 
@@ -206,6 +206,7 @@ class Producer:
 
     @property
     def config(self) -> ProducerConfig:
+        """The options, checked; `config.values` has them all by name."""
         return self._producer.config
 
     def send(

@@ -1,0 +1,59 @@
+"""The how-tos in docs/ do what they say: their Python runs, their links lead somewhere, the generated pages are fresh.
+
+A page's python blocks run one after another in one namespace, with `bootstrap`, the address of a fresh broker whose
+topics have four partitions. A block behind `<!-- not run: reason -->` is only compiled.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
+from pathlib import Path
+
+import pytest
+
+from partita import Broker
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = (
+    "first-consumer",
+    "what-a-rebalance-does-to-you",
+    "long-processing",
+    "arrow-to-pandas-polars-duckdb",
+    "testing-with-partita",
+    "migrating",
+    "errors",
+)
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (DOCS / f"{page}.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    with Broker(num_partitions=4) as broker:
+        namespace = {"bootstrap": broker.bootstrap, "__name__": "page"}
+        blocks = list(BLOCK.finditer(text))
+        assert any(not block[1] for block in blocks), "a how-to shows something that runs"
+        for block in blocks:
+            line = text[: block.start(2)].count("\n")
+            flags = PyCF_ALLOW_TOP_LEVEL_AWAIT if block[1] else 0
+            code = compile("\n" * line + block[2], f"docs/{page}.md", "exec", flags=flags)
+            if not block[1]:
+                exec(code, namespace)
+
+
+def test_the_generated_pages_are_fresh() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "reference.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}run: python tools/reference.py"
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert missing == []

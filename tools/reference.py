@@ -1,0 +1,312 @@
+"""Write docs/options.md and docs/api.md from the code: options, signatures, docstrings. `--check` only compares."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from broker_option_meanings import MEANINGS
+
+from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
+from partita.admin.config import OPTIONS as ADMIN_OPTIONS
+from partita.broker import options as broker_options
+from partita.broker.config import PARTITA_DEFAULTS, as_text
+from partita.broker.control import Control
+from partita.consumer import errors as consumer_errors
+from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
+from partita.errors import KafkaError
+from partita.group.config import GroupConfig
+from partita.options import REQUIRED, Option
+from partita.producer import errors as producer_errors
+from partita.producer.client import AsyncProducer, DeliveryFuture
+from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
+from partita.protocol.error_codes import ErrorCode
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+SOURCE = DOCS.parent / "src" / "partita"
+NOTE = "Printed from the code by `tools/reference.py`; do not edit."
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+def _obeyed() -> set[str]:
+    """Options that some code reads, by name; and what a topic option that is read falls back to."""
+    tables = {SOURCE / "broker" / "options.py", SOURCE / "group" / "config.py"}
+    code = "\n".join(path.read_text() for path in SOURCE.rglob("*.py") if path not in tables)
+
+    def is_read(name: str) -> bool:
+        return f'"{name}"' in code or re.search(rf"config\.{name.replace('.', '_')}\b", code) is not None
+
+    topic = [option for option in broker_options.TOPIC if is_read(option.name)]
+    read = {option.name for option in broker_options.BROKER if is_read(option.name)}
+    return read | {option.name for option in topic} | {option.synonym for option in topic if option.synonym}
+
+
+def options_page() -> str:
+    clients = (
+        ("Consumer", CONSUMER_OPTIONS, "[The consumer's guide](consumer.md) says how they work together."),
+        ("Producer", PRODUCER_OPTIONS, ""),
+        ("Admin", ADMIN_OPTIONS, ""),
+    )
+    security = {option.name for option in CONSUMER_OPTIONS if option.name.startswith(("sasl_", "ssl_"))}
+    security.add("security_providers")
+    parts = [
+        "# Options",
+        f"{NOTE} Names are Kafka's; in Python dots are underscores, and a dict in Kafka's own spelling is accepted. "
+        "A name or value that is wrong is refused when the object is made, with what would be right. Where nothing "
+        "else is said, the default is Kafka's.",
+        "[Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · [Security](#security) · "
+        "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · Spark: [spark.md](spark.md)",
+    ]
+    for title, options, text in clients:
+        rows = [_client_row(option) for option in options if option.name not in security]
+        parts += [f"## {title}", *([text] if text else []), _table(rows)]
+    parts += [
+        "## Security",
+        "Accepted by all three clients, so that one configuration serves several programs. Only `security_protocol` "
+        "PLAINTEXT is spoken so far and anything else is refused, so these have no effect yet.",
+        ", ".join(f"`{name}`" for name in sorted(security)) + ".",
+        "## Broker",
+        "`Broker(num_partitions=3)`, `partita broker --set num.partitions=3`. Options that can be changed while the "
+        "broker runs say so. The ones marked *accepted* are known, checked and shown to clients that ask, and change "
+        "nothing: their subject is not part of Partita, or one way suffices here.",
+        _table([_broker_row(option, PARTITA_DEFAULTS) for option in broker_options.BROKER]),
+        "## Topics",
+        'Given when a topic is made, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with '
+        "`alter_configs` or `partita topics alter`. Where a topic does not set one, the broker's option counts.",
+        _table([_broker_row(option, {}) for option in broker_options.TOPIC]),
+        "## Fixed limits",
+        "Bounds of Partita's own that no option changes. They protect the broker from one client that goes wrong.",
+        _limits(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _client_row(option: Option) -> tuple[str, str, str]:
+    default = "*required*" if option.default is REQUIRED else _shown(option.default)
+    return f"`{option.name}`", default, _sentence(option.help, _bounds(option.minimum, option.maximum, option.choices))
+
+
+def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> tuple[str, str, str]:
+    more = _bounds(option.low, option.high, option.choices)
+    if option.name in ours:
+        more += f"; Kafka's default is {as_text(option.default)}"
+    if option.changeable and option in broker_options.BROKER:
+        more += "; can be changed while running"
+    if option.synonym:
+        more += f"; else the broker's `{option.synonym}`"
+    meaning = MEANINGS[option.name] + ("" if option.name in OBEYED else " (*accepted*)")
+    return f"`{option.name}`", _shown(ours.get(option.name, option.default)), _sentence(meaning, more)
+
+
+def _bounds(low: float | None, high: float | None, choices: Sequence[str]) -> str:
+    if choices:
+        return "; one of " + ", ".join(choices)
+    if low is not None and high is not None:
+        return f"; {low:g} to {high:g}" if high < 1e6 else f"; at least {low:g}"
+    return f"; at least {low:g}" if low is not None else f"; at most {high:g}" if high is not None else ""
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "empty"
+    return as_text(value) or '""'
+
+
+def _sentence(text: str, more: str) -> str:
+    return (text + more).strip("; ").replace("|", "\\|")
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(["| option | default | meaning |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _limits() -> str:
+    meanings = {
+        "partita_groups_max": "groups in one shard, that is one partition of `__consumer_offsets`",
+        "partita_pending_members_max": "members of a shard that were given an id and have not joined with it yet",
+        "partita_member_metadata_max_bytes": "bytes of what a member says for one protocol: its subscription",
+        "partita_protocols_max": "protocol names one member may offer",
+    }
+    defaults = {field.name: field.default for field in fields(GroupConfig)}
+    rows = [f"| `{name}` | {defaults[name]:,} | {text} |" for name, text in meanings.items()]
+    return "\n".join(["| limit | value | meaning |", "|---|---|---|", *rows])
+
+
+OBEYED = _obeyed()
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+CLASSES: tuple[tuple[type, str], ...] = (
+    (Broker, "from partita import Broker"),
+    (Control, "broker.control"),
+    (Consumer, "from partita import Consumer"),
+    (AsyncConsumer, "from partita import AsyncConsumer"),
+    (Producer, "from partita import Producer"),
+    (AsyncProducer, "async with Producer(...)"),
+    (DeliveryFuture, "what `send` returns"),
+    (Admin, "from partita import Admin"),
+    (AsyncAdmin, "from partita import AsyncAdmin"),
+)
+SHARED = {Consumer: AsyncConsumer, Admin: AsyncAdmin}
+"""Blocking faces: the calls they share with the asyncio face are described once, there."""
+VALUES = (
+    "partita.consumer.topic_partition:TopicPartition",
+    "partita.consumer.topic_partition:OffsetAndMetadata",
+    "partita.consumer.topic_partition:OffsetAndTimestamp",
+    "partita.consumer.topic_partition:GroupMetadata",
+    "partita.consumer.records:ConsumerRecord",
+    "partita.consumer.records:ConsumerRecords",
+    "partita.consumer.listener:RebalanceListener",
+    "partita.consumer.listener:Interceptor",
+    "partita.consumer.hold:Hold",
+    "partita.consumer.request:Note",
+    "partita.producer.client:RecordMetadata",
+    "partita.admin:NewTopic",
+    "partita.admin:Target",
+    "partita.admin:SomeFailed",
+)
+
+
+def api_page() -> str:
+    names = [kind.__name__ for kind, _ in CLASSES] + ["Values", "Errors"]
+    parts = [
+        "# API reference",
+        f"{NOTE} Time-outs of clients are in seconds, everything whose name ends in `_ms` in milliseconds. A partition "
+        "is written `(topic, number)` or `TopicPartition(topic, number)`; the two are equal.",
+        " · ".join(f"[{name}](#{name.lower()})" for name in names),
+    ]
+    for kind, origin in CLASSES:
+        parts += _class(kind, origin)
+    parts += ["## Values"]
+    for spelled in VALUES:
+        module, _, name = spelled.partition(":")
+        parts.append(_value(module, getattr(import_module(module), name)))
+    return "\n\n".join([*parts, *_errors()]) + "\n"
+
+
+def _class(kind: type, origin: str) -> list[str]:
+    parts = [f"## {kind.__name__}", f"`{origin}`", _doc(kind)]
+    twin = SHARED.get(kind)
+    if twin is not None:
+        own = [name for name in _public(kind) if not hasattr(twin, name) and name != "over"]
+        shared = [f"`{name}`" for name in _public(twin) if name != "start"]
+        also = f" and has `{'`, `'.join(own)}` besides" if own else ""
+        parts.append(
+            f"Has the calls of [{twin.__name__}](#{twin.__name__.lower()}), without `await`{also}: {', '.join(shared)}."
+        )
+        return [*parts, *(_member(kind, name) for name in own)]
+    return [*parts, *(_member(kind, name) for name in _public(kind))]
+
+
+def _public(kind: type) -> list[str]:
+    """Public names in the order of the source, inherited ones last."""
+    names: dict[str, None] = {}
+    for each in kind.__mro__[:-1]:
+        names |= dict.fromkeys(name for name in vars(each) if not name.startswith("_") and _is_call(kind, name))
+    return list(names)
+
+
+def _is_call(kind: type, name: str) -> bool:
+    value = inspect.getattr_static(kind, name)
+    return isinstance(value, property | classmethod) or inspect.isfunction(value)
+
+
+def _member(kind: type, name: str) -> str:
+    value = inspect.getattr_static(kind, name)
+    if isinstance(value, property):
+        return f"### {kind.__name__}.{name}\n\n{_doc(value)}"
+    call = value.__func__ if isinstance(value, classmethod) else value
+    waits = "await " if inspect.iscoroutinefunction(call) else ""
+    return f"### {kind.__name__}.{name}\n\n```text\n{waits}{name}{_signature(call)}\n```\n{_doc(call)}"
+
+
+def _signature(call: Any) -> str:
+    signature = inspect.signature(call)
+    texts: list[str] = []
+    for parameter in (each for name, each in signature.parameters.items() if name not in ("self", "cls")):
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in texts:
+            texts.append("*")
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        texts.append(f"{star}{parameter.name}: {parameter.annotation}{default}")
+    line = f"({', '.join(texts)}) -> {signature.return_annotation}"
+    if len(line) <= 100:
+        return line
+    return "\n".join(["(", *(f"    {text}," for text in texts), f") -> {signature.return_annotation}"])
+
+
+def _doc(thing: Any) -> str:
+    text = inspect.getdoc(thing)
+    assert text, f"{thing!r} has no docstring"
+    return text
+
+
+def _value(module: str, kind: type) -> str:
+    signature = "" if kind is KafkaError or issubclass(kind, Exception) else _short_signature(kind)
+    return f"### {kind.__name__}\n\n`from {module} import {kind.__name__}`\n\n{signature}{_doc(kind)}"
+
+
+def _short_signature(kind: type) -> str:
+    try:
+        names = [name for name in inspect.signature(kind).parameters if name not in ("args", "kwargs")]
+    except ValueError:
+        return ""
+    return f"Fields: {', '.join(f'`{name}`' for name in names)}.\n\n" if names else ""
+
+
+def _errors() -> list[str]:
+    client = [
+        kind
+        for module in (consumer_errors, producer_errors)
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and issubclass(kind, KafkaError) and kind.__module__ == module.__name__
+    ]
+    of_code = {kind.code: kind for kind in KafkaError.__subclasses__() if kind.__module__ == "partita.errors"}
+    rows = [
+        f"| `{of_code[code].__name__}` | {code.name} ({code}) | {'yes' if code.retriable else 'no'} | {code.meaning} |"
+        for code in ErrorCode
+        if code in of_code
+    ]
+    return [
+        "## Errors",
+        "Every error is a `partita.errors.KafkaError` with `.code` (an `ErrorCode`, which is an int), `.retriable` and "
+        "a message that says what to do. [errors.md](errors.md) helps with the common ones. A wrong option raises "
+        "`partita.options.ConfigError`, a wrong argument `ValueError`.",
+        "### Errors of the clients themselves",
+        "\n".join(
+            ["| class | from | meaning |", "|---|---|---|"]
+            + [f"| `{kind.__name__}` | `{kind.__module__}` | {_first_line(kind)} |" for kind in client]
+        ),
+        "### Errors a broker answers",
+        "\n".join(["| class in `partita.errors` | code | retriable | meaning |", "|---|---|---|---|", *rows]),
+    ]
+
+
+def _first_line(kind: type) -> str:
+    return " ".join(_doc(kind).split("\n\n")[0].split()).replace("|", "\\|")
+
+
+def main() -> int:
+    pages = {"options.md": options_page(), "api.md": api_page()}
+    if "--check" in sys.argv:
+        stale = [name for name, text in pages.items() if (DOCS / name).read_text() != text]
+        print("\n".join(f"docs/{name} is stale" for name in stale))
+        return int(bool(stale))
+    for name, text in pages.items():
+        (DOCS / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
