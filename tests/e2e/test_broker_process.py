@@ -142,6 +142,7 @@ def test_what_is_in_the_way_of_a_start_is_one_line_and_exit_code_2(tmp_path: Pat
     assert "--set wants NAME=VALUE, not x" in refused("--set", "x")
     assert "exclude each other" in refused("--memory", "--data-dir", str(tmp_path))
     assert "needs a data directory" in refused("--durability", "sync")
+    assert "and 3 from 65534 on are wanted" in refused("--port", "65534", "--nodes", "3")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in refused("--port", port)

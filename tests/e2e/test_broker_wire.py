@@ -277,3 +277,11 @@ def test_odd_but_legal_strings_are_data(raw: Raw) -> None:
     )
     assert raw.ask(CreateTopicsRequest(topics=[with_config]), 7).topics[0].error_code == 40
     assert raw.ask(MetadataRequest(topics=[MetadataRequestTopic(name=odd)]), 9).topics[0].error_code == 17
+
+
+def test_bad_input_is_one_line_of_the_log_with_the_peer_and_the_reason(
+    broker: Broker, raw: Raw, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw.socket.sendall(struct.pack(">ihhih", 10, 999, 7, 1, -1))
+    assert raw.socket.recv(1) == b""
+    assert caplog.messages == ["closed the connection from /127.0.0.1: api key 999 version 7 is not served"]

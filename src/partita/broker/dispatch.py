@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 CLIENT_ID_CHARACTERS_MAX = 256
+COMPLAINT_CHARACTERS_MAX = 300
 MEMO_BYTES_MAX = 1024
 Chunks = list[Buffer]
 
@@ -168,7 +169,7 @@ class Dispatcher:
         if len(recent) == recent.maxlen and now - recent[0] < 10:
             return
         recent.append(now)
-        log.warning("closed the connection from %s: %s", client_host, ascii(reason)[1:300])
+        log.warning("closed the connection from %s: %s", client_host, ascii(reason)[1:-1][:COMPLAINT_CHARACTERS_MAX])
 
     def _context(
         self, connection: ConnectionHandle, client_host: str, api_key: int, version: int, client_id: str | None

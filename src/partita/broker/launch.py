@@ -19,6 +19,7 @@ from partita.log.durability import Durability
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
+PORT_MAX = 65_535
 
 
 class StartError(Exception):
@@ -56,6 +57,9 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     """Open the store and start every node on the running loop; raise StartError when something is in the way."""
     if not 1 <= settings.nodes <= NODES_MAX:
         raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
+    ports = [settings.port + i if settings.port else 0 for i in range(settings.nodes)]
+    if not 0 <= ports[0] <= ports[-1] <= PORT_MAX:
+        raise StartError(f"ports are between 0 and {PORT_MAX}, and {settings.nodes} from {settings.port} on are wanted")
     try:
         config = BrokerConfig(settings.options, kafka_defaults=settings.kafka_defaults)
         store = _open_store(settings)
@@ -64,7 +68,6 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     cluster = Cluster(config, store, settings.nodes)
     if settings.notes_file is not None:
         await _open_notes(cluster, settings.notes_file)
-    ports = [settings.port + i if settings.port else 0 for i in range(settings.nodes)]
     try:
         await cluster.start(settings.host, ports)
     except OSError as error:

@@ -50,11 +50,6 @@ class Coordinator:
             self.drops.append(self.node)
         self.node = None
 
-    def retry_later(self, now: Now) -> None:
-        """The node that was found cannot be reached: look again, but not at once."""
-        self._not_before_ms = now.mono_ms + self._backoff.after(self._attempts)
-        self._attempts += 1
-
     def poll(self, now: Now) -> Poll:
         poll = Poll()
         if not self._is_wanted or self._in_flight is not None:

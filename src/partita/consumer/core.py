@@ -143,11 +143,6 @@ class ConsumerCore:
                 return events.pop(i)
         return None
 
-    def take_events(self) -> list[Event]:
-        events = list(self.member.events)
-        self.member.events.clear()
-        return events
-
     def callback_done(self, error: BaseException | None, now: Now) -> None:
         """The application's rebalance callback for the event taken last has ended."""
         self.membership.callback_done(error, now)

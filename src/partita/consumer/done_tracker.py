@@ -50,11 +50,6 @@ class DoneTracker:
         partition.open.remove(offset)
         return True
 
-    def open_count(self, tp: TopicPartition) -> int:
-        """Records handed out and not done yet."""
-        partition = self._partitions.get(tp)
-        return 0 if partition is None else len(partition.open)
-
     def committable(self, assigned: Container[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         found = {}
         for tp, partition in self._partitions.items():

@@ -219,11 +219,6 @@ class Fetching:
         """The subscription changed: data of other topics is no longer wanted."""
         self.buffer = deque(fetch for fetch in self.buffer if fetch.tp.topic in topics)
 
-    def has_data(self) -> bool:
-        """Is anything in the buffer that the next collect would look at?"""
-        assignment = self._subscription.assignment
-        return any(fetch.tp not in assignment or not assignment[fetch.tp].is_paused for fetch in self.buffer)
-
     def collect(self, max_records: int) -> Collected:
         """Records in the order of the answers; an error is raised when its turn comes and nothing precedes it."""
         collected = Collected()

@@ -6,7 +6,7 @@ consumer.md 5.0, 5.6, 5.11.) Must not know about requests or timers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 from partita.consumer.config import ConsumerConfig
@@ -89,9 +89,6 @@ class Member:
     def enter(self, generation: Generation) -> None:
         self.state = MemberState.COMPLETING_REBALANCE
         self.generation = generation
-
-    def with_protocol(self, name: str) -> Generation:
-        return replace(self.generation, protocol=name)
 
     def metadata_snapshot(self) -> Snapshot:
         """What the leader's assignment depends on, as the metadata says now."""

@@ -172,13 +172,6 @@ class ProducerStates:
         found = [entry for entry in self.aborted if entry.last_offset >= offset and entry.first_offset < end_offset]
         return sorted(found, key=lambda entry: entry.first_offset)
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        return producer_id in self._open
-
-    def open_transaction_producers(self) -> list[int]:
-        """Their ids, in the order in which the transactions were begun."""
-        return list(self._open)
-
     def last_offsets(self) -> dict[int, int]:
         """Last offset of every producer, to be kept by compaction."""
         return {producer_id: producer.last_offset for producer_id, producer in self.producers.items()}
