@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,11 @@ VALUES = (
     "partita.admin:SomeFailed",
 )
 
+RECORD_FIELDS = [
+    *("topic", "partition", "offset", "timestamp", "timestamp_type"),
+    *("key", "value", "headers", "leader_epoch"),
+]
+
 
 def api_page() -> str:
     names = [kind.__name__ for kind, _ in CLASSES] + ["Values", "Errors"]
@@ -191,7 +196,7 @@ def api_page() -> str:
     parts += ["## Values"]
     for spelled in VALUES:
         module, _, name = spelled.partition(":")
-        parts.append(_value(module, getattr(import_module(module), name)))
+        parts.append(_value(module, name, getattr(import_module(module), name)))
     return "\n\n".join([*parts, *_errors()]) + "\n"
 
 
@@ -252,17 +257,22 @@ def _doc(thing: Any) -> str:
     return text
 
 
-def _value(module: str, kind: type) -> str:
-    signature = "" if kind is KafkaError or issubclass(kind, Exception) else _short_signature(kind)
-    return f"### {kind.__name__}\n\n`from {module} import {kind.__name__}`\n\n{signature}{_doc(kind)}"
+def _value(module: str, name: str, kind: type) -> str:
+    names = RECORD_FIELDS if name == "ConsumerRecord" else [f.name for f in fields(kind)] if is_dataclass(kind) else []
+    names = names or getattr(kind, "_fields", ())
+    told = f"Fields: {', '.join(f'`{each}`' for each in names)}.\n\n" if names else ""
+    calls = [_line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.client"]
+    listed = "\n\n" + "\n".join(calls) if calls and name != "ConsumerRecord" else ""
+    return f"### {name}\n\n`from {module} import {name}`\n\n{told}{_doc(kind)}{listed}"
 
 
-def _short_signature(kind: type) -> str:
-    try:
-        names = [name for name in inspect.signature(kind).parameters if name not in ("args", "kwargs")]
-    except ValueError:
-        return ""
-    return f"Fields: {', '.join(f'`{name}`' for name in names)}.\n\n" if names else ""
+def _line(kind: type, name: str) -> str:
+    """One method or property of a value, as a bullet."""
+    value = inspect.getattr_static(kind, name)
+    call = value.__func__ if isinstance(value, classmethod) else value
+    spelled = name if isinstance(value, property) else f"{name}{_signature(call)}"
+    text = inspect.getdoc(value)
+    return f"- `{spelled}`" + (f": {' '.join(text.split())}" if text else "")
 
 
 def _errors() -> list[str]:

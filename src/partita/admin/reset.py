@@ -32,7 +32,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to reset to; made by the functions below its fields."""
+    """Where to reset to; made by the calls below."""
 
     kind: Kind
     value: int = 0
@@ -40,10 +40,12 @@ class Target:
 
     @classmethod
     def earliest(cls) -> Target:
+        """The first kept record."""
         return cls(Kind.EARLIEST)
 
     @classmethod
     def latest(cls) -> Target:
+        """Behind the last record."""
         return cls(Kind.LATEST)
 
     @classmethod
@@ -53,6 +55,7 @@ class Target:
 
     @classmethod
     def offset(cls, offset: int) -> Target:
+        """This offset in every partition, within what its log holds."""
         return cls(Kind.OFFSET, offset)
 
     @classmethod
@@ -62,6 +65,7 @@ class Target:
 
     @classmethod
     def time(cls, timestamp_ms: int) -> Target:
+        """The first record that is not older, in ms since 1970; the end where none is."""
         return cls(Kind.TIME, timestamp_ms)
 
     @classmethod
@@ -76,6 +80,7 @@ class Target:
 
     @classmethod
     def offsets(cls, table: Mapping[TopicPartition, int]) -> Target:
+        """An offset for each partition."""
         return cls(Kind.TABLE, table=dict(table))
 
 

@@ -168,3 +168,8 @@ class Consumer:
     ) -> None:
         """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
         run_blocking(self._calls.close(timeout, membership=membership))
+
+
+for _name, _call in vars(Consumer).items():  # what a call promises is said in full there
+    if not _name.startswith("_") and hasattr(AsyncConsumer, _name):
+        _call.__doc__ = getattr(AsyncConsumer, _name).__doc__

@@ -10,13 +10,14 @@ from partita.consumer.shell import ConsumerShell
 
 
 class Hold:
-    """`others_wait` tells that the group wants to rebalance: finish soon."""
+    """What `consumer.hold()` gives; a context manager. When `others_wait`, finish soon."""
 
     def __init__(self, shell: ConsumerShell) -> None:
         self._shell = shell
 
     @property
     def others_wait(self) -> bool:
+        """Does the group want to rebalance, and wait for this member?"""
         with self._shell.io.lock:
             return self._shell.core.member.must_rejoin()
 

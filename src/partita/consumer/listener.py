@@ -54,11 +54,14 @@ class Interceptor:
         """Made with the consumer's whole configuration when given as a class."""
 
     def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+        """What a poll returns instead of these."""
         return records
 
-    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None: ...
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """These offsets are committed."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """The consumer closes."""
 
 
 class Interceptors:

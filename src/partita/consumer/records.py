@@ -53,6 +53,7 @@ class ConsumerRecords:
         return found
 
     def items(self) -> Iterator[tuple[TopicPartition, Sequence[Record]]]:
+        """Each partition that has records here, with its records."""
         yield from self._by_partition.items()
 
     def __repr__(self) -> str:
