@@ -110,6 +110,10 @@ class Rebalance:
                 for tp in gone:
                     subscription.assignment[tp].pending_revocation = True
                 error = yield Revoked(gone)
+                if member.generation.is_none:  # the membership ended meanwhile: nothing more is ours to install
+                    subscription.assign_by_group([tp for tp in owned if tp not in gone], await_callback=False)
+                    self._raise_later(error)
+                    return
                 member.request_rejoin("need to revoke partitions and re-join")
         if subscription.pattern is not None:
             subscription.adopt_topics(tp.topic for tp in assigned)

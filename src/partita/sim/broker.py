@@ -190,7 +190,7 @@ class Broker:
         self.is_up = False
         self._gate = ReplyGate()
         self.topics.forget_waiting()
-        self._watch.crashing(self.coordinator, all_durable=self.log.durable == self.log.end)
+        self._watch.crashing(self.coordinator, all_durable=not self.is_loading and self.log.durable == self.log.end)
         lost = self.log.crash()
         self._world.saw("*", "broker", f"crash, {lost} batches lost")
         for link in list(self._network.links):

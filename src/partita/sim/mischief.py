@@ -1,4 +1,4 @@
-"""Causes the faults of a plan, one stream of events per kind, and keeps the clients coming back.
+"""Causes the faults of a plan, one stream of events per kind, in storms with calms between.
 
 Must not judge: what the faults lead to is for the rules to say.
 """
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from partita.sim.run import Simulation
 
 _COINCIDENCES = 0.3
+_CYCLE_MS, _STORM_MS = 30_000, 18_000
+"""Storms and calms take turns: a group that never gets anywhere shows little."""
 
 
 class Mischief:
@@ -46,7 +48,7 @@ class Mischief:
         self._schedule(kind, mean_ms)
 
     def _cause(self, kind: str) -> None:
-        if not self._is_over:
+        if not self._is_over and self._world.ms % _CYCLE_MS < _STORM_MS:
             getattr(self, kind)()
 
     def _saw(self, what: str) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partita.assignors.payloads import decode_subscription
+from partita.protocol.messages.heartbeat import HeartbeatResponse
 from support.consumer_members import Heard, member
 from support.consumer_world import World
 
@@ -213,3 +214,32 @@ def test_no_partition_ever_has_two_owners(actions: list[str], strategy: str) -> 
     held = [tp for c in consumers for tp in c.assignment()]
     assert len(held) == len(set(held))
     assert wanted <= set(held)
+
+
+class Forgotten(Heard):
+    """While it sits in its revoked-callback, the group forgets the member."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def on_partitions_revoked(self, partitions: Any) -> None:
+        super().on_partitions_revoked(partitions)
+        self._world.script("Heartbeat", HeartbeatResponse(error_code=25))
+        self._world.run(4_000)
+
+
+def test_a_membership_that_ends_in_the_revoked_callback_installs_nothing() -> None:
+    world = World({"t": 2})
+    options = {**COOP, "enable_auto_commit": False, "session_timeout_ms": 6_000, "max_poll_interval_ms": 8_000}
+    heard = Forgotten(world)
+    consumer = world.consumer(group_id="g", **options)
+    consumer.subscribe(["t"], listener=heard)
+    consumer.poll(0.2)
+    other, _ = member(world, **options)
+    for _ in range(100):
+        consumer.poll(0.1)
+        other.poll(0.1)
+    names = [name for name, _ in heard.calls]
+    assert names[:4] == ["assigned", "revoked", "lost", "assigned"]
+    assert len(consumer.assignment()) == len(other.assignment()) == 1
