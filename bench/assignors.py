@@ -36,7 +36,7 @@ def main() -> None:
         "assignors", members=MEMBERS, partitions=PARTITIONS,
         **{"from nothing ms": sorted(r[0] for r in runs)[3], "one left ms": sorted(r[1] for r in runs)[3]},
     )  # fmt: skip
-    left_out("assignors", "kafka-python", "takes 19 s for the same; run once by hand")
+    left_out("assignors", "kafka-python", "about 19 s for the same, too slow for this run")
 
 
 if __name__ == "__main__":

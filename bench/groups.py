@@ -24,7 +24,7 @@ from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 from partita.protocol.primitives import Message
 
 MEMBERS = int(os.environ.get("BENCH_MEMBERS", "500"))
-ROUNDS = 3
+ROUNDS = 6
 JOIN, LEAVE, SYNC, FIND = 11, 13, 14, 10
 ANY_MEMBER = "the member id goes here"
 REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 27, 22, 79

@@ -1,0 +1,52 @@
+"""Memory that is used again: buffers of large frames, and blocks for logs kept in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.broker.embedded import Broker
+from partita.broker.memory_blocks import fresh_block
+from partita.broker.server import SPARE_BYTES_MAX, Server
+
+
+@pytest.fixture
+def server(broker: Broker) -> Server:
+    found = next(iter(broker.cluster.nodes.values())).server
+    assert found is not None
+    return found
+
+
+def test_a_buffer_that_nobody_looks_at_is_used_again(server: Server) -> None:
+    buffer = server.take_buffer(100_000)
+    view = memoryview(buffer)[:10]
+    view.release()
+    server.give_back(buffer)
+    assert server.take_buffer(90_000) is buffer
+    assert len(buffer) == 100_000
+
+
+def test_a_buffer_whose_bytes_are_still_looked_at_is_not_used_again(server: Server) -> None:
+    buffer = server.take_buffer(100_000)
+    view = memoryview(buffer)[:10]
+    server.give_back(buffer)
+    assert server.take_buffer(90_000) is not buffer
+    assert len(view) == 10
+
+
+def test_a_spare_buffer_that_is_too_small_is_no_use(server: Server) -> None:
+    server.give_back(bytearray(10_000))
+    assert len(server.take_buffer(20_000)) == 20_000
+
+
+def test_very_large_buffers_are_not_kept(server: Server) -> None:
+    buffer = bytearray(SPARE_BYTES_MAX + 1)
+    server.give_back(buffer)
+    assert server.take_buffer(10) is not buffer
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20, 3 << 20])
+def test_a_fresh_block_has_its_size_and_keeps_what_is_written(size: int) -> None:
+    block = fresh_block(size)
+    block[size - 1 : size] = b"x"
+    assert len(block) == size
+    assert bytes(memoryview(block)[size - 1 :]) == b"x"
