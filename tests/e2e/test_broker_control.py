@@ -162,11 +162,18 @@ def test_fail_the_next_append(broker: Broker, raw: Raw) -> None:
         (lambda c: c.move_leader("none", 0, 1), "there is no partition none-0"),
         (lambda c: c.move_leader("t", 0, 9), "node 9 is not running; running are 1"),
         (lambda c: c.start_node(1), "node 1 is not stopped; stopped are none"),
+        (lambda c: c.evict_member("g", "m"), "group g has no member m; it has none"),
+        (lambda c: c.fail("Fetch", 1, 0), "times must be at least 1, not 0"),
+        (lambda c: c.delay("Fetch", -1), "ms must be at least 0, not -1"),
+        (lambda c: c.advance_clock(-1), "ms must be at least 0, not -1"),
     ],
 )
-def test_a_call_that_makes_no_sense_says_what_would(broker: Broker, act: Callable[[Any], None], message: str) -> None:
+def test_a_call_that_makes_no_sense_says_what_would_and_is_not_noted(
+    broker: Broker, act: Callable[[Any], None], message: str
+) -> None:
     with pytest.raises(ControlError, match=message):
         act(broker.control)
+    assert noted(broker) == []
 
 
 # -- time ------------------------------------------------------------------------------------------------------------
@@ -350,7 +357,7 @@ def test_the_admin_endpoint_does_what_control_does(raw: Raw) -> None:
         base = f"http://127.0.0.1:{broker.cluster.admin_port}"
         joined = other.stable("g")
 
-        def call(path: str, body: dict[str, Any] | None = None, **headers: str) -> Any:
+        def call(path: str, body: Any = None, **headers: str) -> Any:
             data = None if body is None else json.dumps(body).encode()
             with urllib.request.urlopen(urllib.request.Request(base + path, data, headers)) as answer:
                 return answer.read()
@@ -364,6 +371,7 @@ def test_the_admin_endpoint_does_what_control_does(raw: Raw) -> None:
         refused = [
             ("/control/evict_member", {"group_id": "g", "member": "x"}, {}, 400),
             ("/control/evict_member", {"group": "g"}, {}, 400),
+            ("/control/evict_member", ["g"], {}, 400),
             ("/control/_wait", {}, {}, 404),
             ("/control/format_disk", {}, {}, 404),
             ("/other", None, {}, 404),

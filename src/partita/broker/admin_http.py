@@ -91,6 +91,8 @@ class AdminEndpoint:
             verbs = [name for name in vars(Control) if not name.startswith("_")]
             raise HttpError(404, f"no verb {verb}; there are {', '.join(verbs)}")
         given = json.loads(body or b"{}")
+        if not isinstance(given, dict):
+            raise HttpError(400, f"{verb}: the body is a JSON object with the arguments")
         try:
             inspect.signature(method).bind(self._control, **given)
             result = await self._cluster.loop.run_in_executor(None, lambda: method(self._control, **given))

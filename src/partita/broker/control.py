@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from partita.broker.apis import TABLE
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from partita.group.coordinator import GroupCoordinator
 
 T = TypeVar("T")
+Act = Callable[[], None]
 _KEYS = {row.name.lower(): row.key for row in TABLE}
 
 
@@ -77,6 +79,7 @@ class Control:
         `broker.control.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", 3)`. With `executed=True` the request takes
         effect and only its answer is replaced; with `group_id` requests of other groups are left alone.
         """
+        _at_least(1, times=times)
         rule = Rule(_key(api), times, code=_code(error), executed=executed, group_id=group_id)
         self._on_loop(lambda: self._add(rule, "requests will fail", api=api, error=str(error), times=times))
 
@@ -85,6 +88,8 @@ class Control:
 
         `broker.control.delay("Fetch", 500)`.
         """
+        _at_least(1, times=times)
+        _at_least(0, ms=ms)
         rule = Rule(_key(api), times, delay_ms=ms, group_id=group_id)
         self._on_loop(lambda: self._add(rule, "requests will be delayed", api=api, delay_ms=ms, times=times))
 
@@ -93,15 +98,15 @@ class Control:
 
         `broker.control.hold_joins("orders")`: the group stays in its rebalance.
         """
-        self._noted("joins held", lambda: self._cluster.faults.hold_joins(group_id), group_id=group_id)
+        self._noted("joins held", lambda: partial(self._cluster.faults.hold_joins, group_id), group_id=group_id)
 
     def release_joins(self, group_id: str) -> None:
         """Let held joins go on, in the order they came: `broker.control.release_joins("orders")`."""
-        self._noted("joins released", lambda: self._cluster.faults.release_joins(group_id), group_id=group_id)
+        self._noted("joins released", lambda: partial(self._cluster.faults.release_joins, group_id), group_id=group_id)
 
     def clear_faults(self) -> None:
         """Take back everything `fail`, `delay` and `hold_joins` still have in store."""
-        self._noted("faults cleared", self._cluster.faults.clear)
+        self._noted("faults cleared", lambda: self._cluster.faults.clear)
 
     def fail_next_append(self, group_id: str) -> None:
         """Let the next write of the group's coordinator fail.
@@ -109,10 +114,11 @@ class Control:
         `broker.control.fail_next_append("orders")`: the shard is dropped and replayed; clients see NOT_COORDINATOR.
         """
 
-        def act() -> None:
-            self._runner(group_id).fail_next_append = True
+        def prepare() -> Act:
+            runner = self._runner(group_id)
+            return lambda: setattr(runner, "fail_next_append", True)
 
-        self._noted("next append fails", act, group_id=group_id)
+        self._noted("next append fails", prepare, group_id=group_id)
 
     # -- nodes and leaders -----------------------------------------------------------------------------------------
 
@@ -130,11 +136,11 @@ class Control:
         `broker.control.move_leader("orders", 0, 2)`: the old one answers NOT_LEADER_OR_FOLLOWER.
         """
 
-        def act() -> None:
+        def prepare() -> Act:
             self._check_node(node)
-            self._cluster.elect(self._partition(topic, partition), node)
+            return partial(self._cluster.elect, self._partition(topic, partition), node)
 
-        self._noted("leader moved", act, topic=topic, partition=partition, node=node)
+        self._noted("leader moved", prepare, topic=topic, partition=partition, node=node)
 
     def move_coordinator(self, group_id: str, node: int) -> None:
         """Elect another node as a group's coordinator (it moves with all groups of its shard).
@@ -142,11 +148,11 @@ class Control:
         `broker.control.move_coordinator("orders", 2)`: the old one answers NOT_COORDINATOR.
         """
 
-        def act() -> None:
+        def prepare() -> Act:
             self._check_node(node)
-            self._cluster.elect(self._runner(group_id).partition, node)
+            return partial(self._cluster.elect, self._runner(group_id).partition, node)
 
-        self._noted("coordinator moved", act, group_id=group_id, node=node)
+        self._noted("coordinator moved", prepare, group_id=group_id, node=node)
 
     def stop_node(self, node: int) -> None:
         """Stop one node; its partitions move to the others: `broker.control.stop_node(2)`."""
@@ -175,14 +181,15 @@ class Control:
 
         `broker.control.advance_clock(45_000)`: sessions of 45 s expire now.
         """
-        self._noted("clock advanced", lambda: self._cluster.advance_clock(ms), ms=ms)
+        _at_least(0, ms=ms)
+        self._noted("clock advanced", lambda: partial(self._cluster.advance_clock, ms), ms=ms)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _member_verb(
         self, what: str, group_id: str, member: str, verb: Callable[[GroupCoordinator], Callable[..., Step]]
     ) -> None:
-        def act() -> None:
+        def prepare() -> Act:
             runner = self._runner(group_id)
             if runner.state is not State.ACTIVE:
                 raise ControlError(f"the shard of group {group_id} is {runner.state.value}")
@@ -190,17 +197,19 @@ class Control:
             known = {} if group is None else {**group.members, **group.static, **group.pending}
             if member not in known:
                 raise ControlError(f"group {group_id} has no member {member}; it has {', '.join(known) or 'none'}")
-            now = self._cluster.clock.now()
-            runner.take(verb(runner.coordinator)(group_id, member, now))
+            return lambda: runner.take(verb(runner.coordinator)(group_id, member, self._cluster.clock.now()))
 
-        self._noted(what, act, group_id=group_id, member=member)
+        self._noted(what, prepare, group_id=group_id, member=member)
 
     def _add(self, rule: Rule, what: str, **details: Any) -> None:
         self._cluster.faults.add(rule)
         self._cluster.notes.control(what, **details)
 
-    def _noted(self, what: str, act: Callable[[], None], **details: Any) -> None:
+    def _noted(self, what: str, prepare: Callable[[], Act], **details: Any) -> None:
+        """`prepare` refuses or says what to do; the note stands before those of its consequences."""
+
         def on_loop() -> None:
+            act = prepare()
             self._cluster.notes.control(what, **details)
             act()
 
@@ -234,6 +243,12 @@ class Control:
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._cluster.loop).result()
+
+
+def _at_least(minimum: int, **given: int) -> None:
+    for name, value in given.items():
+        if value < minimum:
+            raise ControlError(f"{name} must be at least {minimum}, not {value}")
 
 
 def _key(api: str) -> int:
