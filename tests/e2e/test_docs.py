@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from partita import Broker
+from partita.broker.control import Control
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -45,6 +46,12 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
             code = compile("\n" * line + block[2], f"docs/{page}.md", "exec", flags=flags)
             if not block[1]:
                 exec(code, namespace)
+
+
+def test_every_control_verb_has_an_example() -> None:
+    page = (DOCS / "testing-with-partita.md").read_text()
+    verbs = [name for name in vars(Control) if not name.startswith("_")]
+    assert [verb for verb in verbs if f"control.{verb}(" not in page] == []
 
 
 def test_the_generated_pages_are_fresh() -> None:

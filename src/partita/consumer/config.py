@@ -25,7 +25,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
     Option("group_id", "str", None, "the consumer group; without it no commits and no subscribe", nullable=True),
     Option("group_instance_id", "str", None, "makes this a static member of its group", nullable=True),
-    Option("group_protocol", "str", "classic", "the rebalance protocol",
+    Option("group_protocol", "str", "classic", "only classic is spoken so far",
            choices=("classic", "consumer"), ignore_case=True),
     Option("group_remote_assignor", "str", None, "only for group_protocol consumer", nullable=True),
     Option("client_id", "str", "", "name of this client in the brokers' logs"),
