@@ -5,8 +5,8 @@ Upstream: Partition.checkCurrentLeaderEpoch, ReplicaManager.getPartitionOrError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
 
 from partita.broker.context import RequestContext
 from partita.broker.topics import NO_LEADER, Partition, Topic
@@ -20,6 +20,16 @@ class EndpointFields(Protocol):
 
 
 Endpoint = TypeVar("Endpoint", bound=EndpointFields)
+
+
+class AnsweredTopic(Protocol):
+    """A topic in the answer of any API that answers partition by partition."""
+
+    partitions: list[Any]
+
+
+TopicKey = TypeVar("TopicKey")
+AnsweredTopicOfApi = TypeVar("AnsweredTopicOfApi", bound=AnsweredTopic)
 
 
 def find(
@@ -41,3 +51,16 @@ def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint])
     """Where the named leaders listen, for answers that send a client elsewhere (KIP-951)."""
     nodes = [ctx.cluster.nodes[leader] for leader in dict.fromkeys(leaders) if leader != NO_LEADER]
     return [kind(node_id=node.node_id, host=node.advertised_host, port=node.port) for node in nodes if node.is_alive]
+
+
+def merged(
+    refused: dict[TopicKey, AnsweredTopicOfApi],
+    answered: Iterable[AnsweredTopicOfApi],
+    key: Callable[[AnsweredTopicOfApi], TopicKey],
+) -> list[AnsweredTopicOfApi]:
+    """Topics with what the handler refused first, then what the shard answered."""
+    for topic in answered:
+        entry = refused.setdefault(key(topic), topic)
+        if entry is not topic:
+            entry.partitions += topic.partitions
+    return list(refused.values())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
+from partita.broker.handlers._partitions import merged
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -61,13 +62,6 @@ def _check(
 def _merge(
     refused: dict[tuple[str, bytes], OffsetCommitResponseTopic], response: OffsetCommitResponse
 ) -> OffsetCommitResponse:
-    if not refused:
-        return response
-    for topic in response.topics:
-        entry = refused.get((topic.name, topic.topic_id))
-        if entry is None:
-            refused[(topic.name, topic.topic_id)] = topic
-        else:
-            entry.partitions += topic.partitions
-    response.topics = list(refused.values())
+    if refused:
+        response.topics = merged(refused, response.topics, lambda topic: (topic.name, topic.topic_id))
     return response

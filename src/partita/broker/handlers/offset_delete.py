@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
+from partita.broker.handlers._partitions import merged
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -40,11 +41,5 @@ def _merge(refused: dict[str, OffsetDeleteResponseTopic], response: OffsetDelete
     """A top-level error stands alone."""
     if response.error_code:
         return response
-    for topic in response.topics:
-        entry = refused.get(topic.name)
-        if entry is None:
-            refused[topic.name] = topic
-        else:
-            entry.partitions += topic.partitions
-    response.topics = list(refused.values())
+    response.topics = merged(refused, response.topics, lambda topic: topic.name)
     return response

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
+from partita.broker.handlers._partitions import merged
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -46,11 +47,5 @@ def _keep_existing(
 def _merge(
     refused: dict[str, TxnOffsetCommitResponseTopic], response: TxnOffsetCommitResponse
 ) -> TxnOffsetCommitResponse:
-    for topic in response.topics:
-        entry = refused.get(topic.name)
-        if entry is None:
-            refused[topic.name] = topic
-        else:
-            entry.partitions += topic.partitions
-    response.topics = list(refused.values())
+    response.topics = merged(refused, response.topics, lambda topic: topic.name)
     return response
