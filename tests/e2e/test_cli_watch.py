@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -75,3 +78,14 @@ def test_doctor_names_every_part() -> None:
     found = json.loads(run("doctor", "--json"))
     assert {"Python", "compiled parts"} <= {finding["what"] for finding in found}
     assert all(finding["is_good"] for finding in found if finding["is_needed"])
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_consume_leaves_its_group_when_it_is_told_to_stop(broker: Broker, signum: signal.Signals) -> None:
+    words = ["consume", "numbers", "-b", broker.bootstrap, "--from", "earliest", "--group", "g"]
+    with subprocess.Popen([sys.executable, "-u", "-m", "partita.cli.main", *words], stdout=subprocess.PIPE) as popen:
+        assert popen.stdout is not None
+        assert [popen.stdout.readline() for _ in range(10)] == [b"%d\n" % number for number in range(10)]
+        popen.send_signal(signum)
+        assert popen.wait(15) == 0
+    assert broker.control.members("g") == {}

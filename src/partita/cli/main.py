@@ -5,6 +5,7 @@ Holds the one catch-all of the command line: a caller's error is one clear line 
 
 from __future__ import annotations
 
+import signal
 import sys
 from importlib import import_module
 
@@ -47,9 +48,10 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of the installed command."""
+    """Entry point of the installed command. SIGTERM ends a command as Ctrl-C does: members leave, files are closed."""
     from partita.errors import KafkaError
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = cli.main(prog_name="partita", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from partita.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _keep_signals() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
