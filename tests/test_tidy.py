@@ -22,7 +22,8 @@ LAYERS = {
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS,
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
-    "now": GROUND, "options": GROUND, "security_options": GROUND, "system_clock": GROUND, "compiled": GROUND,
+    "now": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
+    "system_clock": GROUND, "compiled": GROUND,
     "errors": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELLS = {

@@ -14,21 +14,20 @@ from typing import Any
 
 from partita.assignors.interface import Assignor, RebalanceProtocol
 from partita.assignors.registry import create_assignor, rebalance_protocol
+from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.partition_state import EARLIEST, LATEST, Reset
-from partita.options import REQUIRED, ConfigError, Option, check_options
-from partita.security_options import SECURITY_OPTIONS, SECURITY_PROTOCOLS
+from partita.options import ConfigError, Option, check_options
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE)
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 OPTIONS: tuple[Option, ...] = (
-    Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
+    *CLIENT_OPTIONS,
     Option("group_id", "str", None, "the consumer group; without it no commits and no subscribe", nullable=True),
     Option("group_instance_id", "str", None, "makes this a static member of its group", nullable=True),
     Option("group_protocol", "str", "classic", "only classic is spoken so far",
            choices=("classic", "consumer"), ignore_case=True),
     Option("group_remote_assignor", "str", None, "only for group_protocol consumer", nullable=True),
-    Option("client_id", "str", "", "name of this client in the brokers' logs"),
     Option("client_rack", "str", "", "where this client is; allows fetching from a replica nearby"),
     Option("key_deserializer", "any", None, "turns key bytes into objects; None leaves bytes", nullable=True),
     Option("value_deserializer", "any", None, "turns value bytes into objects; None leaves bytes", nullable=True),
@@ -51,34 +50,14 @@ OPTIONS: tuple[Option, ...] = (
     Option("exclude_internal_topics", "bool", True, "a pattern does not match internal topics"),
     Option("allow_auto_create_topics", "bool", True, "let the broker create topics we ask for"),
     Option("internal_throw_on_fetch_stable_offset_unsupported", "bool", False, "accepted; not used"),
-    Option("request_timeout_ms", "int", 30_000, "time for one answer", minimum=0),
     Option("default_api_timeout_ms", "int", 60_000, "time for a call without a timeout of its own", minimum=0),
-    Option("retry_backoff_ms", "int", 100, "first wait before a request is repeated", minimum=0),
-    Option("retry_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
-    Option("reconnect_backoff_ms", "int", 50, "first wait before connecting again", minimum=0),
-    Option("reconnect_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
-    Option("socket_connection_setup_timeout_ms", "int", 10_000, "time to connect", minimum=1),
-    Option("socket_connection_setup_timeout_max_ms", "int", 30_000, "longest such time", minimum=1),
     Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
-    Option("metadata_max_age_ms", "int", 300_000, "metadata older than this is asked for again", minimum=0),
-    Option("metadata_recovery_strategy", "str", "rebootstrap", "when no known node is left",
-           choices=("rebootstrap", "none"), ignore_case=True),
-    Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "accepted; bootstrap servers are always tried",
-           minimum=0),
-    Option("client_dns_lookup", "str", "use_all_dns_ips", "accepted; not used",
-           choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
-    Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
-    Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
     Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
     Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
     Option("metrics_recording_level", "str", "INFO", "accepted; all metrics are recorded",
            choices=("INFO", "DEBUG", "TRACE")),
     Option("metric_reporters", "list", [], "accepted; see metrics_text()"),
     Option("enable_metrics_push", "bool", True, "accepted; nothing is pushed"),
-    Option("config_providers", "list", [], "accepted; not used"),
-    Option("security_protocol", "str", "PLAINTEXT", "only PLAINTEXT is spoken so far",
-           choices=SECURITY_PROTOCOLS, ignore_case=True),
-    *SECURITY_OPTIONS,
     Option("fetch_buffer_max_bytes", "int", 134_217_728, "most fetched bytes held for later polls", minimum=1),
     Option("commit_done_only", "bool", False, "commit only what done(record) has been called for, without gaps"),
     Option("progress_timeout_ms", "int", 0, "report partitions that stand still this long though data waits; 0: never",

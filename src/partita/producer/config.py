@@ -10,16 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partita.options import REQUIRED, ConfigError, Option, check_options
+from partita.client_options import CLIENT_OPTIONS
+from partita.options import ConfigError, Option, check_options
 from partita.records.compression import codec_number
-from partita.security_options import SECURITY_OPTIONS, SECURITY_PROTOCOLS
 
 MAX_IN_FLIGHT_IDEMPOTENT = 5
 RETRIES_MAX = 2_147_483_647
 
 OPTIONS: tuple[Option, ...] = (
-    Option("bootstrap_servers", "list", REQUIRED, "host:port list to find the cluster by"),
-    Option("client_id", "str", "", "name of this client in the brokers' logs"),
+    *CLIENT_OPTIONS,
     Option("key_serializer", "any", None, "turns keys into bytes; None takes bytes and str", nullable=True),
     Option("value_serializer", "any", None, "turns values into bytes; None takes bytes and str", nullable=True),
     Option("acks", "str", "all", "who must have a record before it counts as sent", choices=("all", "-1", "0", "1")),
@@ -35,28 +34,13 @@ OPTIONS: tuple[Option, ...] = (
     Option("max_request_size", "int", 1_048_576, "most bytes of one request, and of one record", minimum=0),
     Option("max_in_flight_requests_per_connection", "int", 5, "requests sent ahead of their answers", minimum=1),
     Option("delivery_timeout_ms", "int", 120_000, "a record is delivered within this or fails", minimum=0),
-    Option("request_timeout_ms", "int", 30_000, "time for one answer", minimum=0),
     Option("retries", "int", RETRIES_MAX, "how often a batch is sent again", minimum=0, maximum=RETRIES_MAX),
-    Option("retry_backoff_ms", "int", 100, "first wait before a batch is sent again", minimum=0),
-    Option("retry_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
     Option("partitioner_class", "any", None, "f(topic, key, value, partition_count) -> partition", nullable=True),
     Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
     Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
     Option("partitioner_availability_timeout_ms", "int", 0, "accepted; not used", minimum=0),
-    Option("reconnect_backoff_ms", "int", 50, "first wait before connecting again", minimum=0),
-    Option("reconnect_backoff_max_ms", "int", 1_000, "longest such wait", minimum=0),
-    Option("socket_connection_setup_timeout_ms", "int", 10_000, "time to connect", minimum=1),
-    Option("socket_connection_setup_timeout_max_ms", "int", 30_000, "longest such time", minimum=1),
     Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
-    Option("metadata_max_age_ms", "int", 300_000, "metadata older than this is asked for again", minimum=0),
     Option("metadata_max_idle_ms", "int", 300_000, "accepted; topics once used stay known", minimum=5_000),
-    Option("metadata_recovery_strategy", "str", "rebootstrap", "accepted; bootstrap servers are always tried",
-           choices=("rebootstrap", "none"), ignore_case=True),
-    Option("metadata_recovery_rebootstrap_trigger_ms", "int", 300_000, "accepted; they are always tried", minimum=0),
-    Option("client_dns_lookup", "str", "use_all_dns_ips", "accepted; not used",
-           choices=("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
-    Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
-    Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
     Option("interceptor_classes", "list", [], "objects with on_send(record) and on_acknowledgement(metadata, error)"),
     Option("transactional_id", "str", None, "transactions are not supported yet", nullable=True),
     Option("transaction_timeout_ms", "int", 60_000, "transactions are not supported yet", minimum=0),
@@ -66,10 +50,6 @@ OPTIONS: tuple[Option, ...] = (
     Option("metrics_recording_level", "str", "INFO", "accepted; not used", choices=("INFO", "DEBUG", "TRACE")),
     Option("metric_reporters", "list", [], "accepted; not used"),
     Option("enable_metrics_push", "bool", True, "accepted; nothing is pushed"),
-    Option("config_providers", "list", [], "accepted; not used"),
-    Option("security_protocol", "str", "PLAINTEXT", "only PLAINTEXT is spoken so far",
-           choices=SECURITY_PROTOCOLS, ignore_case=True),
-    *SECURITY_OPTIONS,
 )  # fmt: skip
 
 
