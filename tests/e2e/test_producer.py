@@ -265,3 +265,13 @@ def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
                 broker.control.restart_node(dice.choice([1, 2]))
         producer.flush(60)
         assert [values(broker, "t", partition) for partition in (0, 1)] == sent
+
+
+def test_batches_keep_their_order_while_the_connection_is_made(broker):
+    """What is ready just when the connection opens goes behind what waited for it."""
+    for turn in range(20):
+        topic = f"first-connection-{turn}"
+        with Producer(bootstrap_servers=broker.bootstrap, linger_ms=2) as producer:
+            sent = [producer.send(topic, b"%d" % number, partition=0) for number in range(400)]
+            producer.flush(30)
+            assert [future.result(0).offset for future in sent] == list(range(400))

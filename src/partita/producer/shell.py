@@ -40,6 +40,8 @@ class ProducerShell:
         self._pump_is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._waiting: dict[int, list[Sending]] = {}
+        """What is to be sent to nodes that are being connected to, in order."""
         self._connecting: set[asyncio.Task[None]] = set()
         self._wanted: set[str] = set()
         self._asked_at = 0.0
@@ -119,21 +121,28 @@ class ProducerShell:
         return self.core.take_callbacks()
 
     def _send(self, sending: Sending) -> None:
-        connection = self.cluster.pool.open_connection(sending.node_id)
-        if connection is not None:
+        """Post the request, behind those that wait for this node's connection: a partition's batches keep order."""
+        node_id = sending.node_id
+        connection = self.cluster.pool.open_connection(node_id)
+        if node_id in self._waiting:
+            self._waiting[node_id].append(sending)
+        elif connection is not None:
             self._post(connection, sending)
         else:
-            task = self._running_loop().create_task(self._connect_and_send(sending), name="producer connect")
+            self._waiting[node_id] = [sending]
+            task = self._running_loop().create_task(self._connect_and_send(node_id), name="producer connect")
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
 
-    async def _connect_and_send(self, sending: Sending) -> None:
+    async def _connect_and_send(self, node_id: int) -> None:
         try:
-            connection = await self.cluster.connection(sending.node_id)
+            connection = await self.cluster.connection(node_id)
         except KafkaError as error:
-            self._failed(sending, error)
+            for sending in self._waiting.pop(node_id):
+                self._failed(sending, error)
             return
-        self._post(connection, sending)
+        for sending in self._waiting.pop(node_id):
+            self._post(connection, sending)
 
     def _post(self, connection: Connection, sending: Sending) -> None:
         try:
