@@ -146,6 +146,7 @@ def test_what_is_in_the_way_of_a_start_is_one_line_and_exit_code_2(tmp_path: Pat
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in refused("--port", port)
+        assert "choose another --host" in refused("--port", "0", "--host", "203.0.113.1")
         assert "choose another --admin-port" in refused("--port", "0", "--admin-port", port)
     assert "cannot write notes to /nowhere/n: No such file" in refused("--port", "0", "--notes", "/nowhere/n")
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from errno import EACCES, EADDRINUSE
 
 from partita.broker.cluster import Cluster
 from partita.broker.config import BrokerConfig, ConfigError, as_text
@@ -73,7 +74,8 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     except OSError as error:
         await cluster.stop()
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise StartError(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another --port") from None
+        hint = "--port" if error.errno in (EADDRINUSE, EACCES) else "--host"
+        raise StartError(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another {hint}") from None
     if settings.admin_port is not None:
         await _start_admin(cluster, settings.admin_port)
     return cluster
