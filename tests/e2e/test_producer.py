@@ -269,9 +269,17 @@ def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
 
 def test_batches_keep_their_order_while_the_connection_is_made(broker):
     """What is ready just when the connection opens goes behind what waited for it."""
-    for turn in range(20):
-        topic = f"first-connection-{turn}"
-        with Producer(bootstrap_servers=broker.bootstrap, linger_ms=2) as producer:
-            sent = [producer.send(topic, b"%d" % number, partition=0) for number in range(400)]
-            producer.flush(30)
-            assert [future.result(0).offset for future in sent] == list(range(400))
+
+    async def story():
+        options = {"linger_ms": 0, "enable_idempotence": False, "max_in_flight_requests_per_connection": 10_000}
+        async with Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
+            await producer.partitions_for("ordered")
+            sent = []
+            while not sent or not sent[0].done():
+                sent.append(producer.send("ordered", b"x", partition=0))
+                await asyncio.sleep(0)
+            await producer.flush()
+            return [future.result(0).offset for future in sent]
+
+    offsets = asyncio.run(story())
+    assert offsets == list(range(len(offsets)))
