@@ -27,7 +27,11 @@ _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDIN
 
 
 def handle(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Partitions named twice in one request are refused, as in Kafka."""
+    """Partitions named twice in one request are refused, as in Kafka.
+
+    Who says to be a replica (kafka-python up to 3.0.11 says 0) gets a consumer's answer and sees no further. (H27)
+    Deviation: Kafka tells whoever says to be a replica the end of the log, even under read_committed.
+    """
     asked = [(topic.name, part.partition_index) for topic in request.topics for part in topic.partitions]
     twice = {key for key in asked if asked.count(key) > 1} if len(set(asked)) < len(asked) else set()
     response = ListOffsetsResponse()
@@ -45,8 +49,6 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsRespo
 def _partition(
     ctx: RequestContext, request: ListOffsetsRequest, name: str, part: ListOffsetsPartition
 ) -> ListOffsetsPartitionResponse:
-    if request.replica_id >= 0:
-        return _error(part, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if part.timestamp < 0 and (part.timestamp < EARLIEST_PENDING_UPLOAD or ctx.version < _SINCE.get(part.timestamp, 0)):
         return _error(part, ErrorCode.UNSUPPORTED_VERSION)
     partition = find(ctx, ctx.catalogue.get(name), part.partition_index, current_leader_epoch=part.current_leader_epoch)
