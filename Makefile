@@ -41,9 +41,10 @@ generate: ## write protocol/messages/ from protocol/schema/
 	@$(BOOTSTRAP) dev
 	@$(PY) -m partita.protocol.generate
 
-conformance: ## same histories against Apache Kafka and Partita (needs Java 17 and Maven)
+conformance: ## histories, tools, consumer and Spark source on Apache Kafka itself (needs Java 17 and Maven)
 	@$(BOOTSTRAP) test
 	@$(PY) -m pytest -q tests/conformance --conformance
+	@$(PY) -m pytest -q tests/e2e/test_spark.py tests/e2e/test_spark_streams.py --on-kafka
 
 clean: ## remove everything that the targets made
 	rm -rf .venv .venv-pure build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis partita-demo

@@ -13,6 +13,7 @@ settings.load_profile("partita")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
+    parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

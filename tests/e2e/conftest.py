@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support.apache_kafka import KafkaNode
 from support.broker_process import broker_process
 
 if TYPE_CHECKING:
@@ -28,10 +29,14 @@ def spark_session() -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def spark_broker() -> Iterator[str]:
+def spark_broker(request: pytest.FixtureRequest) -> Iterator[str]:
     """In a process of its own: a broker in this one would compete with foreachBatch for the interpreter."""
-    with broker_process() as bootstrap:
-        yield bootstrap
+    if request.config.getoption("--on-kafka"):
+        with KafkaNode() as kafka:
+            yield kafka.bootstrap
+    else:
+        with broker_process() as bootstrap:
+            yield bootstrap
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
@@ -11,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -62,8 +64,11 @@ class SparkWorld:
         data = [
             TopicProduceData(name=self.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
         ]
-        answer = self._ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data), version=9)
-        assert answer.responses[0].partition_responses[0].error_code == 0, answer
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # Apache Kafka says so for a moment after the topic was made
+        while code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+            answer = self._ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data), version=9)
+            code = answer.responses[0].partition_responses[0].error_code
+        assert code == 0, answer
 
     def delete_records(self, before: int, partition: int = 0) -> None:
         cut = DeleteRecordsPartition(partition_index=partition, offset=before)
@@ -109,8 +114,16 @@ class Collector:
             raise RuntimeError(f"batch {batch} was told to fail")
 
     def start(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
+        """Returns when the query has its sources. Spark gives the process of a source ten seconds to come up, which a
+        very busy machine can miss: then the query is started again."""
         writer = stream.writeStream.foreachBatch(self).option("checkpointLocation", self.checkpoint)
-        return writer.trigger(**(trigger or {"availableNow": True})).start()
+        writer = writer.trigger(**(trigger or {"availableNow": True}))
+        query = writer.start()
+        while query.status["message"].startswith("Initializing"):
+            time.sleep(0.02)
+        if "failed to connect back" in str(query.exception()):
+            query = writer.start()
+        return query
 
     def run(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
         """Until the query ends by itself; raises what made it fail."""
