@@ -21,6 +21,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupResponse
+from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.builder import build_batch
@@ -123,6 +124,24 @@ def test_delay_a_request(broker: Broker, raw: Raw) -> None:
     began = time.monotonic()
     raw.ask(MetadataRequest(topics=[]), 1)
     assert time.monotonic() - began >= 0.15
+
+
+def test_a_delayed_request_holds_up_its_connection_and_no_other(broker: Broker, raw: Raw) -> None:
+    joined = raw.stable("g")
+    member = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
+    assert heartbeat(raw, joined) == 0
+    broker.control.delay("OffsetCommit", 300)
+    raw.send(commit_request("g", 1, **member), 8)
+    raw.send(commit_request("g", 2, **member), 8)
+    raw.send(LeaveGroupRequest(group_id="g", member_id=joined.member_id), 1)
+    with Raw(broker.port) as other:
+        assert heartbeat(other, joined) == 0
+        assert other.committed("g") == -1
+    answers = [raw.recv(8, 8)[1], raw.recv(8, 8)[1]]
+    assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0, 0]
+    assert raw.recv(13, 1)[1].error_code == 0
+    assert raw.committed("g") == 2
+    assert not broker.cluster.faults.active
 
 
 def test_hold_joins_until_they_are_released(broker: Broker, raw: Raw) -> None:

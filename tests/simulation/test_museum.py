@@ -7,6 +7,8 @@ from random import Random
 
 import pytest
 
+from partita.consumer.pending_commit import Kind
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError
 from partita.sim.consumers import SimConsumer
 from partita.sim.faults import Plan, draw
@@ -54,6 +56,10 @@ class Scene:
     def second(self, first: SimConsumer) -> SimConsumer:
         self.simulation.restart(first)
         return self.simulation.clients[-1]
+
+    def committed(self, tp: TopicPartition) -> int:
+        found = self.simulation.broker.coordinator.hard_state.committed("g", tp)
+        return -1 if found is None else found.offset
 
     def count(self, who: SimConsumer, kind: str, text: str) -> int:
         return sum(f" {kind} {who.name} " in line and text in line for line in self.trace.lines())
@@ -131,3 +137,22 @@ def test_rolling_restarts_of_static_members_disturb_nobody(assignor: str) -> Non
         scene.run(5_000)
         assert sum(scene.count(c, "r", "") for c in others) == revoked
     assert scene.generation == generation
+
+
+@pytest.mark.case("BM-084")
+def test_a_commit_that_was_given_up_arrives_before_the_next_or_not_at_all() -> None:
+    scene = Scene(clients=1, commit="sync")
+    scene.simulation.is_producing = False
+    scene.run(5_000)
+    client, tp = scene.client(0), TopicPartition("t0", 0)
+    network = scene.simulation.network
+    for offset in (1, 2):
+        if offset == 1:
+            network.stall(next(link for link in network.links if link.key != "main"), 3_000)
+        operation = client.core.commits.commit(Kind.SYNC, {tp: OffsetAndMetadata(offset)})
+        client.turn()
+        scene.run(500)
+        client.core.commits.cancel(operation)
+    assert scene.committed(tp) > 2
+    scene.run(6_000)
+    assert scene.committed(tp) == 2

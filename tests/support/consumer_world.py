@@ -160,6 +160,8 @@ class World:
         self.held: list[tuple[SimIo, Request]] = []
         self.consumers: list[SimIo] = []
         self.uses_sessions = True
+        self.unreachable = ""
+        """Why no broker can be reached, as long as none can."""
         self._events: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._sessions: dict[int, dict[tuple[str, int], Any]] = {}
@@ -190,7 +192,12 @@ class World:
             self.logs.setdefault((topic, p), Log(leader=leader, replicas=(leader,)))
 
     def recreate(self, topic: str) -> None:
+        """The topic is deleted and created again, empty; its committed offsets go with it."""
         self.ids[topic] = self.ids[topic][:-1] + bytes([self.ids[topic][-1] + 1])
+        for tp, log in self.logs.items():
+            if tp[0] == topic:
+                self.logs[tp] = Log(leader=log.leader, replicas=log.replicas)
+        self._release(self.group.on_topics_deleted([topic], self.clock.now()))
 
     def append(self, topic: str, partition: int, count: int, *, value: bytes = b"v", at: int = 0, **batch: Any) -> None:
         """One batch of `count` records."""
@@ -288,6 +295,9 @@ class World:
         request.version = highest if request.max_version is None else min(highest, request.max_version)
         request.message.encode(request.version)
         request.sent_at_ms = self.now
+        if self.unreachable:
+            self.after(self.latency_ms, lambda: self.drop(io, request))
+            return
         node = None if request.node is None else request.node.id
         self.log.append(Sent(self.now, io.number, name, request.message, node, request.to_coordinator, request.version))
         timeout = request.timeout_ms or io.core.config.request_timeout_ms
@@ -323,7 +333,10 @@ class World:
     def drop(self, io: SimIo, request: Request) -> None:
         if request in io.in_flight and not io.is_stopped:
             io.in_flight.discard(request)
-            io.core.on_disconnect(request, self.clock.now())
+            if self.unreachable and request.node is None:
+                io.core.on_unreachable(request, self.unreachable, self.clock.now())
+            else:
+                io.core.on_disconnect(request, self.clock.now())
             io.turn()
 
     def _unsupported(self, io: SimIo, request: Request) -> None:

@@ -84,7 +84,7 @@ class Control:
         self._on_loop(lambda: self._add(rule, "requests will fail", api=api, error=str(error), times=times))
 
     def delay(self, api: str, ms: int, times: int = 1, *, group_id: str | None = None) -> None:
-        """Let the next `times` requests of an API wait before they are looked at.
+        """Let the next `times` requests of an API wait before they are looked at, and what follows on their connection.
 
         `broker.control.delay("Fetch", 500)`.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -207,13 +207,6 @@ class DiskStore(_LogStore):
             self._storage.remove_dir(gone)
         if not self._storage.list(f"{_TOPICS}/{topic_id.hex()}"):
             self._storage.remove_dir(f"{_TOPICS}/{topic_id.hex()}")
-
-    def remove_unknown_topics(self, topic_ids: Iterable[bytes]) -> None:
-        """Remove what a crash during a deletion left; `topic_ids` are those that the catalogue holds."""
-        known = {topic_id.hex() for topic_id in topic_ids}
-        for name in self._storage.list(_TOPICS):
-            if name not in known:
-                self._storage.remove_dir(f"{_TOPICS}/{name}")
 
     def close(self) -> None:
         """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already."""

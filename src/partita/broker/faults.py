@@ -13,7 +13,7 @@ from partita.broker.error_answers import error_answer
 
 if TYPE_CHECKING:
     from partita.broker.cluster import Cluster
-    from partita.broker.context import Answer
+    from partita.broker.context import Answer, ConnectionHandle
     from partita.broker.dispatch import Exchange
     from partita.protocol.primitives import Message
 
@@ -44,6 +44,8 @@ class Faults:
         self._cluster = cluster
         self._rules: list[Rule] = []
         self._holds: dict[str, asyncio.Future[None]] = {}
+        self._turns: dict[ConnectionHandle, asyncio.Future[None]] = {}
+        """Of connections with a delayed request: when the last request that came has reached its handler."""
         self.active = False
 
     def add(self, rule: Rule) -> None:
@@ -73,12 +75,14 @@ class Faults:
         group_id = getattr(exchange.request, "group_id", None)
         if exchange.api.key == JOIN_GROUP and group_id in self._holds:
             return self._after(self._holds[group_id], exchange)
-        for rule in self._rules:
-            if rule.api_key == exchange.api.key and rule.group_id in (None, group_id):
-                return self._apply(rule, exchange)
-        return exchange.call()
+        rule = next((r for r in self._rules if r.api_key == exchange.api.key and r.group_id in (None, group_id)), None)
+        if rule is not None:
+            self._use(rule, exchange)
+        if exchange.ctx.connection in self._turns or (rule is not None and rule.delay_ms):
+            return self._take_turn(rule, exchange)
+        return self._apply(rule, exchange)
 
-    def _apply(self, rule: Rule, exchange: Exchange) -> Answer:
+    def _use(self, rule: Rule, exchange: Exchange) -> None:
         rule.times -= 1
         if rule.times <= 0:
             self._rules.remove(rule)
@@ -86,8 +90,10 @@ class Faults:
         self._cluster.notes.control(
             "fault applied", api=exchange.api.name, error=rule.code, delay_ms=rule.delay_ms, executed=rule.executed
         )
-        if rule.delay_ms:
-            return self._later(rule.delay_ms, exchange)
+
+    def _apply(self, rule: Rule | None, exchange: Exchange) -> Answer:
+        if rule is None or rule.delay_ms:
+            return exchange.call()
         if rule.executed:
             return self._replaced(rule.code, exchange)
         return error_answer(exchange.api.key, exchange.ctx.version, exchange.request, rule.code)
@@ -96,16 +102,34 @@ class Faults:
         await asyncio.shield(gate)
         return await _settled(exchange.call())
 
-    async def _later(self, delay_ms: int, exchange: Exchange) -> Message | None:
-        await asyncio.sleep(delay_ms / 1000)
-        return await _settled(exchange.call())
+    def _take_turn(self, rule: Rule | None, exchange: Exchange) -> Answer:
+        """A delayed request holds up those that come after it on its connection, as at a broker that is slow."""
+        connection = exchange.ctx.connection
+        before, mine = self._turns.get(connection), self._cluster.loop.create_future()
+        self._turns[connection] = mine
+        self._refresh()
+
+        async def in_turn() -> Message | None:
+            try:
+                if before is not None:
+                    await asyncio.shield(before)
+                await asyncio.sleep(rule.delay_ms / 1000 if rule is not None else 0)
+                answer = self._apply(rule, exchange)
+            finally:
+                mine.set_result(None)
+                if self._turns.get(connection) is mine:
+                    del self._turns[connection]
+                    self._refresh()
+            return await _settled(answer)
+
+        return in_turn()
 
     async def _replaced(self, code: int, exchange: Exchange) -> Message | None:
         await _settled(exchange.call())
         return error_answer(exchange.api.key, exchange.ctx.version, exchange.request, code)
 
     def _refresh(self) -> None:
-        self.active = bool(self._rules or self._holds)
+        self.active = bool(self._rules or self._holds or self._turns)
 
 
 async def _settled(answer: Answer) -> Message | None:

@@ -143,8 +143,6 @@ class ShardRunner:
 
     def take(self, step: Step) -> None:
         """Do what a step of the coordinator says."""
-        if step.notes:
-            self._cluster.notes.publish(step.notes)
         if step.records or step.marker is not None:
             self.unwritten.append(step)
             if not self._flush_soon:
@@ -153,11 +151,18 @@ class ShardRunner:
         elif self.unwritten:
             self.unwritten.append(step)
         elif self.gate:
+            self._publish(step)
             self.gate.add(self.gate.last_offset(), step, self._patience_ms())
         else:
+            self._publish(step)
             release(step)
         self._arm()
         self._note_open()
+
+    def _publish(self, step: Step) -> None:
+        """Tell what happened; not before it is in the log, for what is not in there did not happen."""
+        if step.notes:
+            self._cluster.notes.publish(step.notes)
 
     def _note_open(self) -> None:
         self.is_open = self.state is State.ACTIVE and not self.unwritten and not self.gate
@@ -177,6 +182,7 @@ class ShardRunner:
                 self._append(records, producer, marker)
                 appended += covered
                 for step in covered:
+                    self._publish(step)
                     self.gate.add(self._end_offset, step, due_ms)
         except FAILURES as error:
             self.unwritten = steps[len(appended) :]

@@ -106,8 +106,7 @@ class TopicCatalogue:
         self._on_created: list[Callable[[Topic], None]] = []
         self._on_deleted: list[Callable[[list[Topic]], None]] = []
         lines = store.read_catalogue()
-        for line in lines:
-            self._apply(json.loads(line))
+        self._replay(lines)
         self._next_producer_id = self._reserved_producer_id
         if store.unclean and lines:
             self._record({"type": "unclean-start"})
@@ -160,10 +159,13 @@ class TopicCatalogue:
         for listener in self._on_deleted:
             listener(gone)
         for topic in gone:
-            for partition in topic.partitions:
-                if partition.opened_log is not None:
-                    partition.opened_log.close()
-                self._store.delete_log(topic.topic_id, partition.index)
+            self._delete_data(topic)
+
+    def _delete_data(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            if partition.opened_log is not None:
+                partition.opened_log.close()
+            self._store.delete_log(topic.topic_id, partition.index)
 
     def configure(self, topic: Topic, settings: dict[str, Value]) -> None:
         """Replace the topic's own settings."""
@@ -210,6 +212,16 @@ class TopicCatalogue:
                     partition.opened_log.close()
         self._store.rewrite_catalogue([_line(entry) for entry in self._entries()])
         self._store.close()
+
+    def _replay(self, lines: list[bytes]) -> None:
+        """Apply what is written, and finish deletions that a crash cut short: the data goes after the line."""
+        deleted: list[Topic] = []
+        for entry in map(json.loads, lines):
+            if entry["type"] == "deleted":
+                deleted.append(self.by_id[bytes.fromhex(entry["id"])])
+            self._apply(entry)
+        for topic in deleted:
+            self._delete_data(topic)
 
     def _record(self, entry: dict[str, Any]) -> None:
         self._store.append_catalogue(_line(entry))

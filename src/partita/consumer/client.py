@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.closing import close_consumer, leave_group
-from partita.consumer.commits import Kind
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.delivery import Delivery
 from partita.consumer.errors import ApiTimeoutError, IllegalStateError
@@ -21,6 +20,7 @@ from partita.consumer.hold import Hold
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.look_ups import LookUps, Partitions
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
+from partita.consumer.pending_commit import Kind
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.request import Note
 from partita.consumer.shell import ConsumerShell

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partita.consumer.commits import Kind
 from partita.consumer.errors import WakeupError
+from partita.consumer.pending_commit import Kind
 from partita.consumer.request import Request
 from partita.consumer.shell import LOG, ConsumerShell
 from partita.errors import KafkaError

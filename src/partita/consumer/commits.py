@@ -7,14 +7,13 @@ Must not know about fetched records or how positions come about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import Enum
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.errors import CommitFailedError, RebalanceRunningError, RetriableCommitFailedError
 from partita.consumer.member import Generation, Member, MemberState
+from partita.consumer.pending_commit import NAMED_VERSION_MAX, Kind, Offsets, PendingCommit, commit_request
 from partita.consumer.request import (
     Backoff,
     CommitCallback,
@@ -28,38 +27,10 @@ from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-    OffsetCommitResponse,
-)
-
-Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
-NAMED_VERSION_MAX = 9
-"""Version 10 speaks of topic ids; Kafka's own consumer stays with names too."""
+from partita.protocol.messages.offset_commit import OffsetCommitResponse
 
 _RETRIED = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _LOOKED_UP_AGAIN = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT)
-
-
-class Kind(Enum):
-    SYNC = "sync"
-    ASYNC = "async"
-    AUTO = "auto"
-    PREPARE = "prepare"
-
-
-@dataclass(slots=True, eq=False)
-class _Commit:
-    kind: Kind
-    offsets: Offsets
-    operation: Operation
-    callback: Callable[..., Any] | None = None
-    generation: Generation | None = None
-    not_before_ms: int = 0
-    lookups_failed: int = 0
-    attempts: int = 0
 
 
 class Commits:
@@ -77,10 +48,12 @@ class Commits:
         self._coordinator = coordinator
         self._positions = positions
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
-        self._queue: list[_Commit] = []
-        self._in_flight: list[_Commit] = []
+        self._queue: list[PendingCommit] = []
+        self._in_flight: list[PendingCommit] = []
+        self._begun = 0
+        self._newest: dict[TopicPartition, int] = {}
+        """Of each partition, the number of the newest commit that succeeded."""
         self._next_auto_ms: int | None = None
-        self._auto_pending: _Commit | None = None
         self.async_sent = 0
         self.async_done = 0
 
@@ -89,7 +62,8 @@ class Commits:
     def commit(self, kind: Kind, offsets: Offsets | None, callback: Callable[..., Any] | None = None) -> Operation:
         """Commit these offsets, or all positions; what cannot even be sent fails at once."""
         wanted = self._positions() if offsets is None else dict(offsets)
-        commit = _Commit(kind, wanted, Operation(), callback)
+        self._begun += 1
+        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
         commit.lookups_failed = self._coordinator.failed_count
         self.async_sent += kind is Kind.ASYNC
         if not wanted:
@@ -150,14 +124,18 @@ class Commits:
             if commit.not_before_ms > now.mono_ms:
                 self._queue.append(commit)
                 poll.wake_in(commit.not_before_ms - now.mono_ms)
+            elif any(newer.number > commit.number for newer in self._in_flight):
+                self._queue.append(commit)
             elif (refusal := self._refusal()) is not None:
                 self._fail(commit, refusal)
+            elif commit.generation != self._generation():
+                self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
             else:
-                poll.requests.append(self._send(commit))
+                self._send_what_is_news(commit, poll)
         return poll
 
     def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
-        commit: _Commit = request.context
+        commit: PendingCommit = request.context
         self._in_flight.remove(commit)
         unauthorized: set[str] = set()
         for topic in response.topics:
@@ -175,7 +153,7 @@ class Commits:
             self._succeed(commit)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
-        commit: _Commit = request.context
+        commit: PendingCommit = request.context
         self._in_flight.remove(commit)
         self._coordinator.mark_unknown(was_disconnect=True)
         self._may_pass(commit, error_for(ErrorCode.NETWORK_EXCEPTION, "the coordinator did not answer"), now)
@@ -196,29 +174,21 @@ class Commits:
             "The time between polls exceeded max_poll_interval_ms, or the group forgot it"
         )
 
-    def _send(self, commit: _Commit) -> Request:
-        member = self._member
-        in_group = member.subscription.is_group
-        generation = member.generation if in_group else Generation()
-        commit.generation = generation
-        by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for tp, offset in commit.offsets.items():
-            by_topic.setdefault(tp[0], []).append(
-                OffsetCommitRequestPartition(
-                    partition_index=tp[1],
-                    committed_offset=offset.offset,
-                    committed_leader_epoch=offset.leader_epoch,
-                    committed_metadata=offset.metadata,
-                )
-            )
-        message = OffsetCommitRequest(
-            group_id=member.config.group_id or "",
-            generation_id_or_member_epoch=generation.id,
-            member_id=generation.member_id,
-            group_instance_id=member.config.group_instance_id if in_group else None,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in by_topic.items()],
-        )
+    def _generation(self) -> Generation:
+        """As whom to commit now."""
+        return self._member.generation if self._member.subscription.is_group else Generation()
+
+    def _send_what_is_news(self, commit: PendingCommit, poll: Poll) -> None:
+        """A repeated commit leaves out what newer ones have committed meanwhile: it would turn the group back."""
+        commit.offsets = {tp: o for tp, o in commit.offsets.items() if self._newest.get(tp, 0) < commit.number}
+        if commit.offsets:
+            poll.requests.append(self._send(commit))
+        else:
+            self._succeed(commit)
+
+    def _send(self, commit: PendingCommit) -> Request:
         self._in_flight.append(commit)
+        message = commit_request(self._member, commit)
         node = self._coordinator.node
         return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=commit)
 
@@ -231,13 +201,13 @@ class Commits:
             elif commit.kind is not Kind.SYNC and self._coordinator.failed_count > commit.lookups_failed:
                 self._drop(commit, RetriableCommitFailedError("the coordinator of the group cannot be found"))
 
-    def _drop(self, commit: _Commit, error: BaseException) -> None:
+    def _drop(self, commit: PendingCommit, error: BaseException) -> None:
         self._queue.remove(commit)
         self._fail(commit, error)
 
     # Outcomes
 
-    def _refused(self, commit: _Commit, code: ErrorCode, tp: TopicPartition, now: Now) -> None:
+    def _refused(self, commit: PendingCommit, code: ErrorCode, tp: TopicPartition, now: Now) -> None:
         member = self._member
         is_current = commit.generation == member.generation or not member.subscription.is_group
         if code in _RETRIED:
@@ -255,7 +225,7 @@ class Commits:
         else:
             self._fail(commit, error_for(code, str(tp)))
 
-    def _fenced(self, commit: _Commit, is_current: bool) -> None:
+    def _fenced(self, commit: PendingCommit, is_current: bool) -> None:
         told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"
         if is_current:
             error = error_for(ErrorCode.FENCED_INSTANCE_ID, told)
@@ -266,7 +236,7 @@ class Commits:
         else:
             self._fail(commit, self._moved_on(told))
 
-    def _no_member(self, commit: _Commit, code: ErrorCode, is_current: bool) -> None:
+    def _no_member(self, commit: PendingCommit, code: ErrorCode, is_current: bool) -> None:
         member = self._member
         if not is_current and member.state is MemberState.PREPARING_REBALANCE:
             self._fail(commit, RebalanceRunningError("a newer generation is being made; poll, then commit again"))
@@ -280,7 +250,7 @@ class Commits:
             return RebalanceRunningError(told)
         return CommitFailedError(told)
 
-    def _may_pass(self, commit: _Commit, error: KafkaError, now: Now) -> None:
+    def _may_pass(self, commit: PendingCommit, error: KafkaError, now: Now) -> None:
         if commit.operation.is_done:
             return
         if commit.kind is Kind.SYNC:
@@ -295,19 +265,20 @@ class Commits:
         wrapped.__cause__ = error
         self._fail(commit, wrapped)
 
-    def _succeed(self, commit: _Commit) -> None:
+    def _succeed(self, commit: PendingCommit) -> None:
         if commit.offsets:
             self._member.events.append(Committed(commit.offsets))
+            self._newest.update(dict.fromkeys(commit.offsets, commit.number))
         commit.operation.succeed(commit.offsets)
         self._tell(commit, None)
 
-    def _fail(self, commit: _Commit, error: BaseException) -> None:
+    def _fail(self, commit: PendingCommit, error: BaseException) -> None:
         commit.operation.fail(error)
         if commit.kind in (Kind.AUTO, Kind.PREPARE):
             self._member.events.append(Note("commit_failed", f"automatic commit: {error}"))
         self._tell(commit, error)
 
-    def _tell(self, commit: _Commit, error: BaseException | None) -> None:
+    def _tell(self, commit: PendingCommit, error: BaseException | None) -> None:
         self.async_done += commit.kind is Kind.ASYNC
         if commit.callback is not None:
             self._member.events.append(CommitCallback(commit.callback, commit.offsets, error))

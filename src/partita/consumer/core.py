@@ -20,9 +20,10 @@ from partita.consumer.member import Generation, Member
 from partita.consumer.membership import Membership
 from partita.consumer.metadata import Metadata
 from partita.consumer.offset_lookup import OffsetLookups
+from partita.consumer.outage import Outage
 from partita.consumer.partition_state import LATEST
 from partita.consumer.positions import Positions
-from partita.consumer.request import Backoff, Event, Failed, Operation, Poll, Request
+from partita.consumer.request import Backoff, Event, Failed, Note, Operation, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.consumer.validation import Validation
@@ -30,6 +31,7 @@ from partita.consumer.watchdog import Watchdog
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import Node
+from partita.protocol.primitives import ZERO_UUID
 
 
 class ConsumerCore:
@@ -57,10 +59,12 @@ class ConsumerCore:
         )
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, uniform)
         self.watchdog = Watchdog(config, self.subscription, self.fetching, self.member.events)
+        self.outage = Outage(self.member.events)
         self._end_lookups: dict[TopicPartition, Operation] = {}
         self._seen_metadata = -1
         self._seen_assignment = -1
         self._seen_generation = Generation()
+        self._topic_ids: dict[str, bytes] = {}
 
     # The shell's side
 
@@ -87,12 +91,18 @@ class ConsumerCore:
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        self.outage.answered(now)
         request.part.on_response(request, response, now)
         self._pass_facts_along(now)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
         """The request got no answer: the connection failed, or the time for it was over."""
         request.part.on_disconnect(request, now)
+
+    def on_unreachable(self, request: Request, why: str, now: Now) -> None:
+        """The request was for any broker, and none could be reached."""
+        self.outage.unreachable(why, now)
+        self.on_disconnect(request, now)
 
     def on_unsupported(self, request: Request, error: BaseException, now: Now) -> None:
         """The broker speaks no version of this request that would do."""
@@ -208,8 +218,10 @@ class ConsumerCore:
         if self._seen_metadata != self.metadata.updates:
             self._seen_metadata = self.metadata.updates
             self._match_pattern()
+            self._start_recreated_topics_over()
         if self._seen_assignment != self.subscription.version:
             self._seen_assignment = self.subscription.version
+            self._start_recreated_topics_over()
             self.positions.forget()
             self.fetching.drop_unassigned()
             self.done.keep(self.subscription.assignment)
@@ -218,6 +230,22 @@ class ConsumerCore:
         if self._seen_generation != self.member.joined_generation:
             self._seen_generation = self.member.joined_generation
             self.commits.restart_timer(now)
+
+    def _start_recreated_topics_over(self) -> None:
+        """A topic with another id is another topic: no position in the old one means anything in it.
+
+        Deviation: A topic deleted and created again is read anew. Kafka's consumer goes on at its old position where
+        the new topic is long enough (KAFKA-12257).
+        """
+        before, self._topic_ids = self._topic_ids, {}
+        for topic in {tp.topic for tp in self.subscription.assignment}:
+            known, now = before.get(topic, ZERO_UUID), self.metadata.view.topic_id(topic)
+            self._topic_ids[topic] = known if now == ZERO_UUID else now
+            if ZERO_UUID not in (known, now) and known != now:
+                self.subscription.start_over(topic)
+                self.done.keep([tp for tp in self.subscription.assignment if tp.topic != topic])
+                told = f"topic {topic} was deleted and created again; its partitions start from their committed offsets"
+                self.member.events.append(Note("topic_recreated", f"{told}, or as auto_offset_reset says"))
 
     def _match_pattern(self) -> None:
         if self.subscription.pattern is None or not self.metadata.all_topics:

@@ -161,8 +161,8 @@ class IoThread:
                 connection = await pool.connect_any(nodes, self._config.bootstrap_servers)
         except VersionMismatch as error:
             self._unsupported(request, error)
-        except Disconnected:
-            self._lost(request)
+        except Disconnected as error:
+            self._lost(request, str(error))
         else:
             self._post(connection, request)
 
@@ -192,10 +192,13 @@ class IoThread:
             self._died(error)
         self._turn_soon()
 
-    def _lost(self, request: Request) -> None:
+    def _lost(self, request: Request, unreachable: str = "") -> None:
         with self.lock:
             self.in_flight.discard(request)
-            self.core.on_disconnect(request, self.clock.now())
+            if unreachable and request.node is None:
+                self.core.on_unreachable(request, unreachable, self.clock.now())
+            else:
+                self.core.on_disconnect(request, self.clock.now())
         self._turn_soon()
 
     def _unsupported(self, request: Request, error: BaseException) -> None:

@@ -100,6 +100,13 @@ class PartitionState:
             self.state is FETCHING and not self.is_paused and not self.pending_revocation and not self.awaits_callback
         )
 
+    def renewed(self) -> PartitionState:
+        """Without position; what the application and the group have said of the partition stands."""
+        fresh = PartitionState()
+        fresh.is_paused, fresh.pending_revocation = self.is_paused, self.pending_revocation
+        fresh.awaits_callback = self.awaits_callback
+        return fresh
+
     def seek(self, position: Position) -> None:
         """Take this position as valid, without asking anybody."""
         if self._move(FETCHING):

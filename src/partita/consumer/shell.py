@@ -27,7 +27,9 @@ from partita.system_clock import SystemClock
 LOG = logging.getLogger("partita.consumer")
 _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
-_WARNED = ("poll_interval_exceeded", "no_progress", "commit_failed", "poison", "session_timeout")
+_WARNED = frozenset((
+    "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
+))  # fmt: skip
 
 
 class ConsumerShell:
@@ -199,9 +201,7 @@ class ConsumerShell:
                 self._take_note(event)
 
     def _take_note(self, note: Note) -> None:
-        level = (
-            logging.WARNING if note.kind in ("poll_interval_exceeded", "no_progress", "commit_failed") else logging.INFO
-        )
+        level = logging.WARNING if note.kind in _WARNED else logging.INFO
         LOG.log(level, "%s: %s", self.config.client_id, note.text)
         self.metrics.noted(note)
         if self.on_note is not None:

@@ -99,6 +99,13 @@ class Subscription:
             raise IllegalStateError(f"{TopicPartition(*tp)} is not assigned to this consumer")
         return state
 
+    def start_over(self, topic: str) -> None:
+        """What was known of this topic's partitions is void: they begin as newly assigned ones do."""
+        for tp, state in self.assignment.items():
+            if tp.topic == topic:
+                self.assignment[tp] = state.renewed()
+        self.version += 1
+
     def move_to_end(self, tp: TopicPartition) -> None:
         state = self.assignment.pop(tp, None)
         if state is not None:

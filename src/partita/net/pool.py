@@ -73,13 +73,15 @@ class ConnectionPool:
         is_open = [c for key, _, _ in candidates if (c := self.open_connection(key)) is not None]
         if is_open:
             return min(is_open, key=lambda connection: connection.in_flight_count)
-        failure: Disconnected | None = None
+        failures: dict[str, Disconnected] = {}
         for key, host, port in sorted(candidates, key=lambda candidate: self.wait_ms(candidate[0])):
             try:
                 return await self.connect(key, host, port)
             except Disconnected as error:
-                failure = error
-        raise failure or Disconnected("no node to connect to")
+                failures[str(error)] = error
+        if len(failures) == 1:
+            raise next(iter(failures.values()))
+        raise Disconnected("; ".join(failures) or "no node to connect to")
 
     def drop(self, key: Hashable) -> None:
         """Close the connection of `key`; what it waits for fails."""

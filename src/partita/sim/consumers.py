@@ -11,9 +11,9 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from partita.consumer.commits import Kind
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
+from partita.consumer.pending_commit import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, KafkaError

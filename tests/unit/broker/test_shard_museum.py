@@ -91,6 +91,29 @@ def test_group_records_do_not_mind_the_brokers_timestamp_type() -> None:
         assert world.heartbeat(joined) == 0
 
 
+@pytest.mark.case("BM-049")
+@pytest.mark.parametrize("slice_bytes", [1, 1 << 20])
+def test_a_load_ends_where_the_log_ends_behind_its_last_record(tmp_path: Path, slice_bytes: int) -> None:
+    """A cleaner took the tail away, and only an empty segment says where the log goes on."""
+    with shard_world(tmp_path) as world:
+        for offset in range(3):
+            world.begin_commit(offset)
+            world.sync()
+        folder = tmp_path / world.partition().log.directory
+    (folder / f"{9:020}.log").touch()
+    with shard_world(tmp_path, offsets_load_buffer_size=slice_bytes) as world:
+        assert world.partition().log.log_end_offset == 9
+        for _ in range(20):
+            world.do(lambda: None)
+        assert world.runner().state is State.ACTIVE
+        assert world.committed() == 2
+        answer = world.begin_commit(7)
+        world.sync()
+        assert error_of(answer.result()) == 0
+        assert world.committed() == 7
+        assert world.partition().log.log_end_offset == 10
+
+
 @pytest.mark.case("BM-059")
 def test_a_load_that_fails_leaves_nothing_active_and_an_unload_without_an_epoch_is_fine() -> None:
     with shard_world() as world:

@@ -19,8 +19,8 @@ from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.list_groups import ListGroupsRequest
 from partita.records.builder import build_batch
 from support.data_plane import QuietConnection
-from support.raw import commit_request, join_request
-from support.shard_world import error_of, shard_world
+from support.raw import commit_request, join_request, sync_request
+from support.shard_world import ShardWorld, error_of, shard_world
 
 NOT_COORDINATOR = ErrorCode.NOT_COORDINATOR
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -236,6 +236,37 @@ def test_a_failed_append_replays_the_shard_and_the_next_one_works() -> None:
         assert world.committed("other") == 1
         assert world.heartbeat(joined) == 0
         assert world.commit(6, "other") == 0
+
+
+def test_a_generation_told_before_a_failed_append_is_not_told_again() -> None:
+    """The replay is an unclean start: generation 2 was told and never written, so the next one is 3."""
+    with shard_world() as world:
+        first = world.stable()
+        request = join_request("g", first.member_id)
+        told = world.ask(request, "g", 9)
+        assert (first.generation_id, told.generation_id) == (1, 2)
+        world.runner().fail_next_append = True
+        assert world.ask(sync_request("g", told), "g", 5).error_code == NOT_COORDINATOR
+        assert world.ask(request, "g", 9).generation_id == 3
+
+
+@pytest.mark.case("BM-096")
+def test_what_was_not_appended_is_not_noted() -> None:
+    with shard_world() as world:
+        first = world.stable()
+        told = world.ask(join_request("g", first.member_id), "g", 9)
+        before = stable_generations(world)
+        world.runner().fail_next_append = True
+        assert world.ask(sync_request("g", told), "g", 5).error_code == NOT_COORDINATOR
+        assert stable_generations(world) == before == [1]
+        again = world.ask(join_request("g", first.member_id), "g", 9)
+        assert world.ask(sync_request("g", again), "g", 5).error_code == 0
+        assert stable_generations(world) == [1, again.generation_id]
+
+
+def stable_generations(world: ShardWorld) -> list[int]:
+    """Of every completed rebalance that was noted."""
+    return [note["generation"] for note in world.cluster.notes.since() if note["note"] == "Rebalanced"]
 
 
 @pytest.mark.case("GC-B08", "GC-R04", "BM-065")

@@ -12,6 +12,7 @@ import pytest
 from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.data_dir import DataDirectoryError, DiskStore
 from partita.broker.disk_storage import DiskStorage
+from partita.broker.topics import TopicCatalogue
 from partita.log.durability import Durability
 from partita.log.storage import StorageFull
 from support.logs import LogConfig, at, batch, fill, open_log, served
@@ -96,11 +97,35 @@ def test_a_deletion_cut_short_is_finished_by_the_next_start(tmp_path: Path) -> N
     """D11."""
     DiskStore(str(tmp_path)).close()
     (tmp_path / "topics" / f"{TOPIC.hex()}-3.deleted").mkdir()
-    (tmp_path / "topics" / ("0b" * 16)).mkdir()
     store = DiskStore(str(tmp_path))
-    store.remove_unknown_topics([TOPIC])
     assert list((tmp_path / "topics").iterdir()) == []
     store.close()
+
+
+@pytest.mark.parametrize("went", [0, 1])
+def test_data_of_a_topic_that_is_deleted_in_the_catalogue_goes_with_the_next_start(tmp_path: Path, went: int) -> None:
+    """D11: the line is written first; here the process died after it, or after the first partition."""
+    ids = iter([TOPIC, b"\x0b" * 16, b"\x0c" * 16])
+    store = DiskStore(str(tmp_path))
+    catalogue = TopicCatalogue(store, BrokerConfig(), lambda: next(ids))
+    for name in ("gone", "kept"):
+        for partition in catalogue.create(name, [[1], [1]]).partitions:
+            fill(partition.log, 1)
+    delete_log = store.delete_log
+
+    def crash(topic_id: bytes, partition: int) -> None:
+        if partition == went:
+            raise InterruptedError
+        delete_log(topic_id, partition)
+
+    store.delete_log = crash  # type: ignore[method-assign]
+    with pytest.raises(InterruptedError):
+        catalogue.delete([catalogue.by_name["gone"]])
+    os.close(store._lock)
+    again = DiskStore(str(tmp_path))
+    (topic,) = TopicCatalogue(again, BrokerConfig(), lambda: next(ids))
+    assert [path.name for path in (tmp_path / "topics").iterdir()] == [topic.topic_id.hex()]
+    assert len(served(topic.partitions[1].log)) == 1
 
 
 def test_logs_on_disk_survive_a_clean_stop_and_a_kill(tmp_path: Path) -> None:
@@ -145,6 +170,7 @@ def test_under_sync_a_kill_keeps_what_was_acknowledged(tmp_path: Path) -> None:
 import os, signal
 from support.logs import at, batch, open_log
 from partita.broker.disk_storage import DiskStorage
+from partita.broker.topics import TopicCatalogue
 from partita.log.durability import Durability
 log = open_log(DiskStorage({str(tmp_path)!r}), durability=Durability.SYNC)
 for i in range(30):

@@ -1,0 +1,30 @@
+"""Tells once when no broker can be reached any more, and once when one answers again.
+
+Whoever polls meanwhile gets nothing, and should know why. Must not know how brokers are reached.
+"""
+
+from __future__ import annotations
+
+from partita.consumer.request import Event, Note
+from partita.now import Now
+
+
+class Outage:
+    """`unreachable` after every failed round through all known brokers, `answered` after every answer."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = events
+        self._since_ms: int | None = None
+
+    def unreachable(self, why: str, now: Now) -> None:
+        """No broker could be reached; `why` names those that were tried."""
+        if self._since_ms is None:
+            self._since_ms = now.mono_ms
+            text = f"no broker can be reached; trying again until one answers. Tried: {why}"
+            self._events.append(Note("no_broker", text, {"tried": why}))
+
+    def answered(self, now: Now) -> None:
+        if self._since_ms is not None:
+            took_ms, self._since_ms = now.mono_ms - self._since_ms, None
+            text = f"a broker answers again, after {took_ms / 1000:.1f} s without one"
+            self._events.append(Note("broker_again", text, {"without_ms": took_ms}))
