@@ -6,36 +6,50 @@ Must not know how records are encoded.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from struct import pack
 from typing import TYPE_CHECKING, Literal
 
+from partita.protocol.primitives import Buffer
 from partita.records.columns import BytesColumn, ColumnWriter
+from partita.records.header import LOG_APPEND_TIME, BatchHeader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MAX_COLUMN_BYTES = 2**31 - 1
 """What 32-bit offsets can address."""
+_MIN_RECORD_SIZE = 7
 _MIN_HEADER_SIZE = 2
 _EXPECTED_RECORD_SIZE = 100
 
 
 class _Memory:
-    """One resizable buffer, seen as numbers of one type."""
+    """One resizable buffer, seen as numbers of one type. With `fill` all its bytes are that to begin with."""
 
-    __slots__ = ("buffer", "form", "view", "width")
+    __slots__ = ("buffer", "fill", "form", "view", "width")
 
-    def __init__(self, form: Literal["B", "i", "q"], width: int) -> None:
+    def __init__(self, form: Literal["B", "i", "q"], width: int, count: int, fill: bytes | None = None) -> None:
         import pyarrow as pa
 
         self.form: Literal["B", "i", "q"] = form
         self.width = width
-        self.buffer: pa.Buffer = pa.allocate_buffer(width, resizable=True)
-        self.grow(1)
+        self.fill = fill
+        self.buffer: pa.Buffer = pa.allocate_buffer(max(1, count) * width, resizable=True)
+        self.view: memoryview
+        self._look(0)
 
     def grow(self, count: int) -> None:
+        before = len(self.view) * self.width
         self.view = memoryview(b"")
         self.buffer.resize(max(1, count) * self.width)
-        self.view = memoryview(self.buffer).cast("B").cast(self.form)
+        self._look(before)
+
+    def _look(self, before: int) -> None:
+        view = memoryview(self.buffer).cast("B")
+        if self.fill is not None:
+            view[before:] = self.fill * (len(view) - before)
+        self.view = view if self.form == "B" else view.cast(self.form)
 
     def cut(self, count: int) -> pa.Buffer:
         """The first `count` numbers; the view is gone afterwards."""
@@ -51,10 +65,7 @@ class _Bytes:
 
     def __init__(self) -> None:
         self.column = BytesColumn()
-        self.offsets, self.valid, self.written = _Memory("i", 4), _Memory("B", 1), _Memory("B", 1)
-        self.offsets.view[0] = 0
-        self.rows = self.room = 0
-        self._attach()
+        self.rows = self.room = -1
 
     def reserve(self, rows: int, size: int) -> bool:
         """Room for that much more; False when the column cannot hold it."""
@@ -62,18 +73,27 @@ class _Bytes:
         if size > _MAX_COLUMN_BYTES:
             return False
         if rows > self.rows or size > self.room:
-            if rows > self.rows:
-                self.rows = max(rows, 2 * self.rows)
-                self.offsets.grow(self.rows + 1)
-                self.valid.grow((self.rows + 7) // 8)
-            if size > self.room:
-                self.room = max(size, min(2 * self.room, _MAX_COLUMN_BYTES))
-                self.written.grow(self.room)
-            self._attach()
+            if self.rows < 0:
+                self._begin(rows, size)
+            else:
+                self._grow(rows, size)
+            self.column.attach(self.offsets.view, self.valid.view, self.written.view)
         return True
 
-    def _attach(self) -> None:
-        self.column.attach(self.offsets.view, self.valid.view, self.written.view)
+    def _begin(self, rows: int, size: int) -> None:
+        self.rows, self.room = rows, size
+        self.offsets, self.valid = _Memory("i", 4, rows + 1), _Memory("B", 1, (rows + 7) // 8, b"\xff")
+        self.written = _Memory("B", 1, size)
+        self.offsets.view[0] = 0
+
+    def _grow(self, rows: int, size: int) -> None:
+        if rows > self.rows:
+            self.rows = max(rows, 2 * self.rows)
+            self.offsets.grow(self.rows + 1)
+            self.valid.grow((self.rows + 7) // 8)
+        if size > self.room:
+            self.room = max(size, min(2 * self.room, _MAX_COLUMN_BYTES))
+            self.written.grow(self.room)
 
     def array(self, kind: pa.DataType) -> pa.Array:
         import pyarrow as pa
@@ -86,16 +106,17 @@ class _Bytes:
 
 
 class ColumnMemory:
-    """All columns; `writer` fills them. Ask `reserve` before each batch."""
+    """All columns; `append` fills them."""
 
     def __init__(self, expected_bytes: int, *, with_headers: bool, in_microseconds: bool) -> None:
-        self.with_headers = with_headers
+        self._with_headers = with_headers
         self._keys, self._values, self._header_keys, self._header_values = _Bytes(), _Bytes(), _Bytes(), _Bytes()
-        self._offsets, self._timestamps = _Memory("q", 8), _Memory("q", 8)
-        self._timestamp_types, self._epochs = _Memory("i", 4), _Memory("i", 4)
-        self._header_offsets, self._header_valid = _Memory("i", 4), _Memory("B", 1)
-        self._header_offsets.view[0] = 0
-        self._rows = 0
+        self._rows = max(1, expected_bytes // _EXPECTED_RECORD_SIZE)
+        self._offsets, self._timestamps = _Memory("q", 8, self._rows), _Memory("q", 8, self._rows)
+        self._header_offsets: _Memory | None = None
+        self._header_valid: _Memory | None = None
+        self._runs: list[tuple[int, int, int]] = []
+        """Timestamp type, leader epoch and how many rows have them."""
         self.writer = ColumnWriter(
             self._keys.column,
             self._values.column,
@@ -104,32 +125,54 @@ class ColumnMemory:
             with_headers,
             in_microseconds,
         )
-        self.reserve(expected_bytes // _EXPECTED_RECORD_SIZE, min(expected_bytes, _MAX_COLUMN_BYTES))
+        self.writer.attach(self._offsets.view, self._timestamps.view)
+        size = min(expected_bytes, _MAX_COLUMN_BYTES)
+        self._keys.reserve(self._rows, size)
+        self._values.reserve(self._rows, size)
 
-    def reserve(self, rows: int, size: int) -> bool:
-        """Room for `rows` more records of `size` bytes altogether; False when a column cannot hold them."""
-        headers = size // _MIN_HEADER_SIZE if self.with_headers else 0
+    def append(self, header: BatchHeader, payload: Buffer, first: int, end: int) -> bool:
+        """Append the records of one batch from offset `first` until `end`; False when a column cannot hold them."""
+        rows = min(header.records_count, len(payload) // _MIN_RECORD_SIZE)
+        if not self._reserve(rows, len(payload)):
+            return False
+        writer, before = self.writer, self.writer.rows
+        is_append_time = header.timestamp_type == LOG_APPEND_TIME
+        timestamp = header.max_timestamp if is_append_time else header.base_timestamp
+        given = (payload, header.records_count, header.base_offset, timestamp, is_append_time, first, end)
+        writer.append(*given)
+        if writer.wants_header_room:
+            writer.forget(before)
+            if not self._reserve_headers(len(payload)):
+                return False
+            writer.append(*given)
+        self._runs.append((header.timestamp_type, header.partition_leader_epoch, writer.rows - before))
+        return True
+
+    def _reserve(self, rows: int, size: int) -> bool:
+        """Room for `rows` more records of `size` bytes altogether."""
         if not self._keys.reserve(rows, size) or not self._values.reserve(rows, size):
             return False
-        if self.with_headers and not (
-            self._header_keys.reserve(headers, size) and self._header_values.reserve(headers, size)
-        ):
-            return False
         rows += self.writer.rows
-        if rows > self._rows or self._rows == 0:
-            self._rows = max(rows, 2 * self._rows, 1)
-            for column in (self._offsets, self._timestamps, self._timestamp_types, self._epochs):
-                column.grow(self._rows)
+        if rows > self._rows:
+            self._rows = max(rows, 2 * self._rows)
+            self._offsets.grow(self._rows)
+            self._timestamps.grow(self._rows)
+            self.writer.attach(self._offsets.view, self._timestamps.view)
+        return self._header_offsets is None or self._reserve_headers(size)
+
+    def _reserve_headers(self, size: int) -> bool:
+        """Room for the headers of as many records as there is room for, of at most `size` more bytes."""
+        count = size // _MIN_HEADER_SIZE
+        if not self._header_keys.reserve(count, size) or not self._header_values.reserve(count, size):
+            return False
+        if self._header_offsets is None or self._header_valid is None:
+            self._header_offsets = _Memory("i", 4, self._rows + 1, b"\0")
+            self._header_valid = _Memory("B", 1, (self._rows + 7) // 8, b"\0")
+            self.writer.headerless_count = self.writer.rows
+        elif len(self._header_offsets.view) <= self._rows:
             self._header_offsets.grow(self._rows + 1)
             self._header_valid.grow((self._rows + 7) // 8)
-            self.writer.attach(
-                self._offsets.view,
-                self._timestamps.view,
-                self._timestamp_types.view,
-                self._epochs.view,
-                self._header_offsets.view,
-                self._header_valid.view,
-            )
+        self.writer.attach_headers(self._header_offsets.view, self._header_valid.view)
         return True
 
     def columns(self, schema: pa.Schema) -> dict[str, pa.Array]:
@@ -139,30 +182,39 @@ class ColumnMemory:
         rows = self.writer.rows
         self.writer.detach()
 
-        def numbers(name: str, memory: _Memory) -> pa.Array:
-            return pa.Array.from_buffers(schema.field(name).type, rows, [None, memory.cut(rows)])
+        def numbers(name: str, buffer: pa.Buffer) -> pa.Array:
+            return pa.Array.from_buffers(schema.field(name).type, rows, [None, buffer])
 
         columns = {
             "key": self._keys.array(pa.binary()),
             "value": self._values.array(pa.binary()),
-            "offset": numbers("offset", self._offsets),
-            "timestamp": numbers("timestamp", self._timestamps),
-            "timestamp_type": numbers("timestamp_type", self._timestamp_types),
+            "offset": numbers("offset", self._offsets.cut(rows)),
+            "timestamp": numbers("timestamp", self._timestamps.cut(rows)),
+            "timestamp_type": numbers("timestamp_type", repeated((kind, count) for kind, _, count in self._runs)),
         }
         if "leader_epoch" in schema.names:
-            columns["leader_epoch"] = numbers("leader_epoch", self._epochs)
-        if self.with_headers:
+            columns["leader_epoch"] = numbers("leader_epoch", repeated((epoch, n) for _, epoch, n in self._runs))
+        if self._with_headers:
             columns["headers"] = self._headers(schema.field("headers").type, rows)
         return columns
 
     def _headers(self, kind: pa.ListType, rows: int) -> pa.Array:
         import pyarrow as pa
 
+        if self._header_offsets is None or self._header_valid is None:
+            return pa.nulls(rows, kind)
         keys = self._header_keys.array(pa.string())
         values = self._header_values.array(pa.binary())
         headers = pa.StructArray.from_arrays([_readable(keys), values], fields=list(kind.value_type))
         valid = self._header_valid.cut((rows + 7) // 8) if self.writer.headerless_count else None
         return pa.Array.from_buffers(kind, rows, [valid, self._header_offsets.cut(rows + 1)], children=[headers])
+
+
+def repeated(runs: Iterable[tuple[int, int]]) -> pa.Buffer:
+    """Numbers of 32 bits, each as often as said."""
+    import pyarrow as pa
+
+    return pa.py_buffer(b"".join(pack("=i", number) * count for number, count in runs))
 
 
 def _readable(keys: pa.Array) -> pa.Array:

@@ -1,4 +1,4 @@
-# cython: boundscheck=False, wraparound=False, cdivision=True, freethreading_compatible=True
+# cython: boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True, freethreading_compatible=True
 # mypy: disable-error-code="attr-defined, index, assignment"
 """Copy the records of batches straight into Arrow's column buffers, with no Python object per record.
 
@@ -34,7 +34,7 @@ class BytesColumn:
         self.detach()
 
     def attach(self, offsets: memoryview, valid: memoryview, written: memoryview) -> None:
-        """`offsets` as ints, zero first; `valid` and `written` as bytes. What is there stays."""
+        """`offsets` as ints, zero first; `valid`, all bits set, and `written` as bytes. What is there stays."""
         self.offsets = offsets
         self.valid = valid
         self.written = written
@@ -47,12 +47,10 @@ class BytesColumn:
 
     def put(self, scanner: RecordScanner, at: int, size: int) -> None:
         """Append a field of the scanner's payload; a negative size is null."""
-        mask = 1 << (self.rows & 7)
         if size < 0:
-            self.valid[self.rows >> 3] &= 0xFF ^ mask
+            self.valid[self.rows >> 3] &= 0xFF ^ (1 << (self.rows & 7))
             self.null_count += 1
         else:
-            self.valid[self.rows >> 3] |= mask
             if cython.compiled:
                 memcpy(cython.address(self.written[self.size]), scanner.data + at, size)
             else:
@@ -63,15 +61,21 @@ class BytesColumn:
 
     def forget(self, rows: int) -> None:
         """Take back all but the first `rows`; null_count stays too high, which only costs a bitmap."""
-        self.rows = rows
+        while self.rows > rows:
+            self.rows -= 1
+            self.valid[self.rows >> 3] |= 1 << (self.rows & 7)
         self.size = self.offsets[rows]
 
 
 class ColumnWriter(RecordScanner):
-    """Appends batches to columns of fixed width and, through BytesColumn, of keys, values and headers."""
+    """Appends batches to columns of fixed width and, through BytesColumn, of keys, values and headers.
+
+    Most records have no headers: at the first one that has, `append` stops with `wants_header_room`, and goes on once
+    the batch is forgotten, `attach_headers` was called and the batch appended again.
+    """
 
     __slots__ = (
-        "epochs",
+        "has_header_room",
         "header_keys",
         "header_offsets",
         "header_valid",
@@ -82,9 +86,9 @@ class ColumnWriter(RecordScanner):
         "offsets",
         "rows",
         "scale",
-        "timestamp_types",
         "timestamps",
         "values",
+        "wants_header_room",
         "with_headers",
     )
 
@@ -103,36 +107,31 @@ class ColumnWriter(RecordScanner):
         self.header_keys = header_keys
         self.header_values = header_values
         self.with_headers = with_headers
+        self.has_header_room = self.wants_header_room = False
         self.scale = 1000 if in_microseconds else 1
         self.rows = self.headerless_count = 0
         self.next_offset = 0
         self.detach()
 
-    def attach(
-        self,
-        offsets: memoryview,
-        timestamps: memoryview,
-        timestamp_types: memoryview,
-        epochs: memoryview,
-        header_offsets: memoryview,
-        header_valid: memoryview,
-    ) -> None:
-        """Buffers of 64-bit (the first two) and 32-bit numbers and a bitmap, with room for what comes."""
+    def attach(self, offsets: memoryview, timestamps: memoryview) -> None:
+        """Buffers of 64-bit numbers with room for what comes."""
         self.offsets = offsets
         self.timestamps = timestamps
-        self.timestamp_types = timestamp_types
-        self.epochs = epochs
-        self.header_offsets = header_offsets
-        self.header_valid = header_valid
+
+    def attach_headers(self, offsets: memoryview, valid: memoryview) -> None:
+        """A buffer of 32-bit numbers and a bitmap, both zero so far, with room for what comes."""
+        self.header_offsets = offsets
+        self.header_valid = valid
+        self.has_header_room = True
+        self.wants_header_room = False
 
     def detach(self) -> None:
         """Let go of the buffers and of the last payload."""
         self.offsets = None
         self.timestamps = None
-        self.timestamp_types = None
-        self.epochs = None
         self.header_offsets = None
         self.header_valid = None
+        self.has_header_room = False
         self.owner = None
 
     def append(
@@ -141,8 +140,7 @@ class ColumnWriter(RecordScanner):
         count: int,
         base_offset: int,
         base_timestamp: int,
-        timestamp_type: int,
-        epoch: int,
+        is_append_time: bool,
         first: int,
         end: int,
     ) -> None:
@@ -152,6 +150,10 @@ class ColumnWriter(RecordScanner):
         """
         self.open(payload, count)
         self.next_offset = first
+        with cython.nogil:
+            self.append_all(base_offset, base_timestamp, is_append_time, first, end)
+
+    def append_all(self, base_offset: int, base_timestamp: int, is_append_time: bool, first: int, end: int) -> None:
         while self.advance():
             offset = wrapped(base_offset + self.offset_delta)
             if offset < first or offset >= end:
@@ -166,12 +168,19 @@ class ColumnWriter(RecordScanner):
                 self.values.forget(row)
                 return
             self.offsets[row] = offset
-            timestamp = base_timestamp if timestamp_type == 1 else wrapped(base_timestamp + self.timestamp_delta)
-            self.timestamps[row] = self.scaled(timestamp)
-            self.timestamp_types[row] = timestamp_type
-            self.epochs[row] = epoch
-            self.end_row()
+            self.timestamps[row] = self.scaled(
+                base_timestamp if is_append_time else wrapped(base_timestamp + self.timestamp_delta)
+            )
+            if self.has_header_room:
+                self.end_headers(row)
+            self.rows = row + 1
             self.next_offset = wrapped(offset + 1)
+
+    def forget(self, rows: int) -> None:
+        """Take back all but the first `rows`. Those taken back must have no headers."""
+        self.keys.forget(rows)
+        self.values.forget(rows)
+        self.rows = rows
 
     def scaled(self, timestamp_ms: int) -> int:
         """In the column's unit; what 64 bits cannot hold becomes the nearest they can."""
@@ -183,17 +192,13 @@ class ColumnWriter(RecordScanner):
             return -_MAX_SCALED * 1000
         return timestamp_ms * 1000
 
-    def end_row(self) -> None:
-        """Close the row; a record without headers has a null list, as in Spark."""
-        if self.with_headers:
-            mask = 1 << (self.rows & 7)
-            if self.header_count:
-                self.header_valid[self.rows >> 3] |= mask
-            else:
-                self.header_valid[self.rows >> 3] &= 0xFF ^ mask
-                self.headerless_count += 1
-            self.header_offsets[self.rows + 1] = self.header_keys.rows
-        self.rows += 1
+    def end_headers(self, row: int) -> None:
+        """Close the row's headers; a record without headers has a null list, as in Spark."""
+        if self.header_count:
+            self.header_valid[row >> 3] |= 1 << (row & 7)
+        else:
+            self.headerless_count += 1
+        self.header_offsets[row + 1] = self.header_keys.rows
 
     def skip_headers(self) -> bool:
         left = self.header_count
@@ -207,6 +212,9 @@ class ColumnWriter(RecordScanner):
         """Append the record's headers; all or none."""
         if not self.with_headers:
             return self.skip_headers()
+        if not self.has_header_room:
+            self.wants_header_room = True
+            return False
         left = self.header_count
         before = self.header_keys.rows
         while left > 0 and self.advance_header():

@@ -15,9 +15,11 @@ cdef class RecordScanner:
     @cython.locals(view="const unsigned char[::1]")
     cdef open(self, object payload, Py_ssize_t count)
 
+    @cython.final
     @cython.locals(pos=cython.Py_ssize_t, byte=cython.longlong, zigzag=cython.longlong)
-    cdef long long varint(self, int bits) noexcept
+    cdef long long varint(self, int bits) noexcept nogil
 
+    @cython.final
     @cython.locals(
         data=cython.p_const_uchar,
         pos=cython.Py_ssize_t,
@@ -26,14 +28,15 @@ cdef class RecordScanner:
         byte=cython.ulonglong,
         zigzag=cython.longlong,
     )
-    cdef long long long_varint(self, int bits) noexcept
+    cdef long long long_varint(self, int bits) noexcept nogil
 
     @cython.locals(size=cython.longlong)
-    cdef bint advance(self) noexcept
+    cdef bint advance(self) noexcept nogil
 
-    cdef bint advance_header(self) noexcept
-    cdef bint finish(self) noexcept
-    cdef bint fail(self, str what, long long found) noexcept
+    cdef bint advance_header(self) noexcept nogil
+    cdef bint finish(self) noexcept nogil
+    cdef bint fail(self, const char* what, long long found) noexcept with gil
+    cdef void fail_varint(self, int bits) noexcept with gil
 
 
-cdef long long wrapped(long long value) noexcept
+cdef long long wrapped(long long value) noexcept nogil

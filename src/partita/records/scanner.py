@@ -59,13 +59,17 @@ class RecordScanner:
         self.fault = None if count >= 0 else f"negative record count {count}"
 
     def varint(self, bits: int) -> int:
-        """A zig-zag varint of 32 or 64 bits; most take one byte."""
+        """A zig-zag varint of 32 or 64 bits; most take one byte or two."""
         pos = self.pos
         if pos < self.end:
             byte = self.data[pos]
             if byte < 0x80:
                 self.pos = pos + 1
                 zigzag: int = (byte >> 1) ^ -(byte & 1)
+                return zigzag
+            if pos + 1 < self.end and self.data[pos + 1] < 0x80:
+                self.pos = pos + 2
+                zigzag = (self.data[pos + 1] << 6 | (byte & 0x7F) >> 1) ^ -(byte & 1)
                 return zigzag
         return self.long_varint(bits)
 
@@ -88,7 +92,7 @@ class RecordScanner:
                 return zigzag
             shift += 7
         self.pos = pos
-        self.fault = "record cut short" if shift < bits else f"varint longer than {bits} bits"
+        self.fail_varint(0 if shift < bits else bits)
         return -1
 
     def advance(self) -> bool:
@@ -98,7 +102,7 @@ class RecordScanner:
         self.left -= 1
         size = self.varint(32)
         if size < 0 or size > self.end - self.pos:
-            return self.fail("record length", size)
+            return self.fail(b"record length", size)
         self.record_end = self.pos + size
         self.pos += 1
         self.timestamp_delta = self.varint(64)
@@ -107,19 +111,19 @@ class RecordScanner:
         self.key_at = self.pos
         if self.key_size > 0:
             if self.key_size > self.record_end - self.pos:
-                return self.fail("key length", self.key_size)
+                return self.fail(b"key length", self.key_size)
             self.pos += self.key_size
         self.value_size = self.varint(32)
         self.value_at = self.pos
         if self.value_size > 0:
             if self.value_size > self.record_end - self.pos:
-                return self.fail("value length", self.value_size)
+                return self.fail(b"value length", self.value_size)
             self.pos += self.value_size
         self.header_count = self.varint(32)
         if self.fault is not None:
             return False
         if self.header_count < 0 or self.header_count > self.record_end - self.pos:
-            return self.fail("header count", self.header_count)
+            return self.fail(b"header count", self.header_count)
         return True if self.header_count else self.finish()
 
     def advance_header(self) -> bool:
@@ -127,28 +131,33 @@ class RecordScanner:
         self.key_size = self.varint(32)
         self.key_at = self.pos
         if self.key_size < 0 or self.key_size > self.record_end - self.pos:
-            return self.fail("header key length", self.key_size)
+            return self.fail(b"header key length", self.key_size)
         self.pos += self.key_size
         self.value_size = self.varint(32)
         self.value_at = self.pos
         if self.value_size > 0:
             if self.value_size > self.record_end - self.pos:
-                return self.fail("header value length", self.value_size)
+                return self.fail(b"header value length", self.value_size)
             self.pos += self.value_size
         return self.fault is None
 
     def finish(self) -> bool:
         """After a record's headers: it must end where it said, and the last one where the payload ends."""
         if self.pos != self.record_end:
-            return self.fail("record end", self.record_end)
+            return self.fail(b"record end", self.record_end)
         if self.left == 0 and self.pos != self.end:
-            return self.fail("payload end", self.end)
+            return self.fail(b"payload end", self.end)
         return self.fault is None
 
-    def fail(self, what: str, found: int) -> bool:
+    def fail(self, what: bytes, found: int) -> bool:
         if self.fault is None:
-            self.fault = f"{what} {found} does not fit at byte {self.pos} of {self.end}"
+            name = what.decode("ascii")
+            self.fault = f"{name} {found} does not fit at byte {self.pos} of {self.end}"
         return False
+
+    def fail_varint(self, bits: int) -> None:
+        """`bits` is 0 where the varint ended too early."""
+        self.fault = f"varint longer than {bits} bits" if bits else "record cut short"
 
 
 def wrapped(value: int) -> int:

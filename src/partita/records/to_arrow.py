@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from struct import pack
+from functools import cache
 from typing import TYPE_CHECKING
 
 from partita.protocol.primitives import Buffer
-from partita.records.column_memory import ColumnMemory
+from partita.records.column_memory import ColumnMemory, repeated
 from partita.records.columns import fill_offsets
 from partita.records.compression import DEFAULT_MAX_BYTES
 from partita.records.fetched import FetchedBatches
-from partita.records.header import LOG_APPEND_TIME, InvalidBatch, corrupt
+from partita.records.header import InvalidBatch, corrupt
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_END = 2**63 - 1
-_MIN_RECORD_SIZE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,7 @@ class ArrowRead:
     faults: tuple[InvalidBatch | None, ...]
 
 
+@cache
 def arrow_schema(*, timestamp_unit: str = "ms", headers: bool = True, leader_epoch: bool = False) -> pa.Schema:
     """The schema of `to_arrow` with the same options."""
     import pyarrow as pa
@@ -123,20 +123,8 @@ def _append_part(memory: ColumnMemory, part: FetchedPart, walk: FetchedBatches) 
     for header, payload in walk:
         if header.base_offset >= part.end_offset:
             return part.end_offset
-        rows = min(header.records_count, len(payload) // _MIN_RECORD_SIZE)
-        if not memory.reserve(rows, len(payload)):
+        if not memory.append(header, payload, walk.next_offset, part.end_offset):
             break
-        is_append_time = header.timestamp_type == LOG_APPEND_TIME
-        memory.writer.append(
-            payload,
-            header.records_count,
-            header.base_offset,
-            header.max_timestamp if is_append_time else header.base_timestamp,
-            header.timestamp_type,
-            header.partition_leader_epoch,
-            walk.next_offset,
-            part.end_offset,
-        )
         if memory.writer.fault is not None:
             walk.stop(corrupt(memory.writer.fault), memory.writer.next_offset)
     return min(walk.next_offset, part.end_offset)
@@ -153,7 +141,7 @@ def _where(runs: list[tuple[bytes, int, int]], rows: int) -> dict[str, pa.Array]
         fill_offsets(view, row, count, len(topic))
         row += count
     topics = pa.py_buffer(b"".join(topic * count for topic, _, count in runs))
-    partitions = pa.py_buffer(b"".join(pack("=i", partition) * count for _, partition, count in runs))
+    partitions = repeated((partition, count) for _, partition, count in runs)
     return {
         "topic": pa.StringArray.from_buffers(rows, offsets, topics),
         "partition": pa.Array.from_buffers(pa.int32(), rows, [None, partitions]),

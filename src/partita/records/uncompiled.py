@@ -1,4 +1,4 @@
-"""Stands in for the `cython` module where Cython is not installed: every decorator and type does nothing.
+"""Stands in for the `cython` module where Cython is not installed: decorators, types and contexts do nothing.
 
 A compiled module imports the real one at build time only. `cython.compiled` tells which build is running.
 Must not know what the compiled modules do.
@@ -22,6 +22,12 @@ class _Nothing:
 
     def __call__(self, *given: Any, **options: Any) -> Any:
         return given[0] if len(given) == 1 and callable(given[0]) and not options else self
+
+    def __enter__(self) -> _Nothing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
 
 
 cython = _Nothing()
