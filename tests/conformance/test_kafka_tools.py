@@ -134,6 +134,22 @@ def test_records_are_deleted(twins: Twins, filled: str, tmp_path: Path) -> None:
     assert len(twins.same("GetOffsetShell", "--topic", filled, "--time", "earliest").lines) == 2
 
 
+def test_log_directories(twins: Twins, filled: str) -> None:
+    arguments = ("--bootstrap-server", "BOOTSTRAP", "--describe", "--topic-list", filled)
+    kafka, partita = (partition_sizes(output) for output in twins.both("LogDirsCommand", *arguments))
+    assert partita == kafka
+    assert sum(partita.values()) > 0
+
+
+def partition_sizes(output: Output) -> dict[str, int]:
+    """What `kafka-log-dirs` printed: bytes by partition, of the only directory of the only broker."""
+    (line,) = (line for line in output.lines if line.startswith("{"))
+    (broker,) = json.loads(line)["brokers"]
+    (directory,) = broker["logDirs"]
+    assert (broker["broker"], directory["error"]) == (1, None)
+    return {row["partition"]: row["size"] for row in directory["partitions"]}
+
+
 def test_verifiable_clients(twins: Twins, topic: str) -> None:
     for output in twins.both(
         "VerifiableProducer",

@@ -92,6 +92,7 @@ class MemoryStore(_LogStore):
     """Everything in this process; nothing is left when it ends."""
 
     description = _SURVIVES[Durability.MEMORY]
+    root = "memory"
 
     def __init__(self) -> None:
         super().__init__(MemoryStorage(fresh_block), Durability.MEMORY)
@@ -105,6 +106,9 @@ class MemoryStore(_LogStore):
 
     def rewrite_catalogue(self, lines: list[bytes]) -> None:
         self._catalogue = list(lines)
+
+    def volume_bytes(self) -> tuple[int, int]:
+        return -1, -1
 
     def close(self) -> None:
         self.logs.clear()
@@ -207,6 +211,11 @@ class DiskStore(_LogStore):
             self._storage.remove_dir(gone)
         if not self._storage.list(f"{_TOPICS}/{topic_id.hex()}"):
             self._storage.remove_dir(f"{_TOPICS}/{topic_id.hex()}")
+
+    def volume_bytes(self) -> tuple[int, int]:
+        """How large the volume is and how much of it can still be used."""
+        volume = os.statvfs(self.root)
+        return volume.f_frsize * volume.f_blocks, volume.f_frsize * volume.f_bavail
 
     def close(self) -> None:
         """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already."""

@@ -237,6 +237,11 @@ def _describe_configs(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
+def _describe_log_dirs(m: Any, version: int, request: Any, code: int) -> Message:
+    results = [] if version >= 3 else [m.DescribeLogDirsResult(error_code=code)]
+    return m.DescribeLogDirsResponse(error_code=code, results=results)  # type: ignore[no-any-return]
+
+
 def _create_partitions(m: Any, version: int, request: Any, code: int) -> Message:
     return m.CreatePartitionsResponse(  # type: ignore[no-any-return]
         results=[m.CreatePartitionsTopicResult(name=t.name, error_code=code) for t in request.topics]
@@ -249,15 +254,21 @@ def _delete_groups(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
+def _alter_configs(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.AlterConfigsResponse(responses=_altered(m, request, code))  # type: ignore[no-any-return]
+
+
 def _incremental_alter_configs(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.IncrementalAlterConfigsResponse(  # type: ignore[no-any-return]
-        responses=[
-            m.AlterConfigsResourceResponse(
-                resource_type=r.resource_type, resource_name=r.resource_name, error_code=code, error_message=None
-            )
-            for r in request.resources
-        ]
-    )
+    return m.IncrementalAlterConfigsResponse(responses=_altered(m, request, code))  # type: ignore[no-any-return]
+
+
+def _altered(m: Any, request: Any, code: int) -> list[Any]:
+    return [
+        m.AlterConfigsResourceResponse(
+            resource_type=r.resource_type, resource_name=r.resource_name, error_code=code, error_message=None
+        )
+        for r in request.resources
+    ]
 
 
 _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
@@ -277,6 +288,8 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     27: _write_txn_markers,
     28: _txn_offset_commit,
     32: _describe_configs,
+    33: _alter_configs,
+    35: _describe_log_dirs,
     37: _create_partitions,
     42: _delete_groups,
     44: _incremental_alter_configs,

@@ -26,6 +26,8 @@ class Store(Protocol):
     """Called with every log that is opened from now on."""
     description: str
     """One line for the start banner: where, and what survives what."""
+    root: str
+    """The directory everything is in, or `memory`."""
 
     @property
     def logs(self) -> Mapping[str, PartitionLog]:
@@ -58,6 +60,10 @@ class Store(Protocol):
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is closed already."""
+        ...
+
+    def volume_bytes(self) -> tuple[int, int]:
+        """How large the volume is and how much of it can still be used; -1 where there is none."""
         ...
 
     def close(self) -> None:

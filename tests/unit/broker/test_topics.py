@@ -27,11 +27,6 @@ from partita.protocol.messages.create_topics import (
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest
 from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-from partita.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.primitives import ZERO_UUID
 from support.raw import Raw
@@ -240,45 +235,6 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
     assert by_name["group.max.size"].read_only
     assert not by_name["message.max.bytes"].read_only
     assert by_name["group.initial.rebalance.delay.ms"].value == "0"
-
-
-def alter(raw: Raw, kind: int, name: str, *changes: tuple[str, int, str | None]) -> int:
-    configs = [AlterableConfig(name=key, config_operation=op, value=value) for key, op, value in changes]
-    resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
-    return int(raw.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1).responses[0].error_code)
-
-
-def test_topic_settings_change_while_running(broker: Broker, raw: Raw) -> None:
-    config = broker.cluster.catalogue.by_name["t"].config
-    assert alter(raw, TOPIC, "t", ("retention.ms", 0, "5"), ("cleanup.policy", 2, "compact")) == 0
-    assert config.get("retention.ms") == 5
-    assert config.get("cleanup.policy") == ("delete", "compact")
-    assert alter(raw, TOPIC, "t", ("retention.ms", 1, None), ("cleanup.policy", 3, "delete")) == 0
-    assert config.get("retention.ms") == 604_800_000
-    assert config.get("cleanup.policy") == ("compact",)
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "changes", "code"),
-    [
-        (TOPIC, "none", [("retention.ms", 0, "5")], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (TOPIC, "t", [("retention.ms", 0, "x")], ErrorCode.INVALID_CONFIG),
-        (TOPIC, "t", [("retentions", 0, "5")], ErrorCode.INVALID_CONFIG),
-        (TOPIC, "t", [("retention.ms", 2, "5")], ErrorCode.INVALID_CONFIG),
-        (TOPIC, "t", [("retention.ms", 0, None)], ErrorCode.INVALID_REQUEST),
-        (TOPIC, "t", [("retention.ms", 9, "5")], ErrorCode.INVALID_REQUEST),
-        (TOPIC, "t", [("retention.ms", 0, "5"), ("retention.ms", 0, "6")], ErrorCode.INVALID_REQUEST),
-        (BROKER, "1", [("group.max.size", 0, "5")], ErrorCode.INVALID_REQUEST),
-        (BROKER, "1", [("message.max.bytes", 0, "-5")], ErrorCode.INVALID_CONFIG),
-        (8, "1", [("root", 0, "DEBUG")], ErrorCode.INVALID_REQUEST),
-    ],
-)
-def test_a_wrong_change_changes_nothing(
-    broker: Broker, raw: Raw, kind: int, name: str, changes: list[tuple[str, int, str | None]], code: ErrorCode
-) -> None:
-    assert alter(raw, kind, name, *changes) == code
-    assert broker.cluster.catalogue.by_name["t"].config.own == {}
-    assert broker.cluster.config.dynamic == {}
 
 
 def test_broker_settings_that_can_change_do_so_and_survive_a_restart() -> None:

@@ -24,6 +24,8 @@ INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = (
     (27, "WriteTxnMarkers", "write_txn_markers", (1, 2), 1),
     (28, "TxnOffsetCommit", "txn_offset_commit", (0, 5), 3),
     (32, "DescribeConfigs", "describe_configs", (1, 4), 4),
+    (33, "AlterConfigs", "alter_configs", (0, 2), 2),
+    (35, "DescribeLogDirs", "describe_log_dirs", (1, 5), 2),
     (37, "CreatePartitions", "create_partitions", (0, 3), 2),
     (42, "DeleteGroups", "delete_groups", (0, 2), 2),
     (44, "IncrementalAlterConfigs", "incremental_alter_configs", (0, 1), 1),

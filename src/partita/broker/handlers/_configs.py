@@ -1,0 +1,108 @@
+"""What AlterConfigs and IncrementalAlterConfigs check and do alike. (Kafka: ConfigAdminManager.)
+
+Topic settings change at once; of the broker's only those that Kafka can change while running.
+
+Deviation: the nodes of a process share one set of changed broker options; Kafka keeps one for each broker too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from partita.broker.config import BROKER_OPTIONS, ConfigError, unknown_name
+from partita.broker.context import RequestContext
+from partita.broker.options import Option, Value
+from partita.broker.topic_admin import Refused
+from partita.broker.topics import Topic, name_problem
+from partita.protocol.error_codes import ErrorCode
+
+TOPIC, BROKER = 2, 4
+
+
+class _Config(Protocol):
+    name: str
+
+
+class _Resource(Protocol):
+    resource_type: int
+    resource_name: str
+
+    @property
+    def configs(self) -> Sequence[_Config]: ...
+
+
+Resource = TypeVar("Resource", bound=_Resource)
+
+
+def each_alone(
+    resources: Sequence[Resource], alter: Callable[[Resource], None]
+) -> Iterator[tuple[Resource, ErrorCode, str | None]]:
+    """Alter the resources and say how it went: each succeeds or fails alone and as a whole."""
+    asked = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+    for resource in resources:
+        code, message = ErrorCode.NONE, None
+        try:
+            if asked[resource.resource_type, resource.resource_name] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            if len({config.name for config in resource.configs}) != len(resource.configs):
+                raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+            alter(resource)
+        except Refused as refused:
+            code, message = refused.code, str(refused)
+        except ConfigError as error:
+            is_topic = resource.resource_type == TOPIC
+            code, message = (ErrorCode.INVALID_CONFIG if is_topic else ErrorCode.INVALID_REQUEST), str(error)
+        yield resource, code, message
+
+
+def refuse_nulls(names: Sequence[str]) -> None:
+    """Raise Refused when any setting came without a value."""
+    if names:
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(names)}")
+
+
+def unknown_type(resource_type: int) -> Refused:
+    return Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
+
+
+def topic_named(ctx: RequestContext, name: str) -> Topic:
+    """The topic whose settings are to change; raise Refused when there is none."""
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    problem = name_problem(name)
+    if problem is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    topic = ctx.catalogue.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    return topic
+
+
+def check_broker_name(ctx: RequestContext, name: str) -> None:
+    """Raise Refused unless `name` is a node of this process or empty, the whole cluster."""
+    if name in ("", *(str(node_id) for node_id in ctx.cluster.nodes)):
+        return
+    if not name.removeprefix("-").isdigit():
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}, but received {name}")
+
+
+def option_named(name: str, options: Mapping[str, Option]) -> Option:
+    option = options.get(name)
+    if option is None:
+        raise unknown_name(name, options)
+    return option
+
+
+def change_broker(ctx: RequestContext, changes: Mapping[str, Value], *, validate_only: bool) -> None:
+    """Change broker options (None: back to what the start gave); raise Refused for those that cannot change."""
+    fixed = [name for name, value in changes.items() if value is not None and not BROKER_OPTIONS[name].changeable]
+    if fixed:
+        listed = ", ".join(fixed)
+        raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")
+    if not validate_only:
+        for name, value in changes.items():
+            if value is not None or name in ctx.config.dynamic:
+                ctx.catalogue.configure_broker(name, value)

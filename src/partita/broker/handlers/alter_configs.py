@@ -1,0 +1,62 @@
+"""AlterConfigs: replace all own settings of a resource while running; what is not named goes back to its default.
+
+(Kafka: ConfigAdminManager. Older tools ask this where newer ones ask IncrementalAlterConfigs.)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from partita.broker.config import BROKER_OPTIONS, parse, parse_topic_settings
+from partita.broker.context import RequestContext
+from partita.broker.handlers._configs import (
+    BROKER,
+    TOPIC,
+    change_broker,
+    check_broker_name,
+    each_alone,
+    option_named,
+    refuse_nulls,
+    topic_named,
+    unknown_type,
+)
+from partita.broker.options import Value
+from partita.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+
+def handle(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    alter = partial(_alter, ctx, validate_only=request.validate_only)
+    return AlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, code, message in each_alone(request.resources, alter)
+        ]
+    )
+
+
+def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    refuse_nulls([config.name for config in resource.configs if config.value is None])
+    if resource.resource_type == TOPIC:
+        topic = topic_named(ctx, resource.resource_name)
+        settings = parse_topic_settings({config.name: config.value for config in resource.configs})
+        if not validate_only:
+            ctx.catalogue.configure(topic, settings)
+    elif resource.resource_type == BROKER:
+        check_broker_name(ctx, resource.resource_name)
+        changes: dict[str, Value] = dict.fromkeys(ctx.config.dynamic)
+        for config in resource.configs:
+            option = option_named(config.name, BROKER_OPTIONS)
+            changes[option.name] = parse(option, config.value)
+        change_broker(ctx, changes, validate_only=validate_only)
+    else:
+        raise unknown_type(resource.resource_type)

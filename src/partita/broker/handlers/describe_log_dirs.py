@@ -1,0 +1,47 @@
+"""DescribeLogDirs: where the partitions of this node are kept, and how large they are. (Kafka: ReplicaManager.)
+
+The nodes of a process share one store; each tells of the partitions it is a replica of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from partita.broker.context import RequestContext
+from partita.broker.topics import Partition, Topic
+from partita.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    """Topics and partitions that are not there are left out, as Kafka does."""
+    total_bytes, usable_bytes = ctx.cluster.store.volume_bytes()
+    topics = [
+        DescribeLogDirsTopic(name=topic.name, partitions=[_size(partition) for partition in partitions])
+        for topic, wanted in _asked(ctx, request)
+        if (partitions := [p for p in wanted if ctx.node.node_id in p.replicas])
+    ]
+    result = DescribeLogDirsResult(
+        log_dir=ctx.cluster.store.root, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
+    )
+    return DescribeLogDirsResponse(results=[result])
+
+
+def _asked(ctx: RequestContext, request: DescribeLogDirsRequest) -> Iterable[tuple[Topic, Iterable[Partition]]]:
+    if request.topics is None:
+        return [(topic, topic.partitions) for topic in ctx.catalogue]
+    indexes: dict[str, dict[int, None]] = {}
+    for asked in request.topics:
+        indexes.setdefault(asked.topic, {}).update(dict.fromkeys(asked.partitions))
+    found = ((ctx.catalogue.get(name), wanted) for name, wanted in indexes.items())
+    return [(t, [p for p in map(t.partition, wanted) if p is not None]) for t, wanted in found if t is not None]
+
+
+def _size(partition: Partition) -> DescribeLogDirsPartition:
+    size_bytes = 0 if partition.is_untouched else partition.log.size_in_bytes
+    return DescribeLogDirsPartition(partition_index=partition.index, partition_size=size_bytes)

@@ -1,0 +1,210 @@
+"""AlterConfigs (API 33). Generated from schema/alter_configs.txt by partita.protocol.generate; do not edit."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+
+
+class AlterableConfig(Structure):
+    __slots__ = ("name", "value")
+
+    def __init__(self, *, name: str = "", value: str | None = "") -> None:
+        self.name: str = name
+        self.value: str | None = value
+
+
+def _read_AlterableConfig(r: Reader, v: int) -> AlterableConfig:
+    m = AlterableConfig.__new__(AlterableConfig)
+    if v >= 2:
+        m.name = r.compact_string()
+        m.value = r.compact_nullable_string()
+        r.skip_tags()
+    else:
+        m.name = r.string()
+        m.value = r.nullable_string()
+    return m
+
+
+def _write_AlterableConfig(w: Writer, m: AlterableConfig, v: int) -> None:
+    if v >= 2:
+        w.compact_string(m.name)
+        w.compact_nullable_string(m.value)
+        w.uvarint(0)
+    else:
+        w.string(m.name)
+        w.nullable_string(m.value)
+
+
+class AlterConfigsResource(Structure):
+    __slots__ = ("resource_type", "resource_name", "configs")
+
+    def __init__(
+        self, *, resource_type: int = 0, resource_name: str = "", configs: list[AlterableConfig] = EMPTY
+    ) -> None:
+        self.resource_type: int = resource_type
+        self.resource_name: str = resource_name
+        self.configs: list[AlterableConfig] = [] if configs is EMPTY else configs
+
+
+def _read_AlterConfigsResource(r: Reader, v: int) -> AlterConfigsResource:
+    m = AlterConfigsResource.__new__(AlterConfigsResource)
+    if v >= 2:
+        m.resource_type = r.int8()
+        m.resource_name = r.compact_string()
+        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.compact_count(3))]
+        r.skip_tags()
+    else:
+        m.resource_type = r.int8()
+        m.resource_name = r.string()
+        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.count(4))]
+    return m
+
+
+def _write_AlterConfigsResource(w: Writer, m: AlterConfigsResource, v: int) -> None:
+    if v >= 2:
+        w.int8(m.resource_type)
+        w.compact_string(m.resource_name)
+        w.compact_count(len(m.configs))
+        for config in m.configs:
+            _write_AlterableConfig(w, config, v)
+        w.uvarint(0)
+    else:
+        w.int8(m.resource_type)
+        w.string(m.resource_name)
+        w.count(len(m.configs))
+        for config in m.configs:
+            _write_AlterableConfig(w, config, v)
+
+
+class AlterConfigsRequest(Message):
+    __slots__ = ("resources", "validate_only")
+    API_KEY: ClassVar[int] = 33
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(self, *, resources: list[AlterConfigsResource] = EMPTY, validate_only: bool = False) -> None:
+        self.resources: list[AlterConfigsResource] = [] if resources is EMPTY else resources
+        self.validate_only: bool = validate_only
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_AlterConfigsRequest(w, self, version)
+
+    @classmethod
+    def read(cls, r: Reader, version: int) -> AlterConfigsRequest:
+        return _read_AlterConfigsRequest(r, version)
+
+
+def _read_AlterConfigsRequest(r: Reader, v: int) -> AlterConfigsRequest:
+    m = AlterConfigsRequest.__new__(AlterConfigsRequest)
+    if v >= 2:
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.compact_count(4))]
+        m.validate_only = r.boolean()
+        r.skip_tags()
+    else:
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.count(7))]
+        m.validate_only = r.boolean()
+    return m
+
+
+def _write_AlterConfigsRequest(w: Writer, m: AlterConfigsRequest, v: int) -> None:
+    if v >= 2:
+        w.compact_count(len(m.resources))
+        for resource in m.resources:
+            _write_AlterConfigsResource(w, resource, v)
+        w.boolean(m.validate_only)
+        w.uvarint(0)
+    else:
+        w.count(len(m.resources))
+        for resource in m.resources:
+            _write_AlterConfigsResource(w, resource, v)
+        w.boolean(m.validate_only)
+
+
+class AlterConfigsResourceResponse(Structure):
+    __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
+
+    def __init__(
+        self, *, error_code: int = 0, error_message: str | None = "", resource_type: int = 0, resource_name: str = ""
+    ) -> None:
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.resource_type: int = resource_type
+        self.resource_name: str = resource_name
+
+
+def _read_AlterConfigsResourceResponse(r: Reader, v: int) -> AlterConfigsResourceResponse:
+    m = AlterConfigsResourceResponse.__new__(AlterConfigsResourceResponse)
+    if v >= 2:
+        m.error_code = r.int16()
+        m.error_message = r.compact_nullable_string()
+        m.resource_type = r.int8()
+        m.resource_name = r.compact_string()
+        r.skip_tags()
+    else:
+        m.error_code = r.int16()
+        m.error_message = r.nullable_string()
+        m.resource_type = r.int8()
+        m.resource_name = r.string()
+    return m
+
+
+def _write_AlterConfigsResourceResponse(w: Writer, m: AlterConfigsResourceResponse, v: int) -> None:
+    if v >= 2:
+        w.int16(m.error_code)
+        w.compact_nullable_string(m.error_message)
+        w.int8(m.resource_type)
+        w.compact_string(m.resource_name)
+        w.uvarint(0)
+    else:
+        w.int16(m.error_code)
+        w.nullable_string(m.error_message)
+        w.int8(m.resource_type)
+        w.string(m.resource_name)
+
+
+class AlterConfigsResponse(Message):
+    __slots__ = ("throttle_time_ms", "responses")
+    API_KEY: ClassVar[int] = 33
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 2
+    FLEXIBLE_FROM: ClassVar[int | None] = 2
+
+    def __init__(self, *, throttle_time_ms: int = 0, responses: list[AlterConfigsResourceResponse] = EMPTY) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.responses: list[AlterConfigsResourceResponse] = [] if responses is EMPTY else responses
+
+    def write(self, w: Writer, version: int) -> None:
+        _write_AlterConfigsResponse(w, self, version)
+
+    @classmethod
+    def read(cls, r: Reader, version: int) -> AlterConfigsResponse:
+        return _read_AlterConfigsResponse(r, version)
+
+
+def _read_AlterConfigsResponse(r: Reader, v: int) -> AlterConfigsResponse:
+    m = AlterConfigsResponse.__new__(AlterConfigsResponse)
+    if v >= 2:
+        m.throttle_time_ms = r.int32()
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.compact_count(6))]
+        r.skip_tags()
+    else:
+        m.throttle_time_ms = r.int32()
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.count(7))]
+    return m
+
+
+def _write_AlterConfigsResponse(w: Writer, m: AlterConfigsResponse, v: int) -> None:
+    if v >= 2:
+        w.int32(m.throttle_time_ms)
+        w.compact_count(len(m.responses))
+        for response in m.responses:
+            _write_AlterConfigsResourceResponse(w, response, v)
+        w.uvarint(0)
+    else:
+        w.int32(m.throttle_time_ms)
+        w.count(len(m.responses))
+        for response in m.responses:
+            _write_AlterConfigsResourceResponse(w, response, v)
