@@ -2,6 +2,7 @@
 
 # fmt: off
 MEANINGS: dict[str, str] = {
+    "advertised.listeners": "where clients find each listener, as NAME://HOST:PORT; needed in a container",
     "auto.create.topics.enable": "make a topic when a client asks for one that is not there",
     "broker.rack": "where this broker stands; consumers with `client_rack` compare it",
     "cleanup.policy": "what happens to old records: delete removes whole segments, compact keeps the last of each key",
@@ -43,6 +44,7 @@ MEANINGS: dict[str, str] = {
     "index.interval.bytes": "bytes between two entries of a segment's index",
     "internal.segment.bytes": "segment size below the public minimum, for tests",
     "leader.replication.throttled.replicas": "replicas whose copying is slowed",
+    "listeners": "where the broker listens, as NAME://HOST:PORT; in place of --host and --port",
     "local.retention.bytes": "retention of the local part of a tiered log",
     "local.retention.ms": "retention of the local part of a tiered log",
     "log.cleaner.backoff.ms": "pause between two looks for something to compact",

@@ -123,8 +123,9 @@ class Pending:
 class Lockstep:
     """Plays one history; `run` returns the differences as text, in order."""
 
-    def __init__(self, sides: tuple[Side, Side]) -> None:
+    def __init__(self, sides: tuple[Side, Side], silence_s: float = SILENCE_S) -> None:
         self.sides = sides
+        self.silence_s = silence_s
         self.pending: list[Pending] = []
         self.differences: list[str] = []
         self.answers = 0
@@ -153,7 +154,7 @@ class Lockstep:
         """Take every answer both sides give; return when both are silent."""
         while self.pending:
             newest = self.pending[-1]
-            silence = SILENCE_S if newest.step.verb in ("join", "sync") else PATIENCE_S
+            silence = self.silence_s if newest.step.verb in ("join", "sync") else PATIENCE_S
             waiting = [future for p in self.pending for future in p.futures]
             if not any(f.done() for f in waiting):
                 await asyncio.wait(waiting, timeout=silence, return_when=asyncio.FIRST_COMPLETED)
@@ -269,8 +270,8 @@ def _join(step: Step, random: Random, group: str, member: str, generation: int, 
     odd = random.random()
     return JoinGroupRequest(
         group_id="" if odd < 0.01 else group,
-        session_timeout_ms=random.choice((10, 10_000_000)) if 0.01 < odd < 0.03 else 30_000,
-        rebalance_timeout_ms=60_000,
+        session_timeout_ms=random.choice((10, 10_000_000)) if 0.01 < odd < 0.03 else 600_000,
+        rebalance_timeout_ms=600_000,
         member_id=member,
         group_instance_id=step.instance,
         protocol_type="other" if 0.03 < odd < 0.05 else "" if 0.05 < odd < 0.06 else "consumer",

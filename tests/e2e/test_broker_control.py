@@ -218,7 +218,7 @@ def three() -> Iterator[Broker]:
 
 
 def connect(broker: Broker, node: int) -> Raw:
-    return Raw(broker.cluster.nodes[node].port)
+    return Raw(broker.cluster.nodes[node].endpoint.port)
 
 
 def produce_error(raw: Raw, partition: int) -> int:
@@ -264,7 +264,7 @@ def test_move_a_groups_coordinator(three: Broker) -> None:
         assert heartbeat(at_new, joined) == 0
         assert at_new.ask(join_request("g", pending.member_id), 9).error_code == ErrorCode.UNKNOWN_MEMBER_ID
         found = at_old.ask(FindCoordinatorRequest(key="g"), 2)
-        assert (found.node_id, found.port) == (new, three.cluster.nodes[new].port)
+        assert (found.node_id, found.port) == (new, three.cluster.nodes[new].endpoint.port)
 
 
 @pytest.mark.case("GC-S03", "GC-S04", "GC-S05")

@@ -13,6 +13,7 @@ from partita.broker.cluster import Cluster, Node
 from partita.broker.config import BrokerConfig
 from partita.broker.context import RequestContext
 from partita.broker.data_dir import MemoryStore
+from partita.broker.listeners import PLAINTEXT, Endpoint
 from partita.broker.store import Store
 from partita.broker.topics import Topic
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -59,7 +60,7 @@ class DataPlane:
         self.cluster = self.loop.run_until_complete(make())
         for node in self.cluster.nodes.values():
             node.is_alive = True
-            node.host, node.port = "localhost", 9000 + node.node_id
+            node.endpoints = {PLAINTEXT: Endpoint("localhost", 9000 + node.node_id)}
         self.cluster.upkeep.start()
 
     def close(self) -> None:

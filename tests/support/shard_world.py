@@ -12,6 +12,7 @@ from partita.broker.cluster import Cluster
 from partita.broker.config import BrokerConfig
 from partita.broker.context import RequestContext
 from partita.broker.data_dir import DiskStore, MemoryStore
+from partita.broker.listeners import PLAINTEXT, Endpoint, Listener
 from partita.broker.shard_runner import ShardRunner
 from partita.broker.topics import Partition
 from partita.group.requests import FetchOffsets
@@ -36,7 +37,7 @@ class ShardWorld:
 
         async def start() -> Cluster:
             cluster = Cluster(BrokerConfig(options), store, nodes)
-            await cluster.start("127.0.0.1", [0] * nodes)
+            await cluster.start([Listener(PLAINTEXT, Endpoint("127.0.0.1", 0))])
             if cluster.catalogue.get("t") is None:
                 cluster.create_topic("t", 1, 1)
             cluster.ensure_offsets_topic()

@@ -80,7 +80,7 @@ class AdminEndpoint:
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [
-            {"node": node.node_id, "host": node.advertised_host, "port": node.port, "alive": node.is_alive}
+            {"node": node.node_id, "host": node.endpoint.host, "port": node.endpoint.port, "alive": node.is_alive}
             for node in self._cluster.nodes.values()
         ]
 

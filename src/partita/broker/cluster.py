@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from partita.broker.config import BrokerConfig
 from partita.broker.dispatch import Dispatcher
 from partita.broker.faults import Faults
+from partita.broker.listeners import Endpoint, Listener
 from partita.broker.notes import Notes
 from partita.broker.options import Value
 from partita.broker.server import Server
@@ -35,17 +35,25 @@ CLOSE_WITHIN_SECONDS = 2.0
 WARM_UP_AFTER_SECONDS = 0.25
 
 
+class CannotListen(Exception):
+    """A listener's address cannot be had; the OSError says why."""
+
+    def __init__(self, address: Endpoint, error: OSError) -> None:
+        super().__init__(f"cannot listen on {address}: {os.strerror(error.errno) if error.errno else error}")
+        self.errno = error.errno
+
+
 class Node:
-    """One broker of the cluster: an id, a listener, and what it keeps of its own."""
+    """One broker of the cluster: an id, listeners, and what it keeps of its own."""
 
     def __init__(self, cluster: Cluster, node_id: int) -> None:
         self.cluster = cluster
         self.node_id = node_id
-        self.host = ""
-        self.port = 0
+        self.endpoints: dict[str, Endpoint] = {}
+        """Where clients find it, by listener; the first listener comes first."""
         self.is_alive = False
-        self.dispatcher = Dispatcher(self)
-        self.server: Server | None = None
+        self.servers: list[Server] = []
+        self._listeners: list[Listener] = []
 
     @cached_property
     def fetch_sessions(self) -> FetchSessions:
@@ -54,32 +62,39 @@ class Node:
         return FetchSessions(self.cluster.config.int("max.incremental.fetch.session.cache.slots"))
 
     @property
-    def advertised_host(self) -> str:
-        """Where clients find this node: an address that means every interface helps nobody."""
-        return socket.gethostname() if self.host in ("0.0.0.0", "::", "") else self.host
+    def endpoint(self) -> Endpoint:
+        """Where clients find it on its first listener."""
+        return next(iter(self.endpoints.values()))
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen. Raises OSError when the port is taken."""
-        server = Server(self.cluster.loop, self.dispatcher, self.cluster.config)
-        self.port = await server.listen(host, port)
-        self.host = host
-        self.server = server
+    async def start(self, listeners: Sequence[Listener] = ()) -> None:
+        """Listen (again where it did, without `listeners`). Raises CannotListen."""
+        per_host: dict[str, int] = {}
+        wanted, self._listeners = listeners or self._listeners, []
+        for listener in wanted:
+            server = Server(self.cluster.loop, Dispatcher(self, listener.name), self.cluster.config, per_host)
+            try:
+                port = await server.listen(*listener.bound)
+            except OSError as error:
+                raise CannotListen(listener.bound, error) from error
+            self.servers.append(server)
+            self._listeners.append(listener._replace(bound=Endpoint(listener.bound.host, port)))
+            self.endpoints[listener.name] = listener.found_at(port)
         self.is_alive = True
 
     async def stop(self) -> None:
         """Stop listening, send what is ready, close."""
         self.is_alive = False
-        server, self.server = self.server, None
+        servers, self.servers = self.servers, []
         self.__dict__.pop("fetch_sessions", None)
-        if server is None:
-            return
-        server.stop_listening()
-        server.close_connections()
+        for server in servers:
+            server.stop_listening()
+            server.close_connections()
         for _ in range(20):
-            if not server.connections:
+            if not any(server.connections for server in servers):
                 return
             await asyncio.sleep(CLOSE_WITHIN_SECONDS / 100)
-        server.abort_connections()
+        for server in servers:
+            server.abort_connections()
 
 
 class Cluster:
@@ -122,15 +137,15 @@ class Cluster:
     def controller(self) -> Node | None:
         return next(iter(self.alive), None)
 
-    async def start(self, host: str, ports: Sequence[int]) -> None:
-        """Start all nodes; then groups load, clients being told so meanwhile."""
+    async def start(self, listeners: Sequence[Listener]) -> None:
+        """Start all nodes, the first one on these listeners; then groups load, clients being told so meanwhile."""
         if not self.catalogue.cluster_id:
             self.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
         self.catalogue.on_created(self._created)
         self.catalogue.on_deleted(self._deleted)
         self.upkeep.start()
-        for node, port in zip(self.nodes.values(), ports, strict=True):
-            await node.start(host, port)
+        for index, node in enumerate(self.nodes.values()):
+            await node.start([listener.of_node(index) for listener in listeners])
         self._give_orphans_a_leader()
         self.is_running = True
         if self.catalogue.get(OFFSETS_TOPIC) is not None:
@@ -143,8 +158,8 @@ class Cluster:
         for callback in self._on_stop:
             callback()
         for node in self.alive:
-            if node.server is not None:
-                node.server.stop_listening()
+            for server in node.servers:
+                server.stop_listening()
         if self._uses("groups"):
             self.groups.resign_all()
         self.is_running = False
@@ -169,9 +184,9 @@ class Cluster:
         self.notes.control("node stopped", node=node_id)
 
     async def start_node(self, node_id: int) -> None:
-        """Bring a stopped node back on its old port. It leads again what nobody leads."""
+        """Bring a stopped node back on its old ports. It leads again what nobody leads."""
         node = self.nodes[node_id]
-        await node.start(node.host, node.port)
+        await node.start()
         self._give_orphans_a_leader()
         self.notes.control("node started", node=node_id)
 

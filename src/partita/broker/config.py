@@ -178,8 +178,11 @@ class BrokerConfig(_Settings):
         return self._values[name]
 
     def differs_from_kafka(self) -> dict[str, Value]:
-        """What is not Kafka's default, for the start banner."""
-        return {name: value for name, value in self._values.items() if value != BROKER_OPTIONS[name].default}
+        """What is not Kafka's default, for the start banner, which tells of the listeners anyway."""
+        options = (BROKER_OPTIONS[name] for name in self._values if not name.endswith("listeners"))
+        return {
+            option.name: self._values[option.name] for option in options if self._values[option.name] != option.default
+        }
 
     def change(self, name: str, value: Value) -> None:
         """Set an option while running, or with None give it back its value of the start. Values are parsed already."""

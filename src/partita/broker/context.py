@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
+from partita.broker.listeners import PLAINTEXT
+
 if TYPE_CHECKING:
     from partita.broker.cluster import Cluster, Node
     from partita.broker.config import BrokerConfig
+    from partita.broker.listeners import Endpoint
     from partita.broker.topics import TopicCatalogue
     from partita.now import Now
     from partita.protocol.primitives import Message
@@ -44,13 +47,20 @@ class RequestContext:
     """Who asks, at which version, and of which node. One object serves all equal requests of a connection: immutable.
 
     `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints
-    it ("/127.0.0.1").
+    it ("/127.0.0.1"). `listener` names the way the client came by.
     """
 
-    __slots__ = ("api_key", "client_host", "client_id", "connection", "node", "version")
+    __slots__ = ("api_key", "client_host", "client_id", "connection", "listener", "node", "version")
 
     def __init__(
-        self, node: Node, api_key: int, version: int, client_id: str, client_host: str, connection: ConnectionHandle
+        self,
+        node: Node,
+        api_key: int,
+        version: int,
+        client_id: str,
+        client_host: str,
+        connection: ConnectionHandle,
+        listener: str = PLAINTEXT,
     ) -> None:
         self.node = node
         self.api_key = api_key
@@ -58,6 +68,7 @@ class RequestContext:
         self.client_id = client_id
         self.client_host = client_host
         self.connection = connection
+        self.listener = listener
 
     @property
     def cluster(self) -> Cluster:
@@ -76,6 +87,10 @@ class RequestContext:
     @property
     def config(self) -> BrokerConfig:
         return self.node.cluster.config
+
+    def endpoint(self, node: Node) -> Endpoint:
+        """Where this client finds a node: on the listener it came by."""
+        return node.endpoints[self.listener]
 
     def now(self) -> Now:
         """This instant on the broker's clock (a test may have advanced it)."""

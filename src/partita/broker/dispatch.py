@@ -130,10 +130,11 @@ def _tails(version: int) -> dict[int, tuple[bytes, bytes]]:
 
 
 class Dispatcher:
-    """Answers the frames of one node's connections."""
+    """Answers the frames of the connections to one listener of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, listener: str) -> None:
         self._node = node
+        self._listener = listener
         self._loop = node.cluster.loop
         self.faults = node.cluster.faults
         self._recent_complaints: deque[float] = deque(maxlen=10)
@@ -175,7 +176,7 @@ class Dispatcher:
         self, connection: ConnectionHandle, client_host: str, api_key: int, version: int, client_id: str | None
     ) -> RequestContext:
         stored_id = (client_id or "")[:CLIENT_ID_CHARACTERS_MAX]
-        return RequestContext(self._node, api_key, version, stored_id, client_host, connection)
+        return RequestContext(self._node, api_key, version, stored_id, client_host, connection, self._listener)
 
 
 def _unsupported(api_key: int, version: int, correlation_id: int) -> Chunks:

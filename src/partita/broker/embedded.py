@@ -86,12 +86,16 @@ class Broker:
     @property
     def bootstrap(self) -> str:
         """What a client wants as `bootstrap.servers`."""
-        return ",".join(f"{node.advertised_host}:{node.port}" for node in self.cluster.nodes.values())
+        return ",".join(str(node.endpoint) for node in self.cluster.nodes.values())
+
+    def bootstrap_by(self, listener: str) -> str:
+        """The same for clients that are to come by another listener than the first. Raises KeyError."""
+        return ",".join(str(node.endpoints[listener]) for node in self.cluster.nodes.values())
 
     @property
     def port(self) -> int:
         """The first node's port."""
-        return next(iter(self.cluster.nodes.values())).port
+        return next(iter(self.cluster.nodes.values())).endpoint.port
 
     @property
     def cluster(self) -> Cluster:

@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 
-from partita.broker.cluster import Cluster
+from partita.broker.cluster import CannotListen, Cluster
 from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.data_dir import DataDirectoryError, DiskStore, MemoryStore
+from partita.broker.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
 from partita.broker.store import Store
 from partita.log.durability import Durability
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
-PORT_MAX = 65_535
 
 
 class StartError(Exception):
@@ -29,7 +29,10 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """How to start. `port` 0 lets the system choose; with several nodes a given port is the first node's."""
+    """How to start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
+
+    The option `listeners` takes the place of `host` and `port`.
+    """
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -58,11 +61,12 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     """Open the store and start every node on the running loop; raise StartError when something is in the way."""
     if not 1 <= settings.nodes <= NODES_MAX:
         raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
-    ports = [settings.port + i if settings.port else 0 for i in range(settings.nodes)]
-    if not 0 <= ports[0] <= ports[-1] <= PORT_MAX:
-        raise StartError(f"ports are between 0 and {PORT_MAX}, and {settings.nodes} from {settings.port} on are wanted")
+    if not 0 <= settings.port <= PORT_MAX:
+        raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port}")
     try:
-        config = BrokerConfig(settings.options, kafka_defaults=settings.kafka_defaults)
+        options = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}", **settings.options}
+        config = BrokerConfig(options, kafka_defaults=settings.kafka_defaults)
+        wanted = listeners(config, settings.nodes)
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
@@ -70,12 +74,11 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
     if settings.notes_file is not None:
         await _open_notes(cluster, settings.notes_file)
     try:
-        await cluster.start(settings.host, ports)
-    except OSError as error:
+        await cluster.start(wanted)
+    except CannotListen as error:
         await cluster.stop()
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        hint = "--port" if error.errno in (EADDRINUSE, EACCES) else "--host"
-        raise StartError(f"cannot listen on {settings.host}:{settings.port}: {reason}; choose another {hint}") from None
+        hint = "port" if error.errno in (EADDRINUSE, EACCES) else "host"
+        raise StartError(f"{error}; choose another {hint}") from None
     if settings.admin_port is not None:
         await _start_admin(cluster, settings.admin_port)
     return cluster
@@ -115,11 +118,13 @@ def _open_store(settings: BrokerSettings) -> Store:
 
 def banner(cluster: Cluster) -> list[str]:
     """What a user should know at start: address, data, durability, what differs from Kafka."""
-    addresses = ", ".join(f"{node.advertised_host}:{node.port}" for node in cluster.nodes.values())
+    nodes = list(cluster.nodes.values())
+    more = list(nodes[0].endpoints)[1:]
     differs = ", ".join(f"{name}={as_text(value)}" for name, value in cluster.config.differs_from_kafka().items())
     lines = [
-        f"bootstrap  {addresses}",
+        f"bootstrap  {', '.join(str(node.endpoint) for node in nodes)}",
         f"data       {cluster.store.description}",
         f"settings   {differs or 'all as in Apache Kafka'}",
     ]
+    lines += [f"listener   {name} {', '.join(str(node.endpoints[name]) for node in nodes)}" for name in more]
     return lines if cluster.admin_port is None else [*lines, f"control    http://127.0.0.1:{cluster.admin_port}"]

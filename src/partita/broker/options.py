@@ -33,6 +33,7 @@ class Option(NamedTuple):
 
 
 BROKER: tuple[Option, ...] = (
+    Option("advertised.listeners", LIST, None),
     Option("auto.create.topics.enable", BOOLEAN, True),
     Option("broker.rack", STRING, None),
     Option("compression.gzip.level", INT, -1, low=1, high=9, also=-1, changeable=True),
@@ -65,6 +66,7 @@ BROKER: tuple[Option, ...] = (
     Option("group.max.session.timeout.ms", INT, 1800000),
     Option("group.max.size", INT, 2147483647, low=1),
     Option("group.min.session.timeout.ms", INT, 6000),
+    Option("listeners", LIST, ("PLAINTEXT://:9092",)),
     Option("log.cleaner.backoff.ms", LONG, 15000, low=0, changeable=True),
     Option("log.cleaner.delete.retention.ms", LONG, 86400000, low=0, changeable=True),
     Option("log.cleaner.enable", BOOLEAN, True),

@@ -39,9 +39,14 @@ def descriptor_limit() -> int:
 
 
 class Server:
-    """Listens for one node. `scratch` is the read buffer its connections take turns with."""
+    """One listener of a node. `scratch` is the read buffer its connections take turns with.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, dispatcher: Dispatcher, config: BrokerConfig) -> None:
+    `per_host` counts the connections by client address; the listeners of a node share it.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, dispatcher: Dispatcher, config: BrokerConfig, per_host: dict[str, int]
+    ) -> None:
         self.loop = loop
         self.dispatcher = dispatcher
         self.config = config
@@ -54,7 +59,7 @@ class Server:
         self.frame_bytes_max = config.int("socket.request.max.bytes")
         self.connections: set[Connection] = set()
         self._descriptors = descriptor_limit()
-        self._per_host: dict[str, int] = {}
+        self._per_host = per_host
         self._accepted_this_tick = 0
         self._listener: sockets.Sockets | asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -132,8 +137,9 @@ class Server:
             connection.abort()
 
     def _refusal(self, host: str) -> str | None:
-        if len(self.connections) >= min(self._descriptors, self.config.int("max.connections")):
-            return f"max.connections reached, {len(self.connections)} are open"
+        count = sum(self._per_host.values())
+        if count >= min(self._descriptors, self.config.int("max.connections")):
+            return f"max.connections reached, {count} are open"
         if self._per_host.get(host, 0) >= self.config.int("max.connections.per.ip"):
             return f"max.connections.per.ip reached, {self._per_host[host]} are open from there"
         if self._accepted_this_tick >= self.config.int("max.connection.creation.rate"):

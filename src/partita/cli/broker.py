@@ -12,6 +12,7 @@ import signal
 import sys
 
 import click
+from click.core import ParameterSource
 
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_cluster
 
@@ -20,7 +21,7 @@ DEFAULT_PORT = 9092
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; see also --set listeners.")
 @click.option("--data-dir", type=click.Path(file_okay=False), help="Keep topics and groups in this directory.")
 @click.option("--memory", is_flag=True, help="Keep everything in memory (the default without --data-dir).")
 @click.option(
@@ -54,6 +55,8 @@ def broker(
         if not equals:
             _refuse(f"--set wants NAME=VALUE, not {setting}")
         options[name.strip()] = value
+    if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
+        _refuse("--set listeners takes the place of --host and --port")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     chosen = BrokerSettings(host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options)
     loop = new_event_loop()
@@ -62,6 +65,10 @@ def broker(
         loop.run_until_complete(_serve(chosen))
     except StartError as error:
         _refuse(str(error))
+
+
+def _was_given(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 async def _serve(settings: BrokerSettings) -> None:

@@ -222,7 +222,7 @@ def test_a_parked_join_of_a_closed_connection_is_forgotten(broker: Broker, raw: 
     again = raw.ask(join_request("g", first.member_id), 9)
     assert (again.error_code, len(again.members)) == (0, 1)
     assert raw.ask(sync_request("g", again), 5).error_code == 0
-    assert len(broker.run(lambda: list(next(iter(broker.cluster.nodes.values())).server.connections))) == 1
+    assert len(broker.run(lambda: list(next(iter(broker.cluster.nodes.values())).servers[0].connections))) == 1
 
 
 def test_offsets_of_a_transaction_appear_with_its_marker(broker: Broker, raw: Raw) -> None:

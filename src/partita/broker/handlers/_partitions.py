@@ -50,7 +50,8 @@ def find(
 def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:
     """Where the named leaders listen, for answers that send a client elsewhere (KIP-951)."""
     nodes = [ctx.cluster.nodes[leader] for leader in dict.fromkeys(leaders) if leader != NO_LEADER]
-    return [kind(node_id=node.node_id, host=node.advertised_host, port=node.port) for node in nodes if node.is_alive]
+    found = [(node.node_id, *ctx.endpoint(node)) for node in nodes if node.is_alive]
+    return [kind(node_id=node_id, host=host, port=port) for node_id, host, port in found]
 
 
 def merged(

@@ -30,8 +30,8 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClus
         brokers=[
             DescribeClusterBroker(
                 broker_id=node.node_id,
-                host=node.advertised_host,
-                port=node.port,
+                host=ctx.endpoint(node).host,
+                port=ctx.endpoint(node).port,
                 rack=None if rack is None else str(rack),
                 is_fenced=not node.is_alive,
             )

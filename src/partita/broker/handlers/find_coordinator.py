@@ -63,7 +63,7 @@ def _find(ctx: RequestContext, group_id: str) -> Found:
     node = None if partition is None else cluster.nodes.get(partition.leader)
     if node is None or not node.is_alive:
         return _NOT_AVAILABLE
-    return Found(ErrorCode.NONE, node.node_id, node.advertised_host, node.port)
+    return Found(ErrorCode.NONE, node.node_id, *ctx.endpoint(node))
 
 
 def _row(key: str, found: Found) -> Coordinator:

@@ -55,9 +55,9 @@ def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
     rack = ctx.config.get("broker.rack")
     return [
         MetadataResponseBroker(
-            node_id=node.node_id, host=node.advertised_host, port=node.port, rack=None if rack is None else str(rack)
+            node_id=node_id, host=endpoint.host, port=endpoint.port, rack=None if rack is None else str(rack)
         )
-        for node in ctx.cluster.alive
+        for node_id, endpoint in ((node.node_id, ctx.endpoint(node)) for node in ctx.cluster.alive)
     ]
 
 
