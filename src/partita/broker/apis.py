@@ -81,9 +81,14 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(35, "describe_log_dirs"),
     ServedApi(37, "create_partitions"),
     ServedApi(42, "delete_groups"),
+    ServedApi(43, "elect_leaders"),
     ServedApi(44, "incremental_alter_configs"),
+    ServedApi(45, "alter_partition_reassignments", "Nothing is copied: a move is over when the answer leaves"),
+    ServedApi(46, "list_partition_reassignments", "None is ever under way"),
     ServedApi(47, "offset_delete"),
     ServedApi(60, "describe_cluster"),
+    ServedApi(74, "list_config_resources"),
+    ServedApi(75, "describe_topic_partitions"),
 )
 SERVED: dict[int, ServedApi] = {row.key: row for row in TABLE}
 

@@ -192,8 +192,16 @@ class Cluster:
 
     def elect(self, partition: Partition, leader: int) -> None:
         """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch."""
+        self._lead(partition, leader, partition.replicas)
+
+    def reassign(self, partition: Partition, replicas: list[int]) -> None:
+        """Let live nodes `replicas` hold the partition from now on; its leader stays if it is one of them."""
+        if replicas != partition.replicas:
+            self._lead(partition, partition.leader if partition.leader in replicas else replicas[0], replicas)
+
+    def _lead(self, partition: Partition, leader: int, replicas: list[int]) -> None:
         is_groups = partition.topic.name == OFFSETS_TOPIC
-        self.catalogue.elect(partition, leader)
+        self.catalogue.elect(partition, leader, replicas)
         if is_groups:
             self.groups.leadership_changed(partition)
         if self._uses("long_polls"):

@@ -13,7 +13,7 @@ from typing import Any
 from partita.protocol.api_table import APIS
 from partita.protocol.primitives import Message
 
-_TOP_LEVEL = frozenset({12, 13, 14, 16, 18, 22, 47, 60})
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 18, 22, 46, 47, 60, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
 
@@ -271,6 +271,47 @@ def _altered(m: Any, request: Any, code: int) -> list[Any]:
     ]
 
 
+def _elect_leaders(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.ElectLeadersResponse(  # type: ignore[no-any-return]
+        error_code=code,
+        replica_election_results=[
+            m.ElectLeadersTopicResult(
+                topic=topic.topic,
+                partition_result=[
+                    m.ElectLeadersPartitionResult(partition_id=index, error_code=code, error_message=None)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or ()
+        ],
+    )
+
+
+def _alter_partition_reassignments(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.AlterPartitionReassignmentsResponse(  # type: ignore[no-any-return]
+        error_code=code,
+        error_message=None,
+        responses=[
+            m.ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    m.ReassignablePartitionResponse(
+                        partition_index=p.partition_index, error_code=code, error_message=None
+                    )
+                    for p in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def _describe_topic_partitions(m: Any, version: int, request: Any, code: int) -> Message:
+    return m.DescribeTopicPartitionsResponse(  # type: ignore[no-any-return]
+        topics=[m.DescribedTopic(name=topic.name, error_code=code) for topic in request.topics]
+    )
+
+
 _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     0: _produce,
     1: _fetch,
@@ -292,5 +333,8 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     35: _describe_log_dirs,
     37: _create_partitions,
     42: _delete_groups,
+    43: _elect_leaders,
     44: _incremental_alter_configs,
+    45: _alter_partition_reassignments,
+    75: _describe_topic_partitions,
 }

@@ -76,15 +76,17 @@ def check_replicas(replicas: list[list[int]], live: set[int]) -> None:
             raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes an empty replica list."
             )
-        if len(set(nodes)) != len(nodes):
-            raise Refused(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes the same node twice."
-            )
-        if not live.issuperset(nodes):
-            raise Refused(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                "The manual partition assignment includes a node that is not registered.",
-            )
+        for node in sorted(nodes):
+            if node not in live:
+                raise Refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes broker {node}, but no such broker is registered.",
+                )
+            if nodes.count(node) > 1:
+                raise Refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes the broker {node} more than once.",
+                )
         if len(nodes) != width:
             raise Refused(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

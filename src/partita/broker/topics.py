@@ -175,9 +175,8 @@ class TopicCatalogue:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
         self._record({"type": "broker-config", "name": name, "value": value})
 
-    def elect(self, partition: Partition, leader: int) -> None:
-        """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch."""
-        replicas = partition.replicas
+    def elect(self, partition: Partition, leader: int, replicas: list[int]) -> None:
+        """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch, and `replicas` hold it."""
         if leader != NO_LEADER and leader not in replicas:
             replicas = [leader, *replicas[1:]]
         epoch = partition.leader_epoch + 1

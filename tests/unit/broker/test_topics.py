@@ -254,7 +254,7 @@ def test_the_catalogue_reads_back_what_it_wrote_also_when_shortened() -> None:
     kept = catalogue.create("kept", [[1], [2]], {"cleanup.policy": ("compact",)})
     catalogue.create("gone", [[1]])
     catalogue.add_partitions(kept, [[3]])
-    catalogue.elect(kept.partitions[0], 2)
+    catalogue.elect(kept.partitions[0], 2, kept.partitions[0].replicas)
     catalogue.configure(kept, {"retention.ms": 5})
     catalogue.delete([catalogue.by_name["gone"]])
     first_id = catalogue.allocate_producer_id()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from partita.broker.context import RequestContext
+from partita.broker.handlers._operations import CLUSTER_OPERATIONS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -24,7 +25,7 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClus
         )
     rack = ctx.config.get("broker.rack")
     controller = ctx.cluster.controller
-    return DescribeClusterResponse(
+    response = DescribeClusterResponse(
         cluster_id=ctx.catalogue.cluster_id,
         controller_id=-1 if controller is None else controller.node_id,
         brokers=[
@@ -39,3 +40,6 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClus
             if node.is_alive or request.include_fenced_brokers
         ],
     )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response

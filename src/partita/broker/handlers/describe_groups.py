@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
+from partita.broker.handlers._operations import GROUP_OPERATIONS
 from partita.group.requests import DescribeGroup
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
-
-GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-"""Read, delete, describe, describe and alter configs: what anyone may do with a group where nobody is refused."""
 
 
 def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:

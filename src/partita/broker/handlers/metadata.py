@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from partita.broker import topic_admin
 from partita.broker.context import RequestContext
+from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from partita.broker.topics import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import (
@@ -42,13 +43,19 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
         budget = [AUTO_CREATED_MAX if may_create else 0]
         seen = dict.fromkeys((t.name, t.topic_id) for t in request.topics)
         topics = [_one(ctx, MetadataRequestTopic(name=name, topic_id=id_), budget) for name, id_ in seen]
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
     controller = cluster.controller
-    return MetadataResponse(
+    response = MetadataResponse(
         brokers=_brokers(ctx),
         cluster_id=ctx.catalogue.cluster_id,
         controller_id=-1 if controller is None else controller.node_id,
         topics=topics,
     )
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    return response
 
 
 def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:

@@ -28,7 +28,12 @@ INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = (
     (35, "DescribeLogDirs", "describe_log_dirs", (1, 5), 2),
     (37, "CreatePartitions", "create_partitions", (0, 3), 2),
     (42, "DeleteGroups", "delete_groups", (0, 2), 2),
+    (43, "ElectLeaders", "elect_leaders", (0, 2), 2),
     (44, "IncrementalAlterConfigs", "incremental_alter_configs", (0, 1), 1),
+    (45, "AlterPartitionReassignments", "alter_partition_reassignments", (0, 1), 0),
+    (46, "ListPartitionReassignments", "list_partition_reassignments", (0, 0), 0),
     (47, "OffsetDelete", "offset_delete", (0, 0), None),
     (60, "DescribeCluster", "describe_cluster", (0, 2), 0),
+    (74, "ListConfigResources", "list_config_resources", (0, 1), 0),
+    (75, "DescribeTopicPartitions", "describe_topic_partitions", (0, 0), 0),
 )

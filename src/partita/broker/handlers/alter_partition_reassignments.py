@@ -1,0 +1,62 @@
+"""AlterPartitionReassignments: give partitions other replicas. (Kafka: ReplicationControlManager.)
+
+All nodes see one store, so that nothing is copied: a move is over when the answer leaves, and none can be cancelled.
+"""
+
+from __future__ import annotations
+
+from partita.broker import topic_admin
+from partita.broker.context import RequestContext
+from partita.broker.topic_admin import Refused
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+
+
+def handle(ctx: RequestContext, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
+    """Each partition succeeds or fails alone."""
+    may_resize = request.allow_replication_factor_change
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=may_resize,
+        error_message=None,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name, partitions=[_one(ctx, topic.name, part, may_resize) for part in topic.partitions]
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def _one(
+    ctx: RequestContext, name: str, asked: ReassignablePartition, may_resize: bool
+) -> ReassignablePartitionResponse:
+    code, message = ErrorCode.NONE, None
+    try:
+        _reassign(ctx, name, asked, may_resize)
+    except Refused as refused:
+        code, message = refused.code, str(refused) or None
+    return ReassignablePartitionResponse(partition_index=asked.partition_index, error_code=code, error_message=message)
+
+
+def _reassign(ctx: RequestContext, name: str, asked: ReassignablePartition, may_resize: bool) -> None:
+    topic = ctx.catalogue.get(name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+    partition = topic.partition(asked.partition_index)
+    if partition is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{asked.partition_index}.")
+    if asked.replicas is None:
+        raise Refused(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "")
+    topic_admin.check_replicas([asked.replicas], {node.node_id for node in ctx.cluster.alive})
+    before, after = len(partition.replicas), len(asked.replicas)
+    if before != after and not may_resize:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"The replication factor is changed from {before} to {after}"
+        )
+    ctx.cluster.reassign(partition, asked.replicas)

@@ -1,0 +1,91 @@
+"""DescribeTopicPartitions: topics by name, a page of partitions at a time.
+
+Upstream: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import RequestContext
+from partita.broker.handlers._operations import TOPIC_OPERATIONS
+from partita.broker.topics import INTERNAL_TOPICS, NO_LEADER, Partition, Topic, name_problem
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_topic_partitions import (
+    DescribedPartition,
+    DescribedTopic,
+    DescribedTopicsCursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+
+PAGE_MAX = 2000
+"""Kafka's max.request.partition.size.limit."""
+
+
+def handle(ctx: RequestContext, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """Topics go by name; no names ask for all. A cursor has to name one of the topics asked for."""
+    wanted = sorted({topic.name for topic in request.topics} or ctx.catalogue.by_name)
+    first = request.cursor
+    if first is not None:
+        if first.partition_index < 0 or (request.topics and first.topic_name not in wanted):
+            refused = [_missing(topic.name, ErrorCode.INVALID_REQUEST, 0) for topic in request.topics]
+            return DescribeTopicPartitionsResponse(topics=refused)
+        wanted = [name for name in wanted if name >= first.topic_name]
+    room = max(1, min(request.response_partition_limit, PAGE_MAX))
+    response = DescribeTopicPartitionsResponse()
+    for name in wanted:
+        begin = first.partition_index if first is not None and first.topic_name == name else 0
+        if room > 0:
+            answer = _topic(ctx, name, begin, begin + room)
+            response.topics.append(answer)
+            room -= len(answer.partitions)
+            begin += len(answer.partitions)
+            if begin >= _size(ctx, name):
+                continue
+        response.next_cursor = DescribedTopicsCursor(topic_name=name, partition_index=begin)
+        break
+    return response
+
+
+def _size(ctx: RequestContext, name: str) -> int:
+    topic = ctx.catalogue.get(name)
+    return 0 if topic is None else len(topic.partitions)
+
+
+def _topic(ctx: RequestContext, name: str, begin: int, end: int) -> DescribedTopic:
+    topic = ctx.catalogue.get(name)
+    if topic is None:
+        is_legal = name_problem(name) is None
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
+        return _missing(name, code, TOPIC_OPERATIONS)
+    return _described(ctx, topic, topic.partitions[begin:end])
+
+
+def _described(ctx: RequestContext, topic: Topic, partitions: list[Partition]) -> DescribedTopic:
+    alive = {node.node_id for node in ctx.cluster.alive}
+    return DescribedTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribedPartition(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
+                partition_index=p.index,
+                leader_id=p.leader,
+                leader_epoch=p.leader_epoch,
+                replica_nodes=p.replicas,
+                isr_nodes=[node for node in p.replicas if node in alive],
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+                offline_replicas=[node for node in p.replicas if node not in alive],
+            )
+            for p in partitions
+        ],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _missing(name: str, code: ErrorCode, operations: int) -> DescribedTopic:
+    topic = DescribedTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
+    if operations:
+        topic.topic_authorized_operations = operations
+    return topic

@@ -1,0 +1,34 @@
+"""ListConfigResources: what has settings: topics and nodes. (Kafka: KafkaApis.handleListConfigResources.)
+
+Groups and client metrics are types that nothing here has settings of.
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.list_config_resources import (
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListedConfigResource,
+)
+
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+TYPES = {TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP}
+
+
+def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    """Version 0 asks for client metrics alone; afterwards an empty list asks for every type."""
+    wanted = {CLIENT_METRICS} if ctx.version == 0 else set(request.resource_types) or TYPES
+    if not wanted <= TYPES:
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    nodes = [str(node.node_id) for node in ctx.cluster.alive]
+    names = {BROKER_LOGGER: nodes, BROKER: nodes, TOPIC: list(ctx.catalogue.by_name)}
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListedConfigResource(resource_name=name, resource_type=kind)
+            for kind in names
+            if kind in wanted
+            for name in names[kind]
+        ]
+    )

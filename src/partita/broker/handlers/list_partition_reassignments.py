@@ -1,0 +1,16 @@
+"""ListPartitionReassignments: none is ever under way, since a move is over when its answer leaves.
+
+(Kafka: ReplicationControlManager.listPartitionReassignments.)
+"""
+
+from __future__ import annotations
+
+from partita.broker.context import RequestContext
+from partita.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_message=None)
