@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.apache_kafka import KafkaNode
+from support.apache_kafka import KafkaNode, KafkaUnavailable
 from support.broker_process import broker_process
 
 if TYPE_CHECKING:
@@ -32,8 +32,11 @@ def spark_session() -> Iterator[SparkSession]:
 def spark_broker(request: pytest.FixtureRequest) -> Iterator[str]:
     """In a process of its own: a broker in this one would compete with foreachBatch for the interpreter."""
     if request.config.getoption("--on-kafka"):
-        with KafkaNode() as kafka:
-            yield kafka.bootstrap
+        try:
+            with KafkaNode() as kafka:
+                yield kafka.bootstrap
+        except KafkaUnavailable as reason:
+            pytest.skip(f"no Apache Kafka: {reason}")
     else:
         with broker_process() as bootstrap:
             yield bootstrap
