@@ -8,7 +8,7 @@ MEANINGS: dict[str, str] = {
     "cleanup.policy": "what happens to old records: delete removes whole segments, compact keeps the last of each key",
     "compression.gzip.level": "level of gzip where the log compresses",
     "compression.lz4.level": "level of lz4 where the log compresses",
-    "compression.type": "how records are stored; only producer, as they were sent, is obeyed",
+    "compression.type": "how records are stored: producer means as they were sent",
     "compression.zstd.level": "level of zstd where the log compresses",
     "connections.max.idle.ms": "a connection without requests is closed after this",
     "default.replication.factor": "replicas of topics that name none; all nodes share one store",

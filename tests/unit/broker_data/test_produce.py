@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from struct import pack_into
 
 import pytest
 
@@ -11,7 +12,9 @@ from partita.broker.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from partita.records.batch import build_marker
+from partita.records.batch import build_marker, iter_batches, iter_records
+from partita.records.checksum import crc32c
+from partita.records.header import CODEC_NAMES, HEADER_SIZE
 from support.data_plane import DataPlane, data_plane
 from support.logs import batch, pairs
 
@@ -120,6 +123,35 @@ def test_compacted_topics_want_keys(plane: DataPlane) -> None:
     assert refused.error_code == ErrorCode.INVALID_RECORD
     assert [error.batch_index for error in refused.record_errors] == [0]
     assert plane.produce(pairs(("k", "v"))).error_code == 0
+
+
+@pytest.mark.parametrize("sent", CODEC_NAMES)
+@pytest.mark.parametrize("wanted", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
+def test_records_are_stored_in_the_codec_the_topic_wants(plane: DataPlane, sent: str, wanted: str) -> None:
+    plane.topic(compression_type=wanted)
+    fields = {"codec": CODEC_NAMES.index(sent), "producer_id": 4, "producer_epoch": 0}
+    answers = [plane.produce(batch("a" * 99, "b", base_sequence=sequence, **fields)) for sequence in (0, 0, 2)]
+    assert [(a.error_code, a.base_offset) for a in answers] == [(0, 0), (0, 0), (0, 2)]
+    stored = list(iter_batches(plane.fetch(0).records))
+    name = {"producer": sent, "uncompressed": "none"}.get(wanted, wanted)
+    assert [CODEC_NAMES[header.codec] for header, _ in stored] == [name, name]
+    records = [record for _, view in stored for record in iter_records(view)]
+    assert [(r.offset, r.value) for r in records] == [(0, b"a" * 99), (1, b"b"), (2, b"a" * 99), (3, b"b")]
+
+
+def test_a_batch_that_grew_too_large_in_the_topics_codec_is_refused(plane: DataPlane) -> None:
+    topic = plane.topic(compression_type="uncompressed", max_message_bytes=1000)
+    refused = plane.produce(batch("a" * 2000, codec=CODEC_NAMES.index("gzip")))
+    assert (refused.error_code, topic.partitions[0].log.log_end_offset) == (ErrorCode.MESSAGE_TOO_LARGE, 0)
+
+
+def test_a_batch_that_does_not_inflate_cannot_change_its_codec(plane: DataPlane) -> None:
+    topic = plane.topic(compression_type="zstd")
+    damaged = bytearray(batch("a" * 99, codec=CODEC_NAMES.index("gzip")))
+    damaged[HEADER_SIZE:] = bytes(len(damaged) - HEADER_SIZE)
+    pack_into(">I", damaged, 17, crc32c(memoryview(damaged)[21:]))
+    refused = plane.produce(bytes(damaged))
+    assert (refused.error_code, topic.partitions[0].log.log_end_offset) == (ErrorCode.CORRUPT_MESSAGE, 0)
 
 
 def test_log_append_time_is_answered(plane: DataPlane) -> None:

@@ -1,11 +1,12 @@
 """Produce: check one batch per partition, append it as it is, say where it went. (Kafka: KafkaApis, ReplicaManager.)
 
-Batches are not opened, but for compacted topics, whose records must have keys. `compression.type` other than
-`producer` is not applied: batches stay as the producer made them. Must not know how a batch is stored.
+Batches are not opened, but for compacted topics, whose records must have keys, and where `compression.type` wants
+another codec than the producer's. Must not know how a batch is stored.
 """
 
 from __future__ import annotations
 
+from partita.broker.config import TopicConfig
 from partita.broker.context import Answer, RequestContext
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.topics import Partition, Topic
@@ -25,9 +26,10 @@ from partita.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from partita.protocol.primitives import Buffer
-from partita.records.header import BatchHeader, InvalidBatch
+from partita.records.header import CODEC_NAMES, BatchHeader, InvalidBatch, read_header
 from partita.records.validate import check_produced
 
+PRODUCERS_CODEC = "producer"
 _IDS_FROM = 13
 _LEADER_FROM = 10
 
@@ -138,6 +140,13 @@ def _write(ctx: RequestContext, partition: Partition, data: PartitionProduceData
             part = _refused(data.index, ErrorCode.INVALID_RECORD, "One or more records have been rejected")
             part.record_errors = keyless
             return part
+    wanted = config.text("compression.type")
+    if wanted != PRODUCERS_CODEC:
+        batch = _recompressed(batch, wanted, config)
+        header = read_header(batch)
+        if header.size_in_bytes > max_bytes:
+            reason = f"record batch of {header.size_in_bytes} bytes as {wanted}; max.message.bytes is {max_bytes}"
+            raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
     appended = log.append(batch, partition.leader_epoch, now, header=header)
     return PartitionProduceResponse(
         index=data.index,
@@ -145,6 +154,13 @@ def _write(ctx: RequestContext, partition: Partition, data: PartitionProduceData
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
+
+
+def _recompressed(batch: Buffer, wanted: str, config: TopicConfig) -> Buffer:
+    from partita.records.recompress import recompress
+
+    level = config.int(f"compression.{wanted}.level") if wanted in ("gzip", "lz4", "zstd") else None
+    return recompress(batch, CODEC_NAMES.index("none" if wanted == "uncompressed" else wanted), level)
 
 
 def _wrong_time(header: BatchHeader, wall_ms: int, before_max_ms: int, after_max_ms: int) -> str | None:
