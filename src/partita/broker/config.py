@@ -179,7 +179,7 @@ class BrokerConfig(_Settings):
 
     def differs_from_kafka(self) -> dict[str, Value]:
         """What is not Kafka's default, for the start banner, which tells of the listeners anyway."""
-        options = (BROKER_OPTIONS[name] for name in self._values if not name.endswith("listeners"))
+        options = (option for option in BROKER_OPTIONS.values() if not option.name.endswith("listeners"))
         return {
             option.name: self._values[option.name] for option in options if self._values[option.name] != option.default
         }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from partita import Broker
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages import alter_configs, incremental_alter_configs
+from partita.protocol.messages import alter_configs, describe_configs, incremental_alter_configs
 from support.raw import Raw
 
 TOPIC, BROKER = 2, 4
@@ -143,6 +145,31 @@ def test_what_cannot_replace_the_settings_leaves_them_alone(
     alter(raw, (TOPIC, "t", [("retention.ms", 0, "5")]), (BROKER, "1", [("message.max.bytes", 0, "5")]))
     assert replace(raw, (kind, name, settings)) == [code]
     assert (own(broker), broker.cluster.config.dynamic) == ({"retention.ms": 5}, {"message.max.bytes": 5})
+
+
+def set_each(raw: Raw, *resources: tuple[int, str, list[tuple[str, str | None]]]) -> list[int]:
+    return alter(raw, *((kind, name, [(key, 0, value) for key, value in pairs]) for kind, name, pairs in resources))
+
+
+@pytest.mark.parametrize("way", [replace, set_each])
+def test_a_broker_option_nobody_knows_is_kept_and_its_value_not_told(
+    broker: Broker, raw: Raw, way: Callable[..., list[int]]
+) -> None:
+    assert way(raw, (BROKER, "1", [("a.plugins.password", "7"), ("log.retention.ms", "8")])) == [0]
+    m = describe_configs
+    for keys in (None, ["a.plugins.password"]):
+        wanted = m.DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=keys)
+        rows = raw.ask(m.DescribeConfigsRequest(resources=[wanted], include_synonyms=True), 4).results[0].configs
+        (row,) = (row for row in rows if row.name == "a.plugins.password")
+        assert (row.value, row.is_sensitive, row.read_only, row.config_source) == (None, True, True, 3)
+        assert [synonym.value for synonym in row.synonyms] == [None]
+    assert broker.cluster.config.differs_from_kafka()["log.retention.ms"] == 8
+    assert alter(raw, (BROKER, "1", [("a.plugins.password", 1, None)])) == [0]
+    assert broker.cluster.config.dynamic == {"log.retention.ms": 8}
+
+
+def test_an_option_nobody_knows_is_no_list_to_append_to(raw: Raw) -> None:
+    assert alter(raw, (BROKER, "1", [("of.a.plugin", 2, "7")])) == [ErrorCode.INVALID_CONFIG]
 
 
 def test_what_is_only_validated_changes_nothing(broker: Broker, raw: Raw) -> None:

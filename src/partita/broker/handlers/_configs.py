@@ -2,6 +2,8 @@
 
 Topic settings change at once; of the broker's only those that Kafka can change while running.
 
+A broker option nobody knows is kept, as Kafka keeps it: it has no use here, and is described without its value.
+
 Deviation: the nodes of a process share one set of changed broker options; Kafka keeps one for each broker too.
 """
 
@@ -11,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from partita.broker.config import BROKER_OPTIONS, ConfigError, unknown_name
+from partita.broker.config import BROKER_OPTIONS, ConfigError
 from partita.broker.context import RequestContext
-from partita.broker.options import Option, Value
+from partita.broker.options import Value
 from partita.broker.topic_admin import Refused
 from partita.broker.topics import Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
@@ -89,16 +91,10 @@ def check_broker_name(ctx: RequestContext, name: str) -> None:
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}, but received {name}")
 
 
-def option_named(name: str, options: Mapping[str, Option]) -> Option:
-    option = options.get(name)
-    if option is None:
-        raise unknown_name(name, options)
-    return option
-
-
 def change_broker(ctx: RequestContext, changes: Mapping[str, Value], *, validate_only: bool) -> None:
     """Change broker options (None: back to what the start gave); raise Refused for those that cannot change."""
-    fixed = [name for name, value in changes.items() if value is not None and not BROKER_OPTIONS[name].changeable]
+    asked = (BROKER_OPTIONS[name] for name, value in changes.items() if value is not None and name in BROKER_OPTIONS)
+    fixed = [option.name for option in asked if not option.changeable]
     if fixed:
         listed = ", ".join(fixed)
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")

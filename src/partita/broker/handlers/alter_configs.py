@@ -15,7 +15,6 @@ from partita.broker.handlers._configs import (
     change_broker,
     check_broker_name,
     each_alone,
-    option_named,
     refuse_nulls,
     topic_named,
     unknown_type,
@@ -55,8 +54,8 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         check_broker_name(ctx, resource.resource_name)
         changes: dict[str, Value] = dict.fromkeys(ctx.config.dynamic)
         for config in resource.configs:
-            option = option_named(config.name, BROKER_OPTIONS)
-            changes[option.name] = parse(option, config.value)
+            option = BROKER_OPTIONS.get(config.name)
+            changes[config.name] = config.value if option is None else parse(option, config.value)
         change_broker(ctx, changes, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)

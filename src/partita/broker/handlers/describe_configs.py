@@ -45,6 +45,8 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
             return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unexpected broker id, {expected}")
         options = _chosen(BROKER_OPTIONS.values(), wanted)
         rows = [_broker_row(ctx.config, o, synonyms) for o in options if name or o.name in ctx.config.dynamic]
+        unknown = (key for key in ctx.config.dynamic if key not in BROKER_OPTIONS and (wanted is None or key in wanted))
+        rows += [_unknown_row(key, synonyms) for key in unknown]
     else:
         return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
     return DescribeConfigsResult(
@@ -90,6 +92,20 @@ def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]
 def _broker_row(config: BrokerConfig, option: Option, synonyms: bool) -> DescribeConfigsResourceResult:
     layers = _layers(config, option)
     return _row(option, layers[0].value, layers[0].source, layers if synonyms else [], read_only=not option.changeable)
+
+
+def _unknown_row(name: str, synonyms: bool) -> DescribeConfigsResourceResult:
+    """An option nobody knows might be a secret: its value is not told."""
+    only = DescribeConfigsSynonym(name=name, value=None, source=DYNAMIC_SOURCE)
+    return DescribeConfigsResourceResult(
+        name=name,
+        value=None,
+        read_only=True,
+        config_source=DYNAMIC_SOURCE,
+        is_sensitive=True,
+        synonyms=[only] if synonyms else [],
+        documentation=None,
+    )
 
 
 def _layers(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:

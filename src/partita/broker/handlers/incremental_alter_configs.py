@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, broker_value, parse
+from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, broker_value, parse, unknown_name
 from partita.broker.context import RequestContext
 from partita.broker.handlers._configs import (
     BROKER,
@@ -12,7 +12,6 @@ from partita.broker.handlers._configs import (
     change_broker,
     check_broker_name,
     each_alone,
-    option_named,
     refuse_nulls,
     topic_named,
     unknown_type,
@@ -55,23 +54,31 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
             if config.config_operation == DELETE:
                 settings.pop(config.name, None)
                 continue
-            option = option_named(config.name, TOPIC_OPTIONS)
+            option = TOPIC_OPTIONS.get(config.name)
+            if option is None:
+                raise unknown_name(config.name, TOPIC_OPTIONS)
             current = settings.get(option.name, broker_value(option, ctx.config))
             settings[option.name] = _new_value(option, config, current)
         if not validate_only:
             ctx.catalogue.configure(topic, settings)
     elif resource.resource_type == BROKER:
         check_broker_name(ctx, resource.resource_name)
-        changes: dict[str, Value] = {}
-        for config in resource.configs:
-            if config.config_operation == DELETE:
-                changes[config.name] = None
-                continue
-            option = option_named(config.name, BROKER_OPTIONS)
-            changes[option.name] = _new_value(option, config, ctx.config.get(option.name))
+        changes = {config.name: _of_broker(ctx.config, config) for config in resource.configs}
         change_broker(ctx, changes, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)
+
+
+def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:
+    """What a broker option becomes; None gives it back its value of the start."""
+    if config.config_operation == DELETE:
+        return None
+    option = BROKER_OPTIONS.get(config.name)
+    if option is not None:
+        return _new_value(option, config, settings.get(option.name))
+    if config.config_operation == SET:
+        return config.value
+    raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {config.name}")
 
 
 def _new_value(option: Option, config: AlterableConfig, current: Value) -> Value:
