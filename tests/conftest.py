@@ -14,6 +14,7 @@ settings.load_profile("partita")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
     parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
+    parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from partita.broker.reply_gate import ReplyGate
+from partita.consumer import join
 from partita.consumer.core import ConsumerCore
 from partita.consumer.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
@@ -119,6 +120,18 @@ def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(sync.answers, "synced", lambda group, member: right(group, group.members[group.leader_id]))
 
 
+def a_partition_is_left_out(patch: pytest.MonkeyPatch) -> None:
+    """The last partition belongs to nobody, and its records are read by nobody."""
+    right = join.assign
+
+    def wrong(*arguments: Any) -> Any:
+        shares = dict(right(*arguments))
+        most = max(shares, key=lambda member: len(shares[member]))
+        return shares | {most: list(shares[most])[:-1]}
+
+    patch.setattr(join, "assign", wrong)
+
+
 STATIC, DYNAMIC = {"static": True}, {"static": False}
 MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (old_generations_commit, DYNAMIC | {"commit": "async", "faults": CHURN}, {"S12"}),
@@ -131,6 +144,8 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (applications_commit_before_they_work, {"commit": "sync", "faults": ()}, {"S32"}),
     (eager_members_keep_partitions, DYNAMIC | {"assignors": ("range",), "faults": CHURN}, {"S3"}),
     (offsets_are_not_found, {"commit": "auto", "faults": CHURN}, {"S20"}),
+    (a_partition_is_left_out, DYNAMIC | {"assignors": ("range",), "faults": CHURN}, {"S2"}),
+    (a_partition_is_left_out, DYNAMIC | {"assignors": ("cooperative-sticky",), "faults": CHURN}, {"S2"}),
     (assignments_are_mixed_up, DYNAMIC | {"faults": ()}, {"S1"}),
 ]
 

@@ -1,4 +1,4 @@
-"""One member of a consumer group, made with a third-party client, in a process of its own.
+"""One member of a consumer group, made with ours or a third-party client, in a process of its own.
 
 `python group_member.py CLIENT BOOTSTRAP GROUP TOPIC CLIENT_ID` consumes until SIGTERM, commits what it has handed over,
 and prints one JSON object a line: what was assigned, which records came, what was committed, that it closed.
@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterable
 
 SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.25
+SOON_MS = 1_500
+"""The session of our own members, who are killed many times a test."""
 
 
 def say(event: str, **details: object) -> None:
@@ -147,13 +149,42 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> N
     await consumer.stop()
 
 
+def partita(bootstrap: str, group: str, topic: str, client_id: str) -> None:
+    from partita import Consumer
+    from partita.errors import KafkaError
+
+    stopped = stop_on_sigterm()
+    with Consumer(
+        bootstrap_servers=bootstrap,
+        group_id=group,
+        client_id=client_id,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=SOON_MS,
+        heartbeat_interval_ms=HEARTBEAT_MS,
+        reconnect_backoff_max_ms=200,
+    ) as consumer:
+        consumer.subscribe([topic], on_assigned=lambda _: say_assigned(p for _, p in consumer.assignment()))
+        while not stopped.is_set():
+            records = consumer.poll(POLL_S)
+            if not records:
+                continue
+            say("records", records=[(r.partition, r.offset, r.value.decode()) for r in records])
+            try:
+                consumer.commit(records.next_offsets)
+            except KafkaError as error:
+                say("refused", error=repr(error))
+            else:
+                say("committed", offsets={tp.partition: at.offset for tp, at in records.next_offsets.items()})
+
+
 def stop_on_sigterm() -> threading.Event:
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     return stopped
 
 
-CLIENTS = {"confluent-kafka": confluent, "aiokafka": aiokafka, "kafka-python": kafka_python}
+CLIENTS = {"partita": partita, "confluent-kafka": confluent, "aiokafka": aiokafka, "kafka-python": kafka_python}
 
 if __name__ == "__main__":
     say("started")

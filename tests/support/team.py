@@ -1,4 +1,4 @@
-"""A consumer group of third-party clients, each in its own process, watched from the test.
+"""A consumer group, ours or of third-party clients, each member in its own process, watched from the test.
 
 Members tell what happens to them on their standard output (support/group_member.py). A test waits for facts with a
 deadline and never for time. Whatever still runs when the block ends is killed.
@@ -92,6 +92,8 @@ class Team:
         assert member.process.stdout is not None
         with member.process.stdout as lines:
             for line in lines:
+                if not line.endswith("\n"):
+                    return  # killed in the middle of a word
                 with self._changed:
                     self._take(member, json.loads(line))
                     self._changed.notify_all()

@@ -20,7 +20,6 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetC
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
 from partita.sim.rules import must
-from partita.sim.topics import Topics
 
 if TYPE_CHECKING:
     from partita.sim.broker import Asked
@@ -32,9 +31,8 @@ _COMPARE_EVERY = 16
 class GroupRules:
     """One group in one log."""
 
-    def __init__(self, group_id: str, topics: Topics, *, eager: bool) -> None:
+    def __init__(self, group_id: str, *, eager: bool) -> None:
         self.group_id = group_id
-        self._topics = topics
         self._eager = eager
         self._stale: dict[int, str] = {}
         """Requests that must not succeed, by number, and why."""
@@ -42,7 +40,8 @@ class GroupRules:
         self._joined_by: dict[int, dict[str, None]] = {}
         self._given: dict[int, dict[str, bytes]] = {}
         self._subscribed: dict[int, dict[str, bytes]] = {}
-        self._partition_counts: dict[str, int] = {}
+        self._known: dict[tuple[int, str], dict[str, int]] = {}
+        """How many partitions each topic had for the member that assigned in this generation, as it did so."""
         self._last = 0
         self._told = 0
         self._was_unclean = False
@@ -97,29 +96,30 @@ class GroupRules:
             return
         if g not in self._given:
             self._given[g] = {a.member_id: bytes(a.assignment) for a in wire.assignments}
-            self._check_shares(g)
+            self._check_shares(g, self._known.get((g, wire.member_id), {}))
 
-    def _check_shares(self, g: int) -> None:
-        """S2: no partition twice; with an eager assignor none left out, as far as the leader can know them."""
+    def _check_shares(self, g: int, counts: dict[str, int]) -> None:
+        """S2: no partition twice; none left out that the leader knew, but those a cooperative member has to give up."""
         owner: dict[tuple[str, int], str] = {}
         for member_id, payload in self._given[g].items():
             for tp in decode_assignment(payload)[0] if payload else ():
                 other = owner.setdefault((tp[0], tp[1]), member_id)
                 must(other == member_id, "S2", f"generation {g}: {tp} is given to {other} and {member_id}")
-        if not self._eager or not self._given[g]:
+        if not self._given[g]:
             return
-        topics = {t: None for data in self._subscribed.get(g, {}).values() for t in decode_subscription(data).topics}
-        for topic in topics:
-            for partition in range(self._partition_counts.get(topic, 0)):
-                must((topic, partition) in owner, "S2", f"generation {g}: nobody is given {topic}-{partition}")
+        claims = [decode_subscription(data) for data in self._subscribed.get(g, {}).values()]
+        owned = set() if self._eager else {(tp[0], tp[1]) for claim in claims for tp in claim.owned_partitions}
+        for topic in dict.fromkeys(topic for claim in claims for topic in claim.topics):
+            for tp in ((topic, partition) for partition in range(counts.get(topic, 0))):
+                must(tp in owner or tp in owned, "S2", f"generation {g}: nobody is given {topic}-{tp[1]}")
 
     def has_joined(self, member_id: str, generation: int) -> bool:
         """Did this member take part in the generation? A static one that stayed away is in the group all the same."""
         return member_id in self._joined_by.get(generation, ())
 
-    def know_counts(self) -> None:
-        """What every leader's metadata has by now."""
-        self._partition_counts = {name: len(parts) for name, parts in self._topics.partitions.items()}
+    def assigns(self, wire: SyncGroupRequest, counts: dict[str, int]) -> None:
+        """A leader sends shares it made when its metadata had these partition counts."""
+        self._known[wire.generation_id, wire.member_id] = dict(counts)
 
     def _now_called(self, member_id: str) -> str:
         while member_id in self._renamed:

@@ -53,7 +53,7 @@ class Simulation:
         weather = self.network.weather
         weather.delay_max_ms, weather.slow_up, weather.slow_down = plan.delay_ms, plan.slow_up, plan.slow_down
         self.topics = Topics(self.world, {f"t{i}": count for i, count in enumerate(plan.partitions)})
-        self.watch = Watch(self.world, self.topics, GROUP, eager=plan.eager)
+        self.watch = Watch(self.world, GROUP, eager=plan.eager)
         config = GroupConfig(group_initial_rebalance_delay_ms=plan.initial_delay_ms)
         self.broker = Broker(self.world, self.network, self.topics, config, self.watch)
         self.broker.log.sync_ms = (plan.sync_ms // 2, plan.sync_ms)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.model import STABLE, Group
+from partita.protocol.messages.metadata import MetadataResponse
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse
+from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
 from partita.sim.check_clients import ClientRules
 from partita.sim.check_groups import GroupRules
 from partita.sim.check_offsets import OffsetRules
 from partita.sim.rules import must
-from partita.sim.topics import Topics
 from partita.sim.world import World
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ if TYPE_CHECKING:
 class Watch:
     """The rules of one simulation with one group."""
 
-    def __init__(self, world: World, topics: Topics, group_id: str, *, eager: bool) -> None:
+    def __init__(self, world: World, group_id: str, *, eager: bool) -> None:
         self._world = world
         self.group_id = group_id
-        self.groups = GroupRules(group_id, topics, eager=eager)
+        self.groups = GroupRules(group_id, eager=eager)
         self.offsets = OffsetRules()
         self.clients = ClientRules(self._is_member)
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
+        self._counts: dict[str, dict[str, int]] = {}
+        """Of each client, the partitions of topics by its own metadata."""
 
     @property
     def group(self) -> Group | None:
@@ -103,11 +106,16 @@ class Watch:
             detail = f" generation {message.generation_id_or_member_epoch} {offsets}"
         elif hasattr(message, "generation_id"):
             detail = f" generation {message.generation_id}"
+        if isinstance(message, SyncGroupRequest) and message.assignments:
+            self.groups.assigns(message, self._counts.get(client, {}))
         self._world.saw(">", client, f"{type(message).__name__} v{version}{detail}")
 
     def arrived(self, client: str, response: Any) -> None:
         self._world.saw("<", client, type(response).__name__)
-        if isinstance(response, OffsetFetchResponse) and response.groups:
+        if isinstance(response, MetadataResponse):
+            counts = self._counts.setdefault(client, {})
+            counts.update((topic.name or "", len(topic.partitions)) for topic in response.topics)
+        elif isinstance(response, OffsetFetchResponse) and response.groups:
             for topic in response.groups[0].topics:
                 for p in topic.partitions:
                     if p.error_code == 0 and response.groups[0].error_code == 0:

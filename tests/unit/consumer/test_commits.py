@@ -314,6 +314,25 @@ def test_a_late_refusal_during_the_next_join_resets_nothing() -> None:
     assert consumer.group_metadata().generation_id == 3
 
 
+@pytest.mark.case("BM-116", "BM-113")
+@pytest.mark.parametrize("code", [22, 25])
+def test_a_late_refusal_after_the_next_join_resets_nothing(code: int) -> None:
+    world = World({"t": 1})
+    consumer, heard = member(world, enable_auto_commit=False)
+    errors: list[Any] = []
+    world.script("OffsetCommit", HOLD)
+    consumer.commit_async({T0: 1}, lambda offsets, error: errors.append(error))
+    consumer.enforce_rebalance()
+    consumer.poll(0.5)
+    joined = consumer.group_metadata()
+    world.answer_held(refused(code))
+    consumer.poll(0.5)
+    assert [type(e) for e in errors] == [CommitFailedError]
+    assert consumer.group_metadata() == joined
+    assert "lost" not in [name for name, _ in heard.calls]
+    consumer.commit({T0: 2})
+
+
 @pytest.mark.case("CC-087")
 def test_a_commit_during_a_rebalance_asks_to_poll_and_keeps_the_generation() -> None:
     world = World({"t": 1})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from partita.assignors.payloads import decode_subscription
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from support.consumer_members import Heard, member
-from support.consumer_world import World
+from support.consumer_world import HOLD, World
 
 COOP = {"partition_assignment_strategy": ["cooperative-sticky"]}
 
@@ -138,16 +138,31 @@ def test_pause_survives_only_a_cooperative_rebalance(strategy: str, stays: bool)
 @pytest.mark.case("BM-097")
 def test_a_member_that_missed_a_generation_claims_only_what_it_still_owns() -> None:
     world = World({"t": 6})
-    members = [member(world, poll=0, **COOP) for _ in range(3)]
-    owners = Owners()
-    for consumer, heard in members:
+    owners, consumers = Owners(), []
+    for _ in range(4):
+        consumer, heard = member(world, poll=0, **COOP)
         owners.watch(consumer, heard)
-    consumers = [c for c, _ in members]
-    turns(consumers, 200)
-    for _ in range(10):
-        turns(consumers[1:], 30)
-        consumers[1].enforce_rebalance()
+        consumers.append(consumer)
+    turns(consumers[:3], 200)
+    slow, before = consumers[1], consumers[1].group_metadata().generation_id
+    owned = set(slow.assignment())
+    act = world._act
+
+    def hold_syncs_of_slow(io: Any, request: Any, script: Any) -> None:
+        is_slow = io.number == 2 and type(request.message).__name__ == "SyncGroupRequest"
+        act(io, request, HOLD if is_slow else script)
+
+    world._act = hold_syncs_of_slow  # type: ignore[method-assign]
+    turns(consumers, 60)
+    assert [request.message.generation_id for _, request in world.held] == [before + 1]
+    consumers[2].enforce_rebalance()
+    turns(consumers, 30)
+    world._act = act  # type: ignore[method-assign]
+    world.answer_held()
+    world.forget()
     turns(consumers, 300)
+    claim = decode_subscription(world.sent("JoinGroup", who=2)[0].message.protocols[0].metadata)
+    assert (set(claim.owned_partitions), claim.generation_id) == (owned, before + 1)
     assert sorted(tp for c in consumers for tp in c.assignment()) == [("t", p) for p in range(6)]
 
 

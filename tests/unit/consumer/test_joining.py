@@ -269,6 +269,23 @@ def test_a_subscription_changed_during_sync_joins_again_without_callbacks() -> N
     assert heard.calls == [("revoked", []), ("assigned", [("u", 0)])]
 
 
+@pytest.mark.case("BM-119")
+def test_a_follower_that_wants_more_during_sync_joins_again() -> None:
+    """Nothing it is given is strange to it, and only the leader watches metadata."""
+    world = World({"t": 2, "u": 1})
+    first, _ = member(world)
+    world.script("SyncGroup", None, Delay(500))
+    second, heard = member(world, poll=0)
+    for _ in range(40):
+        first.poll(0.1)
+        second.poll(0.1)
+        if len(world.sent("SyncGroup", who=2)) == 1 and len(second.subscription()) == 1:
+            second.subscribe(["t", "u"], listener=heard)
+    assert len(world.sent("JoinGroup", who=2)) > 2
+    assert ("u", 0) in second.assignment()
+    assert len(first.assignment() | second.assignment()) == 3
+
+
 @pytest.mark.case("CC-053")
 def test_a_follower_takes_a_matching_topic_it_has_not_seen() -> None:
     world = World({"pa": 1})
