@@ -14,6 +14,7 @@ COMPILED: tuple[str, ...] = (
     "partita.group.replay_batch",
     "partita.protocol.reader",
     "partita.protocol.writer",
+    "partita.records.builder",
     "partita.records.columns",
     "partita.records.decode",
     "partita.records.scanner",

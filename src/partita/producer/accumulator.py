@@ -89,13 +89,14 @@ class Accumulator:
     def append(self, delivery: Delivery, partition: int, now_ms: int) -> bool:
         """Put a record into the partition's last batch or a new one; True if the sender should have a look."""
         record = delivery.record
-        queue = self.queue(record.topic, partition)
+        queue = self.queues.get((record.topic, partition)) or self.queue(record.topic, partition)
         last = queue.waiting[-1] if queue.waiting else None
         if last is not None and not last.is_closed and not last.attempts:
-            before = last.builder.size_in_bytes
-            if last.builder.append(record.timestamp, record.key, record.value, record.headers):
-                self.used_bytes += last.builder.size_in_bytes - before
-                delivery.placed(last, last.builder.records_count - 1)
+            builder = last.builder
+            before = builder.size_in_bytes
+            if builder.append(record.timestamp, record.key, record.value, record.headers):
+                self.used_bytes += builder.size_in_bytes - before
+                delivery.placed(last, builder.records_count - 1)
                 return self._close_if_full(last)
             last.is_closed = True
         batch = self._new_batch(record.topic, partition, now_ms)

@@ -33,7 +33,7 @@ class DeliveryFuture(Delivery):
     __slots__ = ("_shell",)
 
     def __init__(self, record: NewRecord, shell: ProducerShell) -> None:
-        super().__init__(record)
+        Delivery.__init__(self, record)
         self._shell = shell
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
@@ -124,6 +124,10 @@ class AsyncProducer:
             delivery.add_done_callback(self._tell_interceptors)
         return delivery
 
+    def has_room(self) -> bool:
+        """False while the buffer is full."""
+        return self._shell.core.has_room()
+
     def wait_for_room(self) -> None:
         """As `room`, for callers on other threads than the loop's. Raises BufferExhaustedError after max.block.ms."""
         self._shell.wait_for_room()
@@ -162,9 +166,9 @@ class AsyncProducer:
             raise ValueError(f"timestamp must be 0 or more, in ms, not {timestamp}")
         record = NewRecord(
             topic,
-            to_bytes(key, self._key_serializer, "key"),
+            None if key is None else to_bytes(key, self._key_serializer, "key"),
             to_bytes(value, self._value_serializer, "value"),
-            to_headers(headers),
+            to_headers(headers) if headers else (),
             time.time_ns() // 1_000_000 if timestamp is None else timestamp,
             partition,
         )
@@ -221,8 +225,10 @@ class Producer:
         """As `AsyncProducer.send`, but waits while the buffer is full, at most max.block.ms."""
         if self._thread is None:
             self._loop_thread()
-        self._producer.wait_for_room()
-        return self._producer.send(topic, value, key, headers, partition, timestamp)
+        producer = self._producer
+        if not producer.has_room():
+            producer.wait_for_room()
+        return producer.send(topic, value, key, headers, partition, timestamp)
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until all of it is delivered or has failed. TimeoutError after `timeout` s."""

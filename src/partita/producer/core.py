@@ -66,6 +66,8 @@ class ProducerCore:
         self.accumulator = Accumulator(config)
         self.in_flight: dict[int, int] = {}
         self.is_closed = False
+        self.has_room = self.accumulator.has_room
+        """`has_room()` is False while the buffer is full; a caller who can wait should."""
         self.intake = Intake(config, view, self.accumulator, draw, self._fail)
         self._producer: tuple[int, int] | None = None
         self._stale_topics: set[str] = set()
@@ -76,10 +78,6 @@ class ProducerCore:
         if self.is_closed:
             raise ProducerClosedError("send was called on a closed producer")
         return self.intake.add(delivery, now_ms)
-
-    def has_room(self) -> bool:
-        """False while the buffer is full or records wait to get in; a caller who can wait should."""
-        return self.accumulator.has_room()
 
     # What to do
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from partita.errors import error_for
 from partita.producer.accumulator import Accumulator
-from partita.producer.batch import Delivery
+from partita.producer.batch import Delivery, NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import BufferExhaustedError, NoMetadataError, RecordTooLargeError
 from partita.producer.partitioner import StickyPartitioner, partition_for_key
@@ -48,6 +48,7 @@ class Intake:
         self._fail = fail
         self._sticky: dict[str, StickyPartitioner] = {}
         self._blocked: dict[str, deque[_Blocked]] = {}
+        self._size_max = min(config.max_request_size, config.buffer_memory) - RECORD_OVERHEAD_BYTES
 
     @property
     def topics_wanted(self) -> set[str]:
@@ -57,11 +58,13 @@ class Intake:
     def add(self, delivery: Delivery, now_ms: int) -> bool:
         """Take a record in; True if the sender should have a look. Raises what is wrong with the record itself."""
         record = delivery.record
-        self._check_size(delivery)
+        size = _size(record)
+        if size > self._size_max:
+            raise self._too_large(size)
         if record.topic not in self._blocked and self.accumulator.has_room():
-            partition = self._partition_of(delivery)
+            partition = self._partition_of(record)
             if partition is not None:
-                return self._place(delivery, partition, now_ms)
+                return self._place(delivery, partition, size, now_ms)
         blocked = self._blocked.setdefault(record.topic, deque())
         blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms))
         return True
@@ -86,14 +89,14 @@ class Intake:
             while blocked and self.accumulator.has_room():
                 delivery = blocked[0].delivery
                 try:
-                    partition = self._partition_of(delivery)
+                    partition = self._partition_of(delivery.record)
                 except Exception as error:
                     self._fail(blocked.popleft().delivery, error)
                     continue
                 if partition is None:
                     break
                 blocked.popleft()
-                self._place(delivery, partition, now_ms)
+                self._place(delivery, partition, _size(delivery.record), now_ms)
             while blocked and blocked[0].deadline_ms <= now_ms:
                 self._fail(blocked[0].delivery, self._why_blocked(blocked.popleft().delivery))
             if blocked:
@@ -118,27 +121,21 @@ class Intake:
             "or wait for deliveries"
         )
 
-    def _check_size(self, delivery: Delivery) -> None:
-        record = delivery.record
-        size = RECORD_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b"")
-        for name, limit in (
-            ("max_request_size", self.config.max_request_size),
-            ("buffer_memory", self.config.buffer_memory),
-        ):
-            if size > limit:
-                raise RecordTooLargeError(f"the record takes {size} bytes, more than {name} {limit} allows")
+    def _too_large(self, size: int) -> Exception:
+        size += RECORD_OVERHEAD_BYTES
+        limit, name = self.config.max_request_size, "max_request_size"
+        if size <= limit:
+            limit, name = self.config.buffer_memory, "buffer_memory"
+        return RecordTooLargeError(f"the record takes {size} bytes, more than {name} {limit} allows")
 
-    def _place(self, delivery: Delivery, partition: int, now_ms: int) -> bool:
-        record = delivery.record
-        look = self.accumulator.append(delivery, partition, now_ms)
-        sticky = self._sticky.get(record.topic)
+    def _place(self, delivery: Delivery, partition: int, size: int, now_ms: int) -> bool:
+        sticky = self._sticky.get(delivery.record.topic)
         if sticky is not None:
-            sticky.sent(partition, STICKY_OVERHEAD_BYTES + len(record.key or b"") + len(record.value or b""))
-        return look
+            sticky.sent(partition, STICKY_OVERHEAD_BYTES + size)
+        return self.accumulator.append(delivery, partition, now_ms)
 
-    def _partition_of(self, delivery: Delivery) -> int | None:
+    def _partition_of(self, record: NewRecord) -> int | None:
         """The record's partition; None while the topic, or that partition of it, is not known."""
-        record = delivery.record
         view = self.view.topics.get(record.topic)
         count = 0 if view is None else len(view.partitions)
         if not count:
@@ -169,3 +166,8 @@ class Intake:
     def _queue_size(self, topic: str, partition: int) -> int:
         queue = self.accumulator.queues.get((topic, partition))
         return 0 if queue is None else len(queue.waiting)
+
+
+def _size(record: NewRecord) -> int:
+    key, value = record.key, record.value
+    return (len(key) if key else 0) + (len(value) if value else 0)

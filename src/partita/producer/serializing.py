@@ -17,11 +17,9 @@ GivenHeaders: TypeAlias = Mapping[str, Buffer | str | None] | Iterable[tuple[str
 
 def to_bytes(value: Any, serializer: Serializer | None, what: str) -> Buffer | None:
     """The bytes of a key or value. Raises TypeError for what needs a serializer."""
-    if value is None:
-        return None
-    if serializer is not None:
+    if serializer is not None and value is not None:
         value = serializer(value)
-    if isinstance(value, bytes) or value is None:
+    if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
         return value.encode()

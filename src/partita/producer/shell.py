@@ -32,7 +32,8 @@ class ProducerShell:
 
     def __init__(self, config: ProducerConfig) -> None:
         self.config = config
-        self.changed = threading.Condition()
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
         self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
         self.core = ProducerCore(config, self.cluster.view, random.randrange)
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -55,10 +56,10 @@ class ProducerShell:
 
     def add(self, delivery: Delivery) -> None:
         """Take a record in, without waiting."""
-        loop = self._running_loop()
-        with self.changed:
+        loop = self.loop or self._running_loop()
+        with self._lock:
             look = self.core.add(delivery, int(loop.time() * 1000))
-        if look:
+        if look and not self._pump_is_scheduled:
             self._wake()
 
     def wait_for_room(self) -> None:

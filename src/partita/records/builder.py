@@ -1,5 +1,7 @@
+# cython: freethreading_compatible=True
 """Encode records and build batches of magic 2: one shot (`build_batch`) or record by record (`BatchBuilder`).
 
+Compiled by Cython when a compiler is there (its types: builder.pxd); the same file runs uncompiled.
 Upstream: MemoryRecordsBuilder, DefaultRecord.writeTo, EndTransactionMarker.
 Must not know about topics, partitions, requests or clocks: timestamps are given.
 """
@@ -23,7 +25,7 @@ NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
 """Timestamp in ms, key, value, headers."""
 
 _CRC = Struct(">I")
-_NULL = b"\x01"
+_ZERO, _NULL = b"\x00", b"\x01"
 
 
 def varint(value: int) -> bytes:
@@ -51,19 +53,12 @@ def encode_record(
     offset_delta: int, timestamp_delta: int, key: Buffer | None, value: Buffer | None, headers: Headers = ()
 ) -> bytes:
     """One record with its length in front."""
-    body = b"".join(
-        (
-            b"\x00",
-            _size(timestamp_delta),
-            _size(offset_delta),
-            _NULL if key is None else _size(len(key)),
-            key or b"",
-            _NULL if value is None else _size(len(value)),
-            value or b"",
-            encode_headers(headers) if headers else b"\x00",
-        )
-    )
-    return _size(len(body)) + body
+    delta, place = _size(timestamp_delta), _size(offset_delta)
+    key, key_size = (b"", _NULL) if key is None else (key, _size(len(key)))
+    value, value_size = (b"", _NULL) if value is None else (value, _size(len(value)))
+    more = encode_headers(headers) if headers else _ZERO
+    size = 1 + len(delta) + len(place) + len(key_size) + len(key) + len(value_size) + len(value) + len(more)
+    return b"".join((_size(size), _ZERO, delta, place, key_size, key, value_size, value, more))
 
 
 def encode_headers(headers: Headers) -> bytes:
