@@ -55,7 +55,9 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(1, "fetch", "No more than 50 MiB an answer and 30 s of waiting; one node's replica never follows"),
     ServedApi(2, "list_offsets"),
     ServedApi(
-        3, "metadata", "A topic made by this request is in the answer at once, where Kafka says LEADER_NOT_AVAILABLE"
+        3,
+        "metadata",
+        "A topic it creates is in the answer at once; Kafka first says UNKNOWN_TOPIC_OR_PARTITION",
     ),
     ServedApi(8, "offset_commit"),
     ServedApi(9, "offset_fetch"),

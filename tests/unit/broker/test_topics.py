@@ -33,6 +33,9 @@ from support.raw import Raw
 
 TOPIC, BROKER = 2, 4
 
+NOT_ASKED = -(1 << 31)
+"""What stands in a field of authorized operations that nobody asked for."""
+
 
 def create(
     raw: Raw, name: str, version: int = 7, *, validate_only: bool = False, **fields: Any
@@ -152,6 +155,34 @@ def test_metadata_by_id(broker: Broker, raw: Raw) -> None:
     known, unknown = raw.ask(MetadataRequest(topics=asked), 12).topics
     assert (known.name, known.error_code, len(known.partitions)) == ("t", 0, 2)
     assert (unknown.name, unknown.error_code) == (None, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@pytest.mark.parametrize("version", [8, 10, 12, 13])
+def test_the_operations_one_may_do_are_told_on_request(raw: Raw, version: int) -> None:
+    names = [MetadataRequestTopic(name=name) for name in ("t", "missing", "bad name!")]
+    asked = MetadataRequest(
+        topics=names,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=version <= 10,
+        include_topic_authorized_operations=True,
+    )
+    answer = raw.ask(asked, version)
+    assert [topic.topic_authorized_operations for topic in answer.topics] == [3576] * 3, "as Kafka 4.3.1 answers"
+    assert answer.cluster_authorized_operations == (8096 if version <= 10 else NOT_ASKED)
+    assert metadata(raw, "t", version=version).topics[0].topic_authorized_operations == NOT_ASKED
+
+
+def test_no_operations_of_a_topic_that_only_has_an_unknown_id(raw: Raw) -> None:
+    asked = MetadataRequest(
+        topics=[MetadataRequestTopic(topic_id=b"\7" * 16, name=None)], include_topic_authorized_operations=True
+    )
+    assert raw.ask(asked, 12).topics[0].topic_authorized_operations == NOT_ASKED
+
+
+def test_cluster_operations_are_told_on_request(raw: Raw) -> None:
+    asked = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    assert raw.ask(asked, 2).cluster_authorized_operations == 8096
+    assert raw.ask(DescribeClusterRequest(), 2).cluster_authorized_operations == NOT_ASKED
 
 
 def test_metadata_of_all_topics_none_and_in_version_0(raw: Raw) -> None:

@@ -1,6 +1,6 @@
 """Metadata: nodes, topics by name or by id, partitions with their leaders. May create topics. (Kafka: KafkaApis.)
 
-Deviation: a topic that this request creates is in the answer at once, with leaders; Kafka says LEADER_NOT_AVAILABLE.
+Deviation: a topic that this request creates is in the answer at once; Kafka first says UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations
@@ -43,9 +43,6 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
         budget = [AUTO_CREATED_MAX if may_create else 0]
         seen = dict.fromkeys((t.name, t.topic_id) for t in request.topics)
         topics = [_one(ctx, MetadataRequestTopic(name=name, topic_id=id_), budget) for name, id_ in seen]
-    if request.include_topic_authorized_operations:
-        for topic in topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
     controller = cluster.controller
     response = MetadataResponse(
         brokers=_brokers(ctx),
@@ -53,9 +50,18 @@ def handle(ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
         controller_id=-1 if controller is None else controller.node_id,
         topics=topics,
     )
+    _add_operations(request, response)
+    return response
+
+
+def _add_operations(request: MetadataRequest, response: MetadataResponse) -> None:
+    """Nobody is refused anything, so the operations asked for are all there are; a topic without a name has none."""
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
-    return response
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            if topic.name is not None:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS
 
 
 def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
