@@ -29,7 +29,19 @@ LAYERS = {
 CLIENT_SHELLS = {
     f"consumer.{name}"
     for name in (
-        *("blocking", "client", "closing", "dead_letter", "delivery", "hold", "io_thread", "look_ups", "shell"),
+        *(
+            "blocking",
+            "client",
+            "closing",
+            "committing",
+            "dead_letter",
+            "delivery",
+            "hold",
+            "io_thread",
+            "look_ups",
+            "positioning",
+            "shell",
+        ),
         "waiting",
     )
 } | {f"producer.{name}" for name in ("client", "shell")}

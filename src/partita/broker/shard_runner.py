@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from partita.broker.reply_gate import Call, ReplyGate, refuse, release
+from partita.broker.shard_batches import encode, shared_batches
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
@@ -23,8 +24,6 @@ from partita.log.partition_log import AppendRefused
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import MalformedRequest, Structure
-from partita.records.builder import build_batch, build_marker
-from partita.records.control import ABORT, COMMIT
 from partita.records.header import InvalidBatch, iter_batches
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from partita.broker.topics import Partition
 
 log = logging.getLogger("partita.broker")
-BATCH_BYTES = 512 * 1024
-"""Steps share a batch up to this size; the records of one step are never parted."""
-
 
 FAILURES = (StorageError, AppendRefused, InvalidBatch, MalformedRequest, AssertionError, OSError)
 """What ends a load, or a shard's life until the next replay. Anything else is a defect of ours and stays visible."""
@@ -178,7 +174,7 @@ class ShardRunner:
         appended: list[Step] = []
         due_ms = self._patience_ms()
         try:
-            for records, producer, marker, covered in _batches(steps):
+            for records, producer, marker, covered in shared_batches(steps):
                 self._append(records, producer, marker)
                 appended += covered
                 for step in covered:
@@ -200,36 +196,12 @@ class ShardRunner:
             self.fail_next_append = False
             raise StorageError("an append was made to fail by a control call")
         now = self._cluster.clock.now()
-        for batch in self._encode(records, producer, marker, now.wall_ms):
+        codec = self._cluster.config.int("offsets.topic.compression.codec")
+        for batch in encode(records, producer, marker, now.wall_ms, codec):
             appended = self.partition.log.append(batch, self.leader_epoch, now)
             if appended.base_offset != self._end_offset:
                 raise StorageError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
             self._end_offset = appended.last_offset + 1
-
-    def _encode(
-        self, records: list[Record], producer: Producer | None, marker: Marker | None, wall_ms: int
-    ) -> Iterator[bytes]:
-        if records:
-            given = [(wall_ms, key, value, ()) for key, value in records]
-            codec = self._cluster.config.int("offsets.topic.compression.codec")
-            if producer is None:
-                yield build_batch(given, codec=codec)
-            else:
-                yield build_batch(
-                    given,
-                    codec=codec,
-                    producer_id=producer.producer_id,
-                    producer_epoch=producer.producer_epoch,
-                    is_transactional=True,
-                )
-        if marker is not None:
-            yield build_marker(
-                COMMIT if marker.committed else ABORT,
-                timestamp=wall_ms,
-                producer_id=marker.producer.producer_id,
-                producer_epoch=marker.producer.producer_epoch,
-                coordinator_epoch=marker.coordinator_epoch,
-            )
 
     def _release_durable(self) -> None:
         """Answer what is durable by now; be called again when the log moves, as long as something waits."""
@@ -334,27 +306,3 @@ class ShardRunner:
         delay_ms = max(0, due - self._cluster.clock.mono_ms())
         self._timer_ms = due
         self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
-
-
-_Shared = tuple[list[Record], Producer | None, Marker | None, list[Step]]
-
-
-def _batches(steps: list[Step]) -> Iterator[_Shared]:
-    """Put steps together that may share a batch; a transactional step, or a marker, never shares one."""
-    records: list[Record] = []
-    covered: list[Step] = []
-    size = 0
-    for step in steps:
-        alone = step.producer is not None or step.marker is not None
-        step_bytes = sum(len(key) + len(value or b"") for key, value in step.records)
-        if covered and (alone or size + step_bytes > BATCH_BYTES):
-            yield records, None, None, covered
-            records, covered, size = [], [], 0
-        if alone:
-            yield list(step.records), step.producer, step.marker, [step]
-            continue
-        records += step.records
-        covered.append(step)
-        size += step_bytes
-    if covered:
-        yield records, None, None, covered

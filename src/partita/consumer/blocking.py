@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from partita.consumer.arrow import Decode
-from partita.consumer.client import AsyncConsumer, Offsets
+from partita.consumer.client import AsyncConsumer
+from partita.consumer.committing import Offsets
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.look_ups import Partitions
 from partita.consumer.records import ConsumerRecord, ConsumerRecords

@@ -13,29 +13,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.closing import close_consumer, leave_group
+from partita.consumer.committing import Committing
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.delivery import Delivery
-from partita.consumer.errors import ApiTimeoutError, IllegalStateError
+from partita.consumer.errors import IllegalStateError
 from partita.consumer.hold import Hold
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.look_ups import LookUps, Partitions
-from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.pending_commit import Kind
+from partita.consumer.positioning import Positioning
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.request import Note
 from partita.consumer.shell import ConsumerShell
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
+from partita.consumer.topic_partition import GroupMetadata, TopicPartition
 from partita.consumer.waiting import AsyncWaiter, run_blocking
-from partita.errors import InvalidGroupIdError
 from partita.now import Clock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Offsets = Mapping[tuple[str, int], "OffsetAndMetadata | int"]
 
-
-class AsyncConsumer(LookUps):
+class AsyncConsumer(Committing, Positioning, LookUps):
     """Reads topics as a member of a group, or given partitions on its own. Timeouts are in seconds.
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
@@ -229,163 +227,6 @@ class AsyncConsumer(LookUps):
         with self._shell.io.lock:
             return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
 
-    # Committing
-
-    async def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
-        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them.
-
-        Repeats what may pass until `timeout` seconds (default_api_timeout_ms), then raises ApiTimeoutError. Raises
-        CommitFailedError when the group has moved on, RebalanceRunningError when a poll has to come first.
-        """
-        shell = self._shell
-        wanted = self._offsets(offsets)
-        with shell.owned():
-            self._need_group("commit")
-            deadline_ms = shell.deadline_ms(timeout)
-            with shell.io.lock:
-                async_sent = self._core.commits.async_sent
-                operation = self._core.commits.commit(Kind.SYNC, wanted)
-            started_ms = shell.now().mono_ms
-            try:
-                await shell.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
-            finally:
-                shell.metrics.took("commit-sync-time-ns-total", shell.now().mono_ms - started_ms)
-                await shell.until(lambda: self._core.commits.async_done >= async_sent, deadline_ms)
-                await shell.dispatch()
-
-    def commit_async(
-        self, offsets: Offsets | None = None, callback: Callable[[dict[TopicPartition, Any], Any], Any] | None = None
-    ) -> None:
-        """Commit without waiting and without retries; `callback(offsets, error)` runs in a later poll or commit."""
-        wanted = self._offsets(offsets)
-        with self._shell.owned():
-            self._need_group("commit_async")
-            with self._shell.io.lock:
-                if self._core.member.fenced is not None:
-                    raise self._core.member.fenced
-                self._core.commits.commit(Kind.ASYNC, wanted, callback)
-                self._shell.step()
-
-    async def committed(
-        self, partitions: Partitions, *, timeout: float | None = None
-    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """What the group has committed for these partitions; None where nothing is. Raises ApiTimeoutError."""
-        with self._shell.owned():
-            self._need_group("committed")
-            deadline_ms = self._shell.deadline_ms(timeout)
-            wanted = [TopicPartition(*tp) for tp in partitions]
-            if not wanted:
-                return {}
-            started_ms = self._shell.now().mono_ms
-            with self._shell.io.lock:
-                operation = self._core.committed.ask(wanted)
-            found: dict[TopicPartition, OffsetAndMetadata | None] = await self._shell.result(
-                operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
-            )
-            self._shell.metrics.took("committed-time-ns-total", self._shell.now().mono_ms - started_ms)
-            return found
-
-    # Positions
-
-    def seek(self, partition: tuple[str, int], offset: int | OffsetAndMetadata) -> None:
-        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped.
-
-        Raises IllegalStateError if the partition is not assigned, ValueError for an offset below 0.
-        """
-        target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-        if target.offset < 0:
-            raise ValueError(f"an offset is 0 or more, not {target.offset}")
-        tp = TopicPartition(*partition)
-        with self._shell.owned(), self._shell.io.lock:
-            state = self._core.subscription.state(tp)
-            if target.leader_epoch >= 0:
-                self._core.positions.seek_to_committed(tp, state, target)
-            else:
-                state.seek(Position(target.offset))
-            self._core.done.forget(tp)
-
-    def seek_to_beginning(self, partitions: Partitions = ()) -> None:
-        """Go to the first kept offset of these partitions (none given: all), at the next poll."""
-        self._reset(partitions, EARLIEST)
-
-    def seek_to_end(self, partitions: Partitions = ()) -> None:
-        """Go behind the last record of these partitions (none given: all), at the next poll."""
-        self._reset(partitions, LATEST)
-
-    def _reset(self, partitions: Partitions, reset: Reset) -> None:
-        with self._shell.owned(), self._shell.io.lock:
-            wanted = [TopicPartition(*tp) for tp in partitions] or list(self._core.subscription.assignment)
-            for tp in wanted:
-                self._core.subscription.state(tp)
-            for tp in wanted:
-                self._core.positions.reset(tp, reset)
-                self._core.done.forget(tp)
-
-    async def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
-        """The next offset to be handed out; waits until it is known and valid.
-
-        Raises IllegalStateError if the partition is not assigned, NoOffsetForPartitionError, ApiTimeoutError.
-        """
-        shell, tp = self._shell, TopicPartition(*partition)
-        with shell.owned():
-            deadline_ms = shell.deadline_ms(timeout)
-            while True:
-                with shell.io.lock:
-                    self._core.positions.ask_for(tp)
-                    state = self._core.subscription.state(tp)
-                    if state.has_valid_position and state.position is not None:
-                        return state.position.offset
-                    seen = shell.io.activity
-                    shell.step()
-                    error = self._core.validation.errors.pop(0) if self._core.validation.errors else None
-                    error = error or self._core.positions.error()
-                if error is not None:
-                    raise error
-                shell.check()
-                left_ms = deadline_ms - shell.now().mono_ms
-                if left_ms <= 0:
-                    raise ApiTimeoutError(f"the position of {tp} is not known in time")
-                await shell.waiter.wait(shell.io, seen, left_ms / 1000)
-
-    def pause(self, partitions: Partitions) -> None:
-        """Return nothing from these partitions until `resume`; what is buffered is kept.
-
-        An eager rebalance forgets it, a cooperative one does not. Raises IllegalStateError if one is not assigned.
-        """
-        self._set_paused(partitions, is_paused=True)
-
-    def resume(self, partitions: Partitions) -> None:
-        """Return records from these partitions again. Raises IllegalStateError for one that is not assigned."""
-        self._set_paused(partitions, is_paused=False)
-
-    def _set_paused(self, partitions: Partitions, *, is_paused: bool) -> None:
-        with self._shell.owned(), self._shell.io.lock:
-            states = [self._core.subscription.state(TopicPartition(*tp)) for tp in partitions]
-            for state in states:
-                state.is_paused = is_paused
-            self._shell.step()
-
-    def paused(self) -> set[TopicPartition]:
-        """The assigned partitions that are paused."""
-        with self._shell.owned(), self._shell.io.lock:
-            return {tp for tp, state in self._core.subscription.assignment.items() if state.is_paused}
-
-    # Lag
-
-    def current_lag(self, partition: tuple[str, int]) -> int | None:
-        """Records between the position and the end, as far as known now; asks for the end once if it is not."""
-        with self._shell.owned(), self._shell.io.lock:
-            lag = self._core.current_lag(TopicPartition(*partition))
-            self._shell.step()
-            return lag
-
-    def lag(self) -> dict[TopicPartition, int]:
-        """`current_lag` of every assigned partition for which it is known."""
-        with self._shell.owned(), self._shell.io.lock:
-            committed = self._shell.config.read_committed
-            lags = {tp: s.lag(read_committed=committed) for tp, s in self._core.subscription.assignment.items()}
-            return {tp: lag for tp, lag in lags.items() if lag is not None}
-
     # The group
 
     def group_metadata(self) -> GroupMetadata:
@@ -431,21 +272,3 @@ class AsyncConsumer(LookUps):
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         await close_consumer(self._shell, self._delivery, timeout, membership)
-
-    # Checks
-
-    def _need_group(self, call: str) -> None:
-        if self._shell.config.group_id is None:
-            raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
-
-    def _offsets(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
-        if offsets is None:
-            return None
-        wanted = {
-            TopicPartition(*tp): at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
-            for tp, at in offsets.items()
-        }
-        for tp, at in wanted.items():
-            if at.offset < 0:
-                raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are 0 or more")
-        return wanted

@@ -11,8 +11,9 @@ from random import Random
 
 from partita.group.config import GroupConfig
 from partita.protocol.messages.join_group import JoinGroupRequest
+from partita.sim.application import Habits
 from partita.sim.broker import Broker
-from partita.sim.consumers import Habits, SimConsumer
+from partita.sim.consumers import SimConsumer
 from partita.sim.faults import Plan, draw
 from partita.sim.mischief import Mischief
 from partita.sim.network import Network

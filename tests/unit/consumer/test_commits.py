@@ -378,14 +378,17 @@ def test_a_fenced_synchronous_commit_is_raised_by_itself_only() -> None:
 
 
 @pytest.mark.case("BM-121")
-def test_a_failing_auto_commit_is_repeated_elsewhere_and_never_raised() -> None:
+@pytest.mark.parametrize("end", [refused(16), refused(15), refused(7), DROP])
+def test_a_failing_auto_commit_is_repeated_elsewhere_and_never_raised(end: Any) -> None:
     world = World({"t": 1}, nodes=2)
     world.append("t", 0, 5)
     consumer, _ = member(world, auto_commit_interval_ms=1_000)
-    world.script("OffsetCommit", refused(16), DROP)
-    for _ in range(40):
+    world.coordinator_node = 1
+    world.script("OffsetCommit", end)
+    for _ in range(25):
         consumer.poll(0.1)
     assert {committed(s)[T0] for s in world.sent("OffsetCommit")} == {5}
+    assert [s.node for s in world.sent("OffsetCommit")][:2] == [2, 1]
     assert consumer.committed([T0])[TopicPartition(*T0)].offset == 5
 
 

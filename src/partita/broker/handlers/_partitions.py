@@ -22,6 +22,12 @@ class EndpointFields(Protocol):
 Endpoint = TypeVar("Endpoint", bound=EndpointFields)
 
 
+class AskedTopic(Protocol):
+    """A topic in the request of any API whose partitions have a `partition_index`."""
+
+    partitions: list[Any]
+
+
 class AnsweredTopic(Protocol):
     """A topic in the answer of any API that answers partition by partition."""
 
@@ -45,6 +51,15 @@ def find(
         is_old = current_leader_epoch < partition.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
     return partition
+
+
+def take_out_missing(topic: Topic | None, asked: AskedTopic) -> list[int]:
+    """Leave in `asked` only partitions that exist; return the others."""
+    existing = 0 if topic is None else len(topic.partitions)
+    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    if missing:
+        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
+    return missing
 
 
 def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:

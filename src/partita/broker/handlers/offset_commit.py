@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
-from partita.broker.handlers._partitions import merged
+from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -43,19 +43,15 @@ def _check(
     """The topic with name, id, and those of its partitions that exist; the others go to `refused`."""
     by_id = ctx.version >= BY_ID_FROM
     topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
-    if topic is None:
-        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        existing = 0
-    else:
+    code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if topic is not None:
         asked.name, asked.topic_id = topic.name, topic.topic_id
-        code, existing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, len(topic.partitions)
-    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    missing = take_out_missing(topic, asked)
     if missing or not asked.partitions:
         entry = refused.setdefault(
             (asked.name, asked.topic_id), OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
         )
         entry.partitions += [OffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
-        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
     return asked
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
-from partita.broker.handlers._partitions import merged
+from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -26,14 +26,11 @@ def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Answer:
 def _keep_existing(
     ctx: RequestContext, asked: OffsetDeleteRequestTopic, refused: dict[str, OffsetDeleteResponseTopic]
 ) -> bool:
-    topic = ctx.catalogue.get(asked.name)
-    existing = 0 if topic is None else len(topic.partitions)
-    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    missing = take_out_missing(ctx.catalogue.get(asked.name), asked)
     if missing:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry = refused.setdefault(asked.name, OffsetDeleteResponseTopic(name=asked.name))
         entry.partitions += [OffsetDeleteResponsePartition(partition_index=i, error_code=code) for i in missing]
-        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
     return bool(asked.partitions)
 
 

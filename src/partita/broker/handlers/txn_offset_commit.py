@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from partita.broker.context import Answer, RequestContext
 from partita.broker.gather import when_all
-from partita.broker.handlers._partitions import merged
+from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -33,14 +33,11 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
 def _keep_existing(
     ctx: RequestContext, asked: TxnOffsetCommitRequestTopic, refused: dict[str, TxnOffsetCommitResponseTopic]
 ) -> bool:
-    topic = ctx.catalogue.get(asked.name)
-    existing = 0 if topic is None else len(topic.partitions)
-    missing = [p.partition_index for p in asked.partitions if not 0 <= p.partition_index < existing]
+    missing = take_out_missing(ctx.catalogue.get(asked.name), asked)
     if missing or not asked.partitions:
         entry = refused.setdefault(asked.name, TxnOffsetCommitResponseTopic(name=asked.name))
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         entry.partitions += [TxnOffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
-        asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
     return bool(asked.partitions)
 
 
