@@ -20,6 +20,8 @@ from partita.protocol.primitives import Buffer
 _READ_BYTES = 64 << 10
 """Up to here a read copies instead of mapping a file that has grown."""
 _FREE_CHECK_BYTES = 16 << 20
+_CHUNKS_AT_ONCE = 1024
+"""More the kernel refuses to take in one call (IOV_MAX)."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
@@ -43,6 +45,8 @@ class DiskFile:
     def append(self, chunks: Sequence[Buffer]) -> None:
         total = sum(len(chunk) for chunk in chunks)
         self._storage.take_room(total, self._path)
+        if len(chunks) > _CHUNKS_AT_ONCE:
+            chunks = [b"".join(chunks)]
         try:
             written = os.pwritev(self._open(), chunks, self._size)
             if written != total:

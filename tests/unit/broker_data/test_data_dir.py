@@ -155,6 +155,13 @@ def test_views_outlive_everything_that_happens_to_the_file(tmp_path: Path) -> No
     assert view == before
 
 
+def test_an_append_of_more_chunks_than_the_kernel_takes_at_once(tmp_path: Path) -> None:
+    file = DiskStorage(str(tmp_path)).open("many", create=True)
+    chunks = [b"%04d" % number for number in range(5000)]
+    file.append(chunks)
+    assert bytes(file.read_at(0, file.size())) == b"".join(chunks)
+
+
 def test_a_disk_below_its_reserve_refuses_appends_and_serves_reads(tmp_path: Path) -> None:
     """D8."""
     storage = DiskStorage(str(tmp_path), reserve_bytes=1 << 60)
