@@ -16,6 +16,7 @@ from partita.broker.store import Store
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
 from partita.now import Clock
+from partita.records.header import InvalidBatch
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -176,6 +177,6 @@ class Upkeep:
                 await self._loop.run_in_executor(self._in_thread(), plan.run)
                 kept.take_compacted(plan)
                 count += 1
-            except StorageError as error:
+            except (StorageError, InvalidBatch) as error:
                 log.warning("compaction of %s: %s", kept.directory, error)
         return count
