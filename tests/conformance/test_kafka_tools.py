@@ -119,6 +119,24 @@ def test_configs(twins: Twins, topic: str) -> None:
     assert twins.same("kafka.admin.ConfigCommand", "--alter", *of_topic, "--add-config", "retention.ms=soon").code == 1
 
 
+def test_broker_configs(twins: Twins) -> None:
+    of_broker = ("--entity-type", "brokers", "--entity-name", "1")
+    for scope in (of_broker, ("--entity-type", "brokers", "--entity-default")):
+        change = ("kafka.admin.ConfigCommand", "--alter", *scope)
+        assert twins.same(*change, "--add-config", "message.max.bytes=2000000").code == 0
+        assert len(twins.same("kafka.admin.ConfigCommand", "--describe", *of_broker).lines) == 2
+    assert twins.same("kafka.admin.ConfigCommand", "--alter", *of_broker, "--add-config", "group.max.size=5").code == 1
+    for scope in (of_broker, ("--entity-type", "brokers", "--entity-default")):
+        change = ("kafka.admin.ConfigCommand", "--alter", *scope)
+        assert twins.same(*change, "--delete-config", "message.max.bytes").code == 0
+        assert len(twins.same("kafka.admin.ConfigCommand", "--describe", *of_broker).lines) == 1
+
+
+@pytest.mark.parametrize("kind", ["groups", "client-metrics"])
+def test_configs_of_what_has_none(twins: Twins, kind: str) -> None:
+    assert twins.same("kafka.admin.ConfigCommand", "--describe", "--entity-type", kind, "--entity-name", "x").code == 0
+
+
 def test_all_topic_configs(twins: Twins, topic: str) -> None:
     """Every option, its value, where it comes from."""
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
@@ -148,6 +166,30 @@ def partition_sizes(output: Output) -> dict[str, int]:
     (directory,) = broker["logDirs"]
     assert (broker["broker"], directory["error"]) == (1, None)
     return {row["partition"]: row["size"] for row in directory["partitions"]}
+
+
+def test_elections(twins: Twins, topic: str) -> None:
+    one = ("--topic", topic, "--partition", "0")
+    assert twins.same("LeaderElectionCommand", "--election-type", "preferred", *one).code == 0
+    assert twins.same("LeaderElectionCommand", "--election-type", "unclean", "--all-topic-partitions").code == 0
+    nowhere = ("--topic", "nowhere", "--partition", "0")
+    assert twins.same("LeaderElectionCommand", "--election-type", "preferred", *nowhere).code == 1
+
+
+def test_reassignments(twins: Twins, topic: str, tmp_path: Path) -> None:
+    tool = "reassign.ReassignPartitionsCommand"
+    assert twins.same(tool, "--list").lines == ("No partition reassignments found.",)
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
+    assert twins.same(tool, "--topics-to-move-json-file", str(topics), "--broker-list", "1", "--generate").code == 0
+    for node, code in ((1, 0), (9, 1)):
+        plan = tmp_path / f"plan-{node}.json"
+        move = {"topic": topic, "partition": 0, "replicas": [node], "log_dirs": ["any"]}
+        plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
+        assert twins.same(tool, "--reassignment-json-file", str(plan), "--execute").code == code
+    done = str(tmp_path / "plan-1.json")
+    assert twins.same(tool, "--reassignment-json-file", done, "--verify").code == 0
+    assert twins.same(tool, "--reassignment-json-file", done, "--cancel").code == 0
 
 
 def test_verifiable_clients(twins: Twins, topic: str) -> None:

@@ -21,6 +21,7 @@ NORMAL = (
     (re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "-UUID"),
     (re.compile(r'"timestamp":\d+'), '"timestamp":0'),
     (re.compile(r"CreateTime:\d+"), "CreateTime:0"),
+    (re.compile(r'"log_dirs":\["[^"]*"\]'), '"log_dirs":[]'),
     # Eligible leader replicas need followers, and bring a cluster-wide min.insync.replicas with them.
     (re.compile(r"Elr: *(N/A)?\s*LastKnownElr: *(N/A)?"), ""),
     (re.compile(r"Configs: min\.insync\.replicas=1,?"), "Configs: "),

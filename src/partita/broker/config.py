@@ -156,14 +156,15 @@ class _Settings:
 class BrokerConfig(_Settings):
     """The broker's settings: `config.int("num.partitions")`.
 
-    `given` are settings of the start; `dynamic` those changed while running. `defaults` differ from Kafka's unless
-    `kafka_defaults` is true.
+    `given` are settings of the start; those changed while running are `of_nodes`, which count first, or `cluster_wide`.
+    `defaults` differ from Kafka's unless `kafka_defaults` is true.
     """
 
     def __init__(self, given: Mapping[str, object] | None = None, *, kafka_defaults: bool = False) -> None:
         self.kafka_defaults = kafka_defaults
         self.given: dict[str, Value] = {}
-        self.dynamic: dict[str, Value] = {}
+        self.of_nodes: dict[str, Value] = {}
+        self.cluster_wide: dict[str, Value] = {}
         self.defaults: dict[str, Value] = {option.name: option.default for option in BROKER}
         if not kafka_defaults:
             self.defaults.update(PARTITA_DEFAULTS)
@@ -184,12 +185,18 @@ class BrokerConfig(_Settings):
             option.name: self._values[option.name] for option in options if self._values[option.name] != option.default
         }
 
-    def change(self, name: str, value: Value) -> None:
-        """Set an option while running, or with None give it back its value of the start. Values are parsed already."""
+    @property
+    def dynamic(self) -> dict[str, Value]:
+        """What was changed while running."""
+        return {**self.cluster_wide, **self.of_nodes}
+
+    def change(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
+        """Set an option while running, or with None take the change back. Values are parsed already."""
+        changed = self.of_nodes if of_nodes else self.cluster_wide
         if value is None:
-            self.dynamic.pop(name, None)
+            changed.pop(name, None)
         else:
-            self.dynamic[name] = value
+            changed[name] = value
         self._values = {**self.defaults, **self.given, **self.dynamic}
         for listener in self._listeners:
             listener(name)

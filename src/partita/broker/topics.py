@@ -171,9 +171,9 @@ class TopicCatalogue:
         """Replace the topic's own settings."""
         self._record({"type": "config", "id": topic.topic_id.hex(), "config": settings})
 
-    def configure_broker(self, name: str, value: Value) -> None:
+    def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
-        self._record({"type": "broker-config", "name": name, "value": value})
+        self._record({"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes})
 
     def elect(self, partition: Partition, leader: int, replicas: list[int]) -> None:
         """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch, and `replicas` hold it."""
@@ -241,7 +241,8 @@ class TopicCatalogue:
                 self._store.refresh_configs()
             case "broker-config":
                 value = entry["value"]
-                self._config.change(entry["name"], tuple(value) if isinstance(value, list) else value)
+                value = tuple(value) if isinstance(value, list) else value
+                self._config.change(entry["name"], value, of_nodes=entry.get("of_nodes", False))
             case "leader":
                 partition = self.by_id[bytes.fromhex(entry["id"])].partitions[entry["p"]]
                 partition.leader, partition.leader_epoch = entry["leader"], entry["epoch"]
@@ -269,8 +270,9 @@ class TopicCatalogue:
     def _entries(self) -> Iterator[dict[str, Any]]:
         yield {"type": "cluster", "id": self.cluster_id}
         yield {"type": "producer-ids", "next": self._reserved_producer_id}
-        for name, value in self._config.dynamic.items():
-            yield {"type": "broker-config", "name": name, "value": value}
+        for of_nodes, changed in ((False, self._config.cluster_wide), (True, self._config.of_nodes)):
+            for name, value in changed.items():
+                yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
         for topic in self:
             yield {
                 "type": "topic",

@@ -161,11 +161,46 @@ def test_a_broker_option_nobody_knows_is_kept_and_its_value_not_told(
         wanted = m.DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=keys)
         rows = raw.ask(m.DescribeConfigsRequest(resources=[wanted], include_synonyms=True), 4).results[0].configs
         (row,) = (row for row in rows if row.name == "a.plugins.password")
-        assert (row.value, row.is_sensitive, row.read_only, row.config_source) == (None, True, True, 3)
+        assert (row.value, row.is_sensitive, row.read_only, row.config_source) == (None, True, True, 2)
         assert [synonym.value for synonym in row.synonyms] == [None]
     assert broker.cluster.config.differs_from_kafka()["log.retention.ms"] == 8
     assert alter(raw, (BROKER, "1", [("a.plugins.password", 1, None)])) == [0]
     assert broker.cluster.config.dynamic == {"log.retention.ms": 8}
+
+
+def described(raw: Raw, name: str, *keys: str) -> dict[str, tuple[str | None, list[tuple[str | None, int]]]]:
+    """The value of each broker option asked for, and every place that gives it one."""
+    m = describe_configs
+    wanted = m.DescribeConfigsResource(resource_type=BROKER, resource_name=name, configuration_keys=list(keys) or None)
+    rows = raw.ask(m.DescribeConfigsRequest(resources=[wanted], include_synonyms=True), 4).results[0].configs
+    return {row.name: (row.value, [(synonym.value, synonym.source) for synonym in row.synonyms]) for row in rows}
+
+
+def test_a_nodes_options_count_before_those_of_the_whole_cluster(broker: Broker, raw: Raw) -> None:
+    default = ("1048588", 5)
+    assert alter(raw, (BROKER, "1", [("message.max.bytes", 0, "7")])) == [0]
+    assert described(raw, "1", "message.max.bytes") == {"message.max.bytes": ("7", [("7", 2), default])}
+    assert described(raw, WHOLE_CLUSTER) == {}
+    assert alter(raw, (BROKER, WHOLE_CLUSTER, [("message.max.bytes", 0, "8")])) == [0]
+    assert broker.cluster.config.int("message.max.bytes") == 7
+    assert described(raw, "1", "message.max.bytes") == {"message.max.bytes": ("7", [("7", 2), ("8", 3), default])}
+    assert described(raw, WHOLE_CLUSTER) == {"message.max.bytes": ("8", [("8", 3)])}
+    assert described(raw, WHOLE_CLUSTER, "log.retention.ms") == {}
+    assert alter(raw, (BROKER, "1", [("message.max.bytes", 1, None)])) == [0]
+    assert broker.cluster.config.int("message.max.bytes") == 8
+
+
+def test_an_option_without_a_value_has_it_from_nowhere(raw: Raw) -> None:
+    assert described(raw, "1", "log.retention.ms", "broker.rack") == {
+        "log.retention.ms": (None, []),
+        "broker.rack": (None, []),
+    }
+
+
+def test_internal_options_are_described_only_by_name(raw: Raw) -> None:
+    name = "producer.id.expiration.check.interval.ms"
+    assert name in described(raw, "1", name)
+    assert name not in described(raw, "1")
 
 
 def test_an_option_nobody_knows_is_no_list_to_append_to(raw: Raw) -> None:

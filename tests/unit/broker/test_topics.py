@@ -250,6 +250,7 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
         DescribeConfigsResource(resource_type=TOPIC, resource_name="none", configuration_keys=None),
         DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=None),
         DescribeConfigsResource(resource_type=BROKER, resource_name="2", configuration_keys=None),
+        DescribeConfigsResource(resource_type=8, resource_name="1", configuration_keys=None),
         DescribeConfigsResource(resource_type=32, resource_name="g", configuration_keys=None),
     ]
     results = raw.ask(DescribeConfigsRequest(resources=resources, include_synonyms=True), 4).results
@@ -259,7 +260,9 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
         0,
         ErrorCode.INVALID_REQUEST,
         ErrorCode.INVALID_REQUEST,
+        0,
     ]
+    assert results[5].configs == []
     (retention,) = results[0].configs
     assert (retention.value, retention.config_source, retention.config_type) == ("604800000", 5, 5)
     by_name = {row.name: row for row in results[2].configs}
@@ -270,11 +273,15 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
 
 def test_broker_settings_that_can_change_do_so_and_survive_a_restart() -> None:
     store, config = MemoryStore(), BrokerConfig()
-    TopicCatalogue(store, config, lambda: b"\1" * 16).configure_broker("message.max.bytes", 77)
-    assert config.int("message.max.bytes") == 77
-    again = BrokerConfig()
-    TopicCatalogue(store, again, lambda: b"\1" * 16)
-    assert again.int("message.max.bytes") == 77
+    catalogue = TopicCatalogue(store, config, lambda: b"\1" * 16)
+    catalogue.configure_broker("message.max.bytes", 77)
+    catalogue.configure_broker("log.retention.ms", 5, of_nodes=True)
+    assert (config.int("message.max.bytes"), config.int("log.retention.ms")) == (77, 5)
+    for _ in range(2):
+        again = BrokerConfig()
+        catalogue = TopicCatalogue(store, again, lambda: b"\1" * 16)
+        assert (again.cluster_wide, again.of_nodes) == ({"message.max.bytes": 77}, {"log.retention.ms": 5})
+        catalogue.close()
 
 
 def test_the_catalogue_reads_back_what_it_wrote_also_when_shortened() -> None:

@@ -4,7 +4,7 @@ Topic settings change at once; of the broker's only those that Kafka can change 
 
 A broker option nobody knows is kept, as Kafka keeps it: it has no use here, and is described without its value.
 
-Deviation: the nodes of a process share one set of changed broker options; Kafka keeps one for each broker too.
+Deviation: what is changed for one node of a process is changed for all of them; Kafka keeps a set for each.
 """
 
 from __future__ import annotations
@@ -91,8 +91,13 @@ def check_broker_name(ctx: RequestContext, name: str) -> None:
     raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}, but received {name}")
 
 
-def change_broker(ctx: RequestContext, changes: Mapping[str, Value], *, validate_only: bool) -> None:
-    """Change broker options (None: back to what the start gave); raise Refused for those that cannot change."""
+def changed_options(ctx: RequestContext, broker: str) -> dict[str, Value]:
+    """The options changed while running: the whole cluster's, whose name is empty, or a node's."""
+    return ctx.config.of_nodes if broker else ctx.config.cluster_wide
+
+
+def change_broker(ctx: RequestContext, broker: str, changes: Mapping[str, Value], *, validate_only: bool) -> None:
+    """Change broker options (None: back to what there was); raise Refused for those that cannot change."""
     asked = (BROKER_OPTIONS[name] for name, value in changes.items() if value is not None and name in BROKER_OPTIONS)
     fixed = [option.name for option in asked if not option.changeable]
     if fixed:
@@ -100,5 +105,5 @@ def change_broker(ctx: RequestContext, changes: Mapping[str, Value], *, validate
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")
     if not validate_only:
         for name, value in changes.items():
-            if value is not None or name in ctx.config.dynamic:
-                ctx.catalogue.configure_broker(name, value)
+            if value is not None or name in changed_options(ctx, broker):
+                ctx.catalogue.configure_broker(name, value, of_nodes=bool(broker))

@@ -13,6 +13,7 @@ from partita.broker.handlers._configs import (
     BROKER,
     TOPIC,
     change_broker,
+    changed_options,
     check_broker_name,
     each_alone,
     refuse_nulls,
@@ -52,10 +53,10 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
             ctx.catalogue.configure(topic, settings)
     elif resource.resource_type == BROKER:
         check_broker_name(ctx, resource.resource_name)
-        changes: dict[str, Value] = dict.fromkeys(ctx.config.dynamic)
+        changes: dict[str, Value] = dict.fromkeys(changed_options(ctx, resource.resource_name))
         for config in resource.configs:
             option = BROKER_OPTIONS.get(config.name)
             changes[config.name] = config.value if option is None else parse(option, config.value)
-        change_broker(ctx, changes, validate_only=validate_only)
+        change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.context import RequestContext
@@ -18,8 +18,9 @@ from partita.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER = 2, 4
-TOPIC_SOURCE, DYNAMIC_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 3, 4, 5
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 2, 3, 4, 5
+_INTERNAL = frozenset({"group.consumer.regex.refresh.interval.ms", "producer.id.expiration.check.interval.ms"})
 _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 """Of the options that only Kafka's brokers have, those it has no default for."""
 
@@ -43,10 +44,9 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
         if name not in ("", *(str(node_id) for node_id in ctx.cluster.nodes)):
             expected = f"expected {ctx.node.node_id} or empty string, but received {name}"
             return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unexpected broker id, {expected}")
-        options = _chosen(BROKER_OPTIONS.values(), wanted)
-        rows = [_broker_row(ctx.config, o, synonyms) for o in options if name or o.name in ctx.config.dynamic]
-        unknown = (key for key in ctx.config.dynamic if key not in BROKER_OPTIONS and (wanted is None or key in wanted))
-        rows += [_unknown_row(key, synonyms) for key in unknown]
+        rows = list(_broker_rows(ctx.config, wanted, synonyms) if name else _cluster_rows(ctx.config, wanted, synonyms))
+    elif resource.resource_type in (CLIENT_METRICS, GROUP):
+        rows = []
     else:
         return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
     return DescribeConfigsResult(
@@ -56,7 +56,11 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
 
 def _chosen(options: Iterable[Option], wanted: set[str] | None) -> Iterable[Option]:
     """The options asked for; internal ones only by name."""
-    return (o for o in options if (not o.name.startswith("internal.") if wanted is None else o.name in wanted))
+    return (o for o in options if (not _is_internal(o.name) if wanted is None else o.name in wanted))
+
+
+def _is_internal(name: str) -> bool:
+    return name.startswith("internal.") or name in _INTERNAL
 
 
 def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:
@@ -83,25 +87,50 @@ def _topic_row(config: BrokerConfig, topic: Topic, option: Option, synonyms: boo
 def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:
     """The broker's options a topic option falls back to; one without a value is no place to fall back to."""
     if option.synonym in BROKER_OPTIONS:
-        return [layer for layer in _layers(config, BROKER_OPTIONS[option.synonym]) if layer.value is not None]
+        return _layers(config, BROKER_OPTIONS[option.synonym])
     if option.synonym is None or option.synonym in _WITHOUT_DEFAULT:
         return []
     return [DescribeConfigsSynonym(name=option.synonym, value=as_text(option.default), source=DEFAULT_SOURCE)]
 
 
-def _broker_row(config: BrokerConfig, option: Option, synonyms: bool) -> DescribeConfigsResourceResult:
-    layers = _layers(config, option)
-    return _row(option, layers[0].value, layers[0].source, layers if synonyms else [], read_only=not option.changeable)
+def _broker_rows(
+    config: BrokerConfig, wanted: set[str] | None, synonyms: bool
+) -> Iterator[DescribeConfigsResourceResult]:
+    """All options of a node; those nobody knows only when changed."""
+    for option in _chosen(BROKER_OPTIONS.values(), wanted):
+        yield _broker_row(option, _layers(config, option), synonyms)
+    for name in config.dynamic:
+        if name not in BROKER_OPTIONS and (wanted is None or name in wanted):
+            yield _unknown_row(name, NODE_SOURCE if name in config.of_nodes else CLUSTER_SOURCE, synonyms)
 
 
-def _unknown_row(name: str, synonyms: bool) -> DescribeConfigsResourceResult:
+def _cluster_rows(
+    config: BrokerConfig, wanted: set[str] | None, synonyms: bool
+) -> Iterator[DescribeConfigsResourceResult]:
+    """What was changed for the whole cluster, and nothing else."""
+    for name, value in config.cluster_wide.items():
+        if wanted is not None and name not in wanted:
+            continue
+        if name not in BROKER_OPTIONS:
+            yield _unknown_row(name, CLUSTER_SOURCE, synonyms)
+            continue
+        layer = DescribeConfigsSynonym(name=name, value=as_text(value), source=CLUSTER_SOURCE)
+        yield _broker_row(BROKER_OPTIONS[name], [layer], synonyms)
+
+
+def _broker_row(option: Option, layers: list[DescribeConfigsSynonym], synonyms: bool) -> DescribeConfigsResourceResult:
+    value, source = (layers[0].value, layers[0].source) if layers else (None, DEFAULT_SOURCE)
+    return _row(option, value, source, layers if synonyms else [], read_only=not option.changeable)
+
+
+def _unknown_row(name: str, source: int, synonyms: bool) -> DescribeConfigsResourceResult:
     """An option nobody knows might be a secret: its value is not told."""
-    only = DescribeConfigsSynonym(name=name, value=None, source=DYNAMIC_SOURCE)
+    only = DescribeConfigsSynonym(name=name, value=None, source=source)
     return DescribeConfigsResourceResult(
         name=name,
         value=None,
         read_only=True,
-        config_source=DYNAMIC_SOURCE,
+        config_source=source,
         is_sensitive=True,
         synonyms=[only] if synonyms else [],
         documentation=None,
@@ -111,9 +140,13 @@ def _unknown_row(name: str, synonyms: bool) -> DescribeConfigsResourceResult:
 def _layers(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:
     """Every place that gives the option a value, the one that counts first."""
     layers = []
-    places = ((config.dynamic, DYNAMIC_SOURCE), (config.given, STATIC_SOURCE), (config.defaults, DEFAULT_SOURCE))
-    for values, source in places:
-        if option.name in values:
+    for values, source in (
+        (config.of_nodes, NODE_SOURCE),
+        (config.cluster_wide, CLUSTER_SOURCE),
+        (config.given, STATIC_SOURCE),
+        (config.defaults, DEFAULT_SOURCE),
+    ):
+        if values.get(option.name) is not None:
             layers.append(DescribeConfigsSynonym(name=option.name, value=as_text(values[option.name]), source=source))
     return layers
 

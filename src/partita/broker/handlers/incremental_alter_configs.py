@@ -64,7 +64,7 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
     elif resource.resource_type == BROKER:
         check_broker_name(ctx, resource.resource_name)
         changes = {config.name: _of_broker(ctx.config, config) for config in resource.configs}
-        change_broker(ctx, changes, validate_only=validate_only)
+        change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)
 
