@@ -78,7 +78,7 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(23, "offset_for_leader_epoch"),
     ServedApi(27, "write_txn_markers", "Accepted from anyone, and appended without waiting for the disk under `sync`"),
     ServedApi(28, "txn_offset_commit", "The transaction is not verified: there is no transaction coordinator yet"),
-    ServedApi(32, "describe_configs", "Broker options whose subject Partita lacks are not listed"),
+    ServedApi(32, "describe_configs", "Broker options whose subject Partita lacks are not listed; no documentation"),
     ServedApi(33, "alter_configs"),
     ServedApi(35, "describe_log_dirs"),
     ServedApi(37, "create_partitions"),

@@ -203,6 +203,17 @@ def test_internal_options_are_described_only_by_name(raw: Raw) -> None:
     assert name not in described(raw, "1")
 
 
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "1")])
+def test_an_empty_list_of_names_asks_for_every_option(raw: Raw, kind: int, name: str) -> None:
+    m = describe_configs
+    every, none = (
+        m.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+        for keys in (None, [])
+    )
+    asked_for_all, asked_for_none = raw.ask(m.DescribeConfigsRequest(resources=[every, none]), 4).results
+    assert asked_for_none.configs == asked_for_all.configs != []
+
+
 def test_an_option_nobody_knows_is_no_list_to_append_to(raw: Raw) -> None:
     assert alter(raw, (BROKER, "1", [("of.a.plugin", 2, "7")])) == [ErrorCode.INVALID_CONFIG]
 

@@ -32,8 +32,7 @@ def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConf
 
 
 def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: bool) -> DescribeConfigsResult:
-    keys = resource.configuration_keys
-    wanted = None if keys is None else set(keys)
+    wanted = set(resource.configuration_keys or ()) or None
     if resource.resource_type == TOPIC:
         topic = ctx.catalogue.get(resource.resource_name)
         if topic is None:
