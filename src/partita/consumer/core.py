@@ -60,6 +60,17 @@ class ConsumerCore:
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, uniform)
         self.watchdog = Watchdog(config, self.subscription, self.fetching, self.member.events)
         self.outage = Outage(self.member.events)
+        self._polls: tuple[Callable[[Now], Poll], ...] = (
+            self.commits.poll,
+            self.positions.poll,
+            self.committed.poll,
+            self.lookups.poll,
+            self.validation.poll,
+            self.fetching.poll,
+            self.watchdog.poll,
+            self.metadata.poll,
+            self.coordinator.poll,
+        )
         self._end_lookups: dict[TopicPartition, Operation] = {}
         self._seen_metadata = -1
         self._seen_assignment = -1
@@ -76,18 +87,8 @@ class ConsumerCore:
             self._take_ends()
             self.commits.auto_poll(now, poll)
         self._pass_facts_along(now)
-        for part in (
-            self.commits,
-            self.positions,
-            self.committed,
-            self.lookups,
-            self.validation,
-            self.fetching,
-            self.watchdog,
-            self.metadata,
-            self.coordinator,
-        ):
-            poll.add(part.poll(now))
+        for poll_part in self._polls:
+            poll.add(poll_part(now))
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
@@ -130,7 +131,7 @@ class ConsumerCore:
     def next_error(self) -> BaseException | None:
         """What this poll has to raise, if anything."""
         events = self.member.events
-        failed = next((event for event in events if isinstance(event, Failed)), None)
+        failed = next((event for event in events if isinstance(event, Failed)), None) if events else None
         if failed is not None:
             events.remove(failed)
             return failed.error

@@ -28,6 +28,7 @@ Targets: TypeAlias = Mapping[TopicPartition, int]
 """Partition to timestamp; -1 is the end, -2 the beginning."""
 
 FINAL_CODES = (ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+_NO_TOPICS: frozenset[str] = frozenset()
 
 
 def list_offsets(
@@ -98,7 +99,7 @@ class OffsetLookups:
     @property
     def topics(self) -> frozenset[str]:
         """Topics whose metadata is needed while questions are open."""
-        return frozenset(tp.topic for ask in self._asks for tp in ask.open)
+        return frozenset(tp.topic for ask in self._asks for tp in ask.open) if self._asks else _NO_TOPICS
 
     def ask(self, targets: Targets) -> Operation:
         operation = Operation()

@@ -49,8 +49,10 @@ class Poll:
     wait_ms: int = FOREVER_MS
 
     def add(self, other: Poll) -> None:
-        self.requests += other.requests
-        self.wait_ms = min(self.wait_ms, other.wait_ms)
+        if other.requests:
+            self.requests += other.requests
+        if other.wait_ms < self.wait_ms:
+            self.wait_ms = other.wait_ms
 
     def wake_in(self, ms: float) -> None:
         """Ask to be polled again within `ms`."""
