@@ -26,11 +26,18 @@ PARTITIONS, BATCH = 6, 5000
 TOPIC = "bench"
 CONNECTOR = "4.2.0"
 ROUNDS = 4
+JARS = {
+    "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR,
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13": "4.0.0",
+    "org.apache.kafka:kafka-clients": "3.9.2",
+    "org.apache.commons:commons-pool2": "2.13.1",
+}
+"""All that the connector needs beside Spark itself, in the newest versions that were to be had when this was written."""
+DEPENDENCY = """<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>
+<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>bench</groupId><artifactId>bench</artifactId><version>1</version><dependencies><dependency>
-<groupId>org.apache.spark</groupId><artifactId>spark-sql-kafka-0-10_2.13</artifactId><version>{version}</version>
-</dependency></dependencies></project>"""
-NEEDED = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+<groupId>bench</groupId><artifactId>bench</artifactId><version>1</version>
+<dependencies>{dependencies}</dependencies></project>"""
 
 
 async def fill(bootstrap: str) -> None:
@@ -82,13 +89,18 @@ def connector_jars() -> str | None:
             return None
         with tempfile.TemporaryDirectory() as folder:
             pom = Path(folder, "pom.xml")
-            pom.write_text(POM.format(version=CONNECTOR))
-            command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
+            pom.write_text(POM.format(dependencies="".join(map(_dependency, JARS.items()))))
+            command = [maven, "-q", "-B", "-U", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
             done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             left_out("spark", "Spark's own connector", "Maven could not fetch it")
             return None
-    return ",".join(str(jar) for jar in sorted(cache.glob("*.jar")) if jar.name.startswith(NEEDED))
+    return ",".join(str(jar) for jar in sorted(cache.glob("*.jar")))
+
+
+def _dependency(jar: tuple[str, str]) -> str:
+    group, _, name = jar[0].partition(":")
+    return DEPENDENCY.format(group=group, name=name, version=jar[1])
 
 
 def main() -> None:

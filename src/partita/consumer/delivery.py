@@ -25,7 +25,7 @@ from partita.records.header import cut
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from partita.records.to_arrow import FetchedPart
+    from partita.records.to_arrow import ArrowRead, FetchedPart
 
 
 class Delivery:
@@ -186,8 +186,9 @@ class Delivery:
             if not fetches:
                 return None
             starts = [fetch.next_offset for fetch in fetches]
-            for fetch in fetches:
-                core.fetching.handed_out(fetch, *_end_of_data(fetch))
+            ends = [_end_of_data(fetch) for fetch in fetches]
+            for fetch, (end, epoch) in zip(fetches, ends, strict=True):
+                core.fetching.handed_out(fetch, end, epoch)
             shell.step()
         parts = [
             FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
@@ -199,7 +200,8 @@ class Delivery:
             headers=decode.headers,
             check_crcs=shell.config.check_crcs,
         )
-        self._settle(fetches, starts, read.next_offsets, read.faults, read.batch.num_rows)
+        expected = [end for end, _ in ends]
+        self._settle(fetches, starts, expected, read)
         self._note_arrow(parts, read)
         if read.batch.num_rows == 0:
             return None
@@ -209,21 +211,21 @@ class Delivery:
         self,
         fetches: Sequence[CompletedFetch],
         starts: Sequence[int],
-        ends: Sequence[int],
-        faults: Sequence[Any],
-        rows: int,
+        expected: Sequence[int],
+        read: ArrowRead,
     ) -> None:
         """Where decoding ended early, the position goes back there; what stopped it is raised when nothing precedes."""
         raised: CorruptRecordError | None = None
-        for fetch, start, end, fault in zip(fetches, starts, ends, faults, strict=True):
-            expected, _ = _end_of_data(fetch)
-            if end != expected:
-                self._go_back(fetch.tp, expected, end)
+        for fetch, start, there, end, fault in zip(
+            fetches, starts, expected, read.next_offsets, read.faults, strict=True
+        ):
+            if end != there:
+                self._go_back(fetch.tp, there, end)
             if fault is not None:
                 raised = raised or CorruptRecordError(fetch.tp, end, fault.reason)
             elif end == start and fetch.size:
                 raised = raised or CorruptRecordError(fetch.tp, start, no_progress(fetch.size))
-        if raised is not None and rows == 0:
+        if raised is not None and read.batch.num_rows == 0:
             raise raised
 
     def _go_back(self, tp: TopicPartition, expected: int, end: int) -> None:

@@ -1,7 +1,8 @@
 """Cut a byte stream into length-prefixed frames, copying large ones not at all.
 
 The receiver hands out the buffer the next bytes go to: small frames share one, a large frame gets its own, which grows
-with what really arrived and never by the announced length alone (faults.md C1). Must not know what frames mean.
+with what really arrived and never by the announced length alone (faults.md C1). Buffers that nobody looks at any more
+are used again: fresh memory costs as much as filling it. Must not know what frames mean.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ _LENGTH = Struct(">i")
 _SHARED_BYTES = 64 * 1024
 _OWN_FROM_BYTES = 16 * 1024
 _FIRST_STEP_BYTES = 4 << 20
+_SPARES_MAX = 3
+_SPARE_UNIT_BYTES = 64 * 1024
 _FRAME_BYTES_MIN = 4
 
 
 class FrameReceiver:
     """`buffer()` says where to put bytes, `received(n)` which frames they completed."""
 
-    __slots__ = ("_filled", "_large", "_large_filled", "_large_size", "_max_bytes", "_shared")
+    __slots__ = ("_filled", "_large", "_large_filled", "_large_size", "_max_bytes", "_shared", "_spares")
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -29,6 +32,7 @@ class FrameReceiver:
         self._large: bytearray | None = None
         self._large_filled = 0
         self._large_size = 0
+        self._spares: list[bytearray] = []
 
     def buffer(self) -> memoryview:
         large = self._large
@@ -36,7 +40,7 @@ class FrameReceiver:
             return memoryview(self._shared)[self._filled :]
         if self._large_filled == len(large):
             large += bytes(min(len(large), self._large_size - len(large)))
-        return memoryview(large)[self._large_filled :]
+        return memoryview(large)[self._large_filled : self._large_size]
 
     def received(self, count: int) -> list[Buffer]:
         """`count` bytes were put into `buffer()`. Raises MalformedRequest for a length that cannot be."""
@@ -47,7 +51,7 @@ class FrameReceiver:
         if self._large_filled < self._large_size:
             return []
         frame, self._large = self._large, None
-        return [memoryview(frame)]
+        return [memoryview(frame)[: self._large_size]]
 
     def _cut(self) -> list[Buffer]:
         frames: list[Buffer] = []
@@ -73,7 +77,27 @@ class FrameReceiver:
 
     def _start_large(self, size: int, start: int) -> None:
         have = self._filled - start
-        self._large = bytearray(min(size, max(_FIRST_STEP_BYTES, have)))
+        self._large = self._spare(size) if size <= _FIRST_STEP_BYTES else bytearray(max(_FIRST_STEP_BYTES, have))
         self._large[:have] = self._shared[start : self._filled]
         self._large_filled = have
         self._large_size = size
+
+    def _spare(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes, of those used before if one is free."""
+        for spare in self._spares:
+            if len(spare) >= size and _is_free(spare):
+                return spare
+        units = -(-size // _SPARE_UNIT_BYTES)
+        fresh = bytearray(units * _SPARE_UNIT_BYTES)
+        self._spares = [fresh, *self._spares[: _SPARES_MAX - 1]]
+        return fresh
+
+
+def _is_free(buffer: bytearray) -> bool:
+    """True if there is no view of it left: Python refuses to resize a buffer that somebody looks at."""
+    try:
+        buffer.append(0)
+    except BufferError:
+        return False
+    buffer.pop()
+    return True

@@ -8,6 +8,7 @@ Must not know about requests, positions or Arrow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from partita.protocol.primitives import Buffer
 from partita.records.compression import DEFAULT_MAX_BYTES, decompress
@@ -47,8 +48,8 @@ class FetchedBatches:
         max_batch_bytes: int = DEFAULT_MAX_BYTES,
         inflate: bool = True,
     ) -> None:
-        buffers = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
-        self._entries: Iterator[tuple[int, memoryview]] = (entry for buffer in buffers for entry in cut(buffer))
+        is_one = isinstance(data, bytes | bytearray | memoryview)
+        self._entries: Iterator[tuple[int, memoryview]] = cut(data) if is_one else chain.from_iterable(map(cut, data))
         self._aborted = sorted(aborted, key=_first_offset, reverse=True) if aborted is not None else None
         self._aborting: set[int] = set()
         self._in_hand: BatchHeader | None = None

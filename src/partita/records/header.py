@@ -191,9 +191,9 @@ def has_valid_crc(batch: Buffer) -> bool:
 
 def check_crc(batch: Buffer) -> None:
     """Raise InvalidBatch unless the checksum of this whole batch is right."""
-    if not has_valid_crc(batch):
-        (announced,) = _CRC.unpack_from(batch, _CRC_AT)
-        found = crc32c(memoryview(batch)[_CRC_FROM:])
+    (announced,) = _CRC.unpack_from(batch, _CRC_AT)
+    found = crc32c(memoryview(batch)[_CRC_FROM:])
+    if found != announced:
         raise corrupt(f"record batch has CRC {found:08x}, its header says {announced:08x}")
 
 

@@ -43,6 +43,30 @@ def test_an_announced_length_alone_allocates_little() -> None:
     assert len(receiver.buffer()) <= 4 << 20
 
 
+def receive(receiver: FrameReceiver, body: bytes) -> memoryview:
+    data = framed(body)
+    while True:
+        room = receiver.buffer()
+        count = min(len(room), len(data))
+        room[:count], data = data[:count], data[count:]
+        del room
+        for frame in receiver.received(count):
+            return memoryview(frame)
+
+
+def test_a_buffer_is_used_again_only_when_nobody_looks_at_its_frame_any_more() -> None:
+    receiver = FrameReceiver(1 << 24)
+    first = receive(receiver, b"a" * 300_000)
+    second = receive(receiver, b"b" * 300_000)
+    part = first[10:20]
+    buffer = second.obj
+    del first, second
+    third, fourth = receive(receiver, b"c" * 299_000), receive(receiver, b"d" * 300_000)
+    assert third.obj is buffer
+    assert (bytes(part), set(third), set(fourth)) == (b"a" * 10, set(b"c"), set(b"d"))
+    assert (len(third), len(fourth)) == (299_000, 300_000)
+
+
 @pytest.mark.parametrize("size", [-1, 0, 3, (1 << 20) + 1, 2**31 - 1])
 def test_impossible_lengths_are_refused(size: int) -> None:
     with pytest.raises(MalformedRequest):

@@ -148,3 +148,14 @@ def test_log_append_time() -> None:
 
 def test_counting_needs_no_decoding() -> None:
     assert count_records([batch(0, 5, codec=3), batch(5, 7)]) == 12
+
+
+def test_headers_that_come_late_are_with_their_own_records() -> None:
+    none, some = [(1, b"k", None, ())] * 3, [(1, b"k", b"v", [("h", b"x"), ("h", None)])]
+    data = build_batch(none) + build_batch(none + some + none, base_offset=3) + build_batch(some, base_offset=10)
+    read = to_arrow([FetchedPart("t", 0, data), FetchedPart("t", 1, build_batch(none))]).batch
+    read.validate(full=True)
+    told = [{"key": "h", "value": b"x"}, {"key": "h", "value": None}]
+    assert read.column("headers").to_pylist() == [None] * 6 + [told] + [None] * 3 + [told] + [None] * 3
+    assert read.column("value").to_pylist() == [None] * 6 + [b"v"] + [None] * 3 + [b"v"] + [None] * 3
+    assert read.column("offset").to_pylist() == [*range(11), 0, 1, 2]
