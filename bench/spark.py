@@ -32,7 +32,7 @@ JARS = {
     "org.apache.kafka:kafka-clients": "3.9.2",
     "org.apache.commons:commons-pool2": "2.13.1",
 }
-"""All that the connector needs beside Spark itself, in the newest versions that were to be had when this was written."""
+"""All that the connector needs beside Spark itself, in the newest versions that could be had."""
 DEPENDENCY = """<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>
 <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>"""
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -90,7 +90,8 @@ def connector_jars() -> str | None:
         with tempfile.TemporaryDirectory() as folder:
             pom = Path(folder, "pom.xml")
             pom.write_text(POM.format(dependencies="".join(map(_dependency, JARS.items()))))
-            command = [maven, "-q", "-B", "-U", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
+            goal = ["dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
+            command = [maven, "-q", "-B", "-U", "-f", str(pom), *goal]
             done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             left_out("spark", "Spark's own connector", "Maven could not fetch it")

@@ -48,8 +48,11 @@ class FetchedBatches:
         max_batch_bytes: int = DEFAULT_MAX_BYTES,
         inflate: bool = True,
     ) -> None:
-        is_one = isinstance(data, bytes | bytearray | memoryview)
-        self._entries: Iterator[tuple[int, memoryview]] = cut(data) if is_one else chain.from_iterable(map(cut, data))
+        self._entries: Iterator[tuple[int, memoryview]]
+        if isinstance(data, bytes | bytearray | memoryview):
+            self._entries = cut(data)
+        else:
+            self._entries = chain.from_iterable(map(cut, data))
         self._aborted = sorted(aborted, key=_first_offset, reverse=True) if aborted is not None else None
         self._aborting: set[int] = set()
         self._in_hand: BatchHeader | None = None
