@@ -15,7 +15,8 @@ from partita.consumer.committed import CommittedOffsets
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.done_tracker import DoneTracker
-from partita.consumer.fetching import Collected, Fetching
+from partita.consumer.fetch_buffer import Collected
+from partita.consumer.fetching import Fetching
 from partita.consumer.member import Generation, Member
 from partita.consumer.membership import Membership
 from partita.consumer.metadata import Metadata

@@ -1,4 +1,4 @@
-"""Fetching: which broker is asked for what, the buffer of answers, and handing them out (consumer.md 9).
+"""Fetching: which broker is asked for what, and when (consumer.md 9).
 
 One Fetch in flight per broker; a broker that leads a partition with unpaused data in the buffer is not asked, so the
 next fetch leaves when the last record of the previous one is handed out. (Kafka: AbstractFetch, FetchCollector.)
@@ -7,38 +7,26 @@ Must not know where positions come from, or what the application does with recor
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.errors import CorruptRecordError
 from partita.consumer.fetch_answer import FetchAnswers, is_good_replica
+from partita.consumer.fetch_buffer import FetchBuffer
 from partita.consumer.fetch_session import FetchSession, FetchSlot, SessionRequest
-from partita.consumer.fetched import CompletedFetch
 from partita.consumer.metadata import Metadata
-from partita.consumer.partition_state import PartitionState, Position
+from partita.consumer.partition_state import PartitionState
 from partita.consumer.positions import Positions
 from partita.consumer.request import Backoff, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import TopicPartition
-from partita.errors import KafkaError
 from partita.now import Now
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from partita.protocol.metadata_view import Node
-from partita.records.batch import Record
 
 NAMED_VERSION_MAX = 12
 """The last version that speaks of topics by name."""
-
-
-@dataclass(slots=True)
-class Collected:
-    """What one poll hands out; `has_moved` also when only positions advanced."""
-
-    records: dict[TopicPartition, list[Record]] = field(default_factory=dict)
-    has_moved: bool = False
 
 
 @dataclass(slots=True)
@@ -49,8 +37,8 @@ class _Broker:
     not_before_ms: int = 0
 
 
-class Fetching:
-    """`poll` asks, `collect` hands records out, `take_fetches` hands whole answers out."""
+class Fetching(FetchBuffer):
+    """`poll` asks; what comes is handed out by the buffer's `collect` and `take_fetches`."""
 
     def __init__(
         self,
@@ -60,19 +48,14 @@ class Fetching:
         positions: Positions,
         uniform: Callable[[float, float], float],
     ) -> None:
+        super().__init__(subscription)
         self._config = config
-        self._subscription = subscription
         self._metadata = metadata
         self._positions = positions
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._brokers: dict[int, _Broker] = {}
         self._answers = FetchAnswers(config, subscription, metadata, positions)
-        self.buffer: deque[CompletedFetch] = deque()
         self.is_closed = False
-
-    @property
-    def buffered_bytes(self) -> int:
-        return sum(fetch.size for fetch in self.buffer)
 
     # Asking
 
@@ -206,136 +189,6 @@ class Fetching:
             state = self._subscription.assignment.get(tp)
             if state is not None:
                 state.preferred_replica = -1
-
-    # Handing out
-
-    def drop_unassigned(self) -> None:
-        """Data of partitions that are no longer held is not worth its memory."""
-        held = self._subscription.assignment
-        if any(fetch.tp not in held for fetch in self.buffer):
-            self.buffer = deque(fetch for fetch in self.buffer if fetch.tp in held)
-
-    def drop_topics_but(self, topics: set[str]) -> None:
-        """The subscription changed: data of other topics is no longer wanted."""
-        self.buffer = deque(fetch for fetch in self.buffer if fetch.tp.topic in topics)
-
-    def collect(self, max_records: int) -> Collected:
-        """Records in the order of the answers; an error is raised when its turn comes and nothing precedes it."""
-        collected = Collected()
-        remaining = max_records
-        set_aside: list[CompletedFetch] = []
-        try:
-            while remaining > 0 and self.buffer:
-                fetch = self.buffer[0]
-                state = self._ready(fetch)
-                if state is None or state.is_paused:
-                    self.buffer.popleft()
-                    if state is not None:
-                        set_aside.append(fetch)
-                    continue
-                records = self._take(fetch, remaining, collected)
-                if records is None:
-                    break
-                remaining -= len(records)
-                self._advance(fetch, state, records, collected)
-            self._drop_empty()
-        finally:
-            self.buffer.extend(set_aside)
-        return collected
-
-    def _drop_empty(self) -> None:
-        """Empty answers next in line hold their broker back for nothing."""
-        while self.buffer and self.buffer[0].is_drained and self.buffer[0].error is None:
-            self.buffer.popleft()
-
-    def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
-        """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""
-        state = self._subscription.assignment.get(fetch.tp)
-        if state is None or not state.has_valid_position or state.position is None:
-            return None
-        if state.position.offset != fetch.next_offset or state.pending_revocation or state.awaits_callback:
-            return None
-        return state
-
-    def _take(self, fetch: CompletedFetch, limit: int, collected: Collected) -> list[Record] | None:
-        if fetch.error is not None:
-            if collected.records:
-                return None
-            self.buffer.popleft()
-            raise fetch.error
-        if fetch.is_drained:
-            return []
-        try:
-            return fetch.take(limit)
-        except CorruptRecordError:
-            if collected.records:
-                return None
-            raise
-
-    def _advance(
-        self, fetch: CompletedFetch, state: PartitionState, records: list[Record], collected: Collected
-    ) -> None:
-        self._move(fetch, state, collected)
-        if records:
-            collected.records.setdefault(fetch.tp, []).extend(records)
-        if fetch.is_drained:
-            self.buffer.popleft()
-            if fetch.size:
-                self._subscription.move_to_end(fetch.tp)
-
-    def _move(self, fetch: CompletedFetch, state: PartitionState, collected: Collected) -> None:
-        position = state.position
-        assert position is not None, "only valid positions advance"
-        if fetch.next_offset != position.offset:
-            epoch = fetch.last_epoch if fetch.last_epoch >= 0 else position.offset_epoch
-            state.advance(Position(fetch.next_offset, epoch, position.leader, position.leader_epoch))
-            collected.has_moved = True
-
-    def put_back(self, records: dict[TopicPartition, list[Record]]) -> None:
-        """These were collected last but not handed out: hand them out again first, at their positions."""
-        for tp, some in reversed(records.items()):
-            state = self._subscription.assignment.get(tp)
-            if state is None or state.position is None or not some:
-                continue
-            first = self.buffer[0] if self.buffer and self.buffer[0].tp == tp else None
-            if first is None:
-                first = CompletedFetch(tp, state.position.offset, None)
-                self.buffer.appendleft(first)
-            first.put_back(some)
-            position = state.position
-            state.advance(Position(some[0].offset, some[0].leader_epoch, position.leader, position.leader_epoch))
-
-    def take_fetches(self) -> list[CompletedFetch]:
-        """All answers that could be handed out, whole; the caller reports how far it got with `handed_out`."""
-        fetches: list[CompletedFetch] = []
-        set_aside: list[CompletedFetch] = []
-        error: KafkaError | None = None
-        while self.buffer and error is None:
-            fetch = self.buffer.popleft()
-            state = self._ready(fetch)
-            if state is not None and state.is_paused:
-                set_aside.append(fetch)
-            elif state is not None and fetch.error is not None:
-                error = fetch.error
-                if fetches:
-                    self.buffer.appendleft(fetch)
-            elif state is not None and fetch.size:
-                fetches.append(fetch)
-        self.buffer.extend(set_aside)
-        if error is not None and not fetches:
-            raise error
-        return fetches
-
-    def handed_out(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> None:
-        """This answer went to the application up to `next_offset`."""
-        state = self._subscription.assignment.get(fetch.tp)
-        if state is None or state.position is None or not state.has_valid_position:
-            return
-        position = state.position
-        if next_offset > position.offset:
-            state.advance(Position(next_offset, epoch if epoch >= 0 else position.offset_epoch,
-                                   position.leader, position.leader_epoch))  # fmt: skip
-        self._subscription.move_to_end(fetch.tp)
 
     # Closing
 
