@@ -6,12 +6,10 @@ Must not know where time comes from (see `system_clock`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Now:
+class Now(NamedTuple):
     """One instant, in milliseconds, on the monotonic and on the wall clock."""
 
     mono_ms: int

@@ -2,8 +2,8 @@
 
 asyncio's transports spend more on a small request than the request itself takes (a list, a handle and a callback for
 each readable socket), and copy what a peer does not take at once. Here one wake-up serves everything that is readable,
-and unsent bytes stay where they are. A peer sees no difference. Where the system has no epoll, asyncio's transports
-serve instead (see `server`). Must not know about frames or requests.
+small answers leave together at the end of a round, and unsent bytes stay where they are. A peer sees no difference.
+Where the system has no epoll, asyncio's transports serve instead (see `server`). Must not know frames or requests.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ log = logging.getLogger("partita.broker")
 IS_AVAILABLE = hasattr(select, "epoll")
 READABLE, WRITABLE = 1, 4
 """EPOLLIN and EPOLLOUT."""
-EVENTS_AT_ONCE = 256
-ROUNDS_AT_ONCE = 4
+EVENTS_AT_ONCE = 64
+ROUNDS_AT_ONCE = 16
 """How often one wake-up looks for more before the loop's other work has its turn."""
+GATHERED_BELOW_BYTES = 4096
+LARGE_READ_BYTES = 16 * 1024
+"""What is gathered does not wait for the work that so much input is."""
 ACCEPTED_AT_ONCE = 64
 ACCEPT_AGAIN_SECONDS = 1.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -41,6 +44,8 @@ class Sockets:
         self.transports: dict[int, SocketTransport] = {}
         self._make_protocol = make_protocol
         self._listeners: dict[int, socket.socket] = {}
+        self.gathered: list[tuple[SocketTransport, Buffer]] | None = None
+        """Small writes of this round, sent at its end: a process that holds many of the peers wakes up once."""
         loop.add_reader(self.epoll.fileno(), self._on_ready)
 
     def listen(self, bound: socket.socket, backlog: int) -> None:
@@ -69,18 +74,31 @@ class Sockets:
             self.loop.remove_reader(self.epoll.fileno())
             self.epoll.close()
 
+    def send_gathered(self) -> None:
+        """Send what is gathered, in order, and gather no more."""
+        gathered, self.gathered = self.gathered, None
+        for transport, data in gathered or ():
+            transport.write(data)
+
     def _on_ready(self) -> None:
-        transports = self.transports
         for _ in range(ROUNDS_AT_ONCE):
             ready = [] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE)
-            for fd, events in ready:
-                transport = transports.get(fd)
-                if transport is not None:
-                    transport.on_ready(events)
-                elif fd in self._listeners:
-                    self._accept(fd)
             if not ready:
                 return
+            self.gathered = [] if len(ready) > 1 else None
+            try:
+                self._serve(ready)
+            finally:
+                self.send_gathered()
+
+    def _serve(self, ready: list[tuple[int, int]]) -> None:
+        transports = self.transports
+        for fd, events in ready:
+            transport = transports.get(fd)
+            if transport is not None:
+                transport.on_ready(events)
+            elif fd in self._listeners:
+                self._accept(fd)
 
     def _accept(self, fd: int) -> None:
         listener = self._listeners[fd]
@@ -141,6 +159,12 @@ class SocketTransport(asyncio.Transport):
         """Send at once what the peer takes; keep a view of the rest: it must not change until it is sent."""
         if self._is_closing:
             return
+        gathered = self._sockets.gathered
+        if gathered is not None:
+            if len(data) < GATHERED_BELOW_BYTES:
+                gathered.append((self, data))
+                return
+            self._sockets.send_gathered()
         sent = 0
         if not self._unsent:
             try:
@@ -163,6 +187,7 @@ class SocketTransport(asyncio.Transport):
     def close(self) -> None:
         """Send what is unsent, then close."""
         if not self._is_closing:
+            self._sockets.send_gathered()
             self._is_closing = True
             if self._unsent:
                 self._watch()
@@ -210,6 +235,8 @@ class SocketTransport(asyncio.Transport):
         if not count:
             self.close()
             return
+        if count >= LARGE_READ_BYTES:
+            self._sockets.send_gathered()
         try:
             protocol.buffer_updated(count)
         except BaseException:
