@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-import pytest
-
 from partita.broker import sockets
-
-pytestmark = pytest.mark.skipif(not sockets.IS_AVAILABLE, reason="this system has no epoll; asyncio's transports serve")
 
 LARGE = bytes(100_000)
 
