@@ -11,15 +11,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from broker_option_meanings import MEANINGS
-
 from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
 from partita.admin.config import OPTIONS as ADMIN_OPTIONS
 from partita.broker import options as broker_options
 from partita.broker.config import PARTITA_DEFAULTS, as_text
 from partita.broker.control import Control
+from partita.broker.option_meanings import MEANINGS
 from partita.consumer import errors as consumer_errors
 from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
 from partita.errors import KafkaError
@@ -39,7 +36,11 @@ NOTE = "Printed from the code by `tools/reference.py`; do not edit."
 
 def _obeyed() -> set[str]:
     """Options that some code reads, by name; and what a topic option that is read falls back to."""
-    tables = {SOURCE / "broker" / "options.py", SOURCE / "group" / "config.py"}
+    tables = {
+        SOURCE / "broker" / "options.py",
+        SOURCE / "broker" / "option_meanings.py",
+        SOURCE / "group" / "config.py",
+    }
     code = "\n".join(path.read_text() for path in SOURCE.rglob("*.py") if path not in tables)
 
     def is_read(name: str) -> bool:

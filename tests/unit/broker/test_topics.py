@@ -271,6 +271,17 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
     assert by_name["group.initial.rebalance.delay.ms"].value == "0"
 
 
+def test_settings_are_explained_to_those_who_ask(raw: Raw) -> None:
+    resources = [
+        DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=None),
+        DescribeConfigsResource(resource_type=BROKER, resource_name="1", configuration_keys=None),
+    ]
+    asked = raw.ask(DescribeConfigsRequest(resources=resources, include_documentation=True), 4).results
+    assert all(row.documentation for result in asked for row in result.configs)
+    silent = raw.ask(DescribeConfigsRequest(resources=resources), 4).results
+    assert {row.documentation for result in silent for row in result.configs} == {None}
+
+
 def test_broker_settings_that_can_change_do_so_and_survive_a_restart() -> None:
     store, config = MemoryStore(), BrokerConfig()
     catalogue = TopicCatalogue(store, config, lambda: b"\1" * 16)

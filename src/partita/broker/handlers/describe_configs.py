@@ -26,9 +26,10 @@ _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 
 
 def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[_describe(ctx, resource, request.include_synonyms) for resource in request.resources]
-    )
+    results = [_describe(ctx, resource, request.include_synonyms) for resource in request.resources]
+    if request.include_documentation:
+        _document(results)
+    return DescribeConfigsResponse(results=results)
 
 
 def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: bool) -> DescribeConfigsResult:
@@ -60,6 +61,15 @@ def _chosen(options: Iterable[Option], wanted: set[str] | None) -> Iterable[Opti
 
 def _is_internal(name: str) -> bool:
     return name.startswith("internal.") or name in _INTERNAL
+
+
+def _document(results: Iterable[DescribeConfigsResult]) -> None:
+    """Say what each option means. The table is read by the first who asks; most never do."""
+    from partita.broker.option_meanings import MEANINGS
+
+    for result in results:
+        for row in result.configs:
+            row.documentation = MEANINGS.get(row.name)
 
 
 def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:

@@ -1,4 +1,9 @@
-"""What the broker's and topics' options mean, for docs/options.md. Every option needs a line here; a test checks."""
+"""What the broker's and topics' options mean, for docs/options.md and for clients that ask DescribeConfigs.
+
+Every option needs a line here; a test checks. Read only when asked for. Must not know values.
+"""
+
+from __future__ import annotations
 
 # fmt: off
 MEANINGS: dict[str, str] = {
