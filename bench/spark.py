@@ -46,7 +46,8 @@ async def fill(bootstrap: str) -> None:
     from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
     from partita.records.batch import build_batch
 
-    records = [(1_750_000_000_000 + i, b"key%06d" % i, os.urandom(100), ()) for i in range(BATCH)]
+    now_ms = int(time.time() * 1000)
+    records = [(now_ms + i, b"key%06d" % i, os.urandom(100), ()) for i in range(BATCH)]
     batch = build_batch(records)
     async with Cluster(bootstrap) as cluster:
         await cluster.retry(lambda: cluster.leader_for(TOPIC, 0, create=True))

@@ -14,6 +14,9 @@ from partita.assignors.sticky_sharing import Shares, Sharing
 
 def share_by_quota(sharing: Sharing) -> Shares:
     """Give every member floor or ceil of total / members; nobody loses more than the quota demands."""
+    if not sharing.claimed and not sharing.member_racks:
+        count = len(sharing.members)
+        return [list(range(member, sharing.total, count)) for member in range(count)]
     quotas = _Quotas(sharing)
     quotas.keep_owned()
     free = sharing.free_beside(quotas.shares)
@@ -58,9 +61,6 @@ class _Quotas:
     def deal(self, free: list[int]) -> None:
         """Deal in a circle to the members below the quota, then one more each while there are any left."""
         shares, low = self.shares, self.low
-        if len(free) == self.sharing.total:
-            self.shares = [free[member :: len(shares)] for member in range(len(shares))]
-            return
         circle, exact = deque(self.under), deque(self.exact)
         for number in free:
             if circle:
