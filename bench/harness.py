@@ -139,11 +139,11 @@ def wire_program(bench: str) -> Path | None:
 
 
 @contextmanager
-def echo(program: Path) -> Iterator[Server]:
-    """A C echo server over epoll: what the sockets of this machine can do."""
-    with process([str(program), "echo"]) as child:
+def c_server(program: Path, name: str, *arguments: str) -> Iterator[Server]:
+    """A C server: what this machine can do. `echo` over epoll; `store FILE FRAME ANSWER` receives and writes."""
+    with process([str(program), *arguments]) as child:
         assert child.stdout is not None
-        yield Server("C echo", child.pid, int(child.stdout.readline()))
+        yield Server(name, child.pid, int(child.stdout.readline()))
 
 
 def measured(server: Server, work: Callable[[], float]) -> tuple[float, float]:

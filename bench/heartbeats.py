@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from harness import Server, apache_kafka, echo, left_out, measured, partita, report, wire_program
+from harness import Server, apache_kafka, c_server, left_out, measured, partita, report, wire_program
 
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -81,7 +81,7 @@ def main() -> None:
     program = wire_program("heartbeats")
     if program is None:
         return
-    with partita() as ours, echo(program) as reference, apache_kafka("heartbeats") as kafka:
+    with partita() as ours, c_server(program, "C echo", "echo") as reference, apache_kafka("heartbeats") as kafka:
         servers = [ours, *([kafka] if kafka else [])]
         frames = {server.name: heartbeat_frame(*asyncio.run(stable_group(server))) for server in servers}
         for shape, connections, depth in SHAPES:

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness import Server, apache_kafka, left_out, measured, partita, report, wire_program
+from harness import Server, apache_kafka, c_server, left_out, measured, partita, report, wire_program
 from heartbeats import frames_file
 
 from partita.admin import Admin
@@ -23,6 +23,7 @@ from partita.records.batch import build_batch
 SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
 WARM_UP_SECONDS = 1.0
 TOPIC = "bench"
+C_ANSWER_BYTES = 40
 GB = 1e9
 
 
@@ -54,10 +55,10 @@ def answer_bytes(server: Server, frame: bytes) -> int:
         return size + 4
 
 
-def load(program: Path, server: Server, frame: bytes, depth: int, size: int) -> tuple[float, float]:
+def load(program: Path, server: Server, frame: bytes, depth: int, size: int, answer: int = 0) -> tuple[float, float]:
     """Return GB/s and GB per CPU-second, where each answered frame stands for `size` bytes."""
     path = frames_file(frame, 1)
-    answer = answer_bytes(server, frame)
+    answer = answer or answer_bytes(server, frame)
     rates: list[float] = []
 
     def work(limit_s: float = SECONDS) -> float:
@@ -95,6 +96,10 @@ def main() -> None:
             answer = answer_bytes(server, fetch)
             rate, per_cpu_s = load(program, server, fetch, 2, answer)
             report("fetch", server=server.name, answer_bytes=answer, **{"GB/s": rate, "GB per CPU-second": per_cpu_s})
+        least = ["store", str(Path(folder, "stored")), str(len(produce)), str(C_ANSWER_BYTES)]
+        stored = stack.enter_context(c_server(program, "C, receive and write", *least))
+        rate, per_cpu_s = load(program, stored, produce, 2, batch_bytes, C_ANSWER_BYTES)
+        report("produce", server=stored.name, **{"GB/s": rate, "GB per CPU-second": per_cpu_s})
     left_out("produce_fetch", "kfake, noida-db", "not published as packages")
 
 

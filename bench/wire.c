@@ -1,6 +1,8 @@
-/* Load for the benchmarks, and the echo server they are measured against. Loopback only.
+/* Load for the benchmarks, and the servers they are measured against. Loopback only.
  *
  *   wire echo                       print the port, echo every byte on every connection until killed
+ *   wire store FILE FRAME ANSWER
+ *       Print the port; append every FRAME bytes received to FILE and answer each with ANSWER bytes, until killed.
  *   wire load PORT FILE ANSWER DEPTH SECONDS
  *       FILE: frames, each preceded by its length (uint32, native order); one connection per frame.
  *       Each connection keeps DEPTH copies of its frame in flight; every ANSWER bytes count as one answer.
@@ -8,6 +10,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -52,15 +55,35 @@ static void send_all(int fd, const char *bytes, size_t count) {
     }
 }
 
-static void echo(void) {
+static int listen_somewhere(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), epoll = epoll_create1(0);
-    struct epoll_event events[256];
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
     if (bind(listener, (void *)&address, size) < 0 || listen(listener, 1024) < 0) fail("listen");
     getsockname(listener, (void *)&address, &size);
     printf("%d\n", ntohs(address.sin_port));
     fflush(stdout);
+    return listener;
+}
+
+static void store(const char *path, size_t frame, size_t answer) {
+    int listener = listen_somewhere(), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    char *bytes = malloc(frame), *zeros = calloc(1, answer);
+    if (file < 0) fail(path);
+    for (;;) {
+        int fd = accept(listener, 0, 0);
+        no_delay(fd);
+        while (recv(fd, bytes, frame, MSG_WAITALL) == (ssize_t)frame) {
+            if (write(file, bytes, frame) != (ssize_t)frame) fail("write");
+            if (send(fd, zeros, answer, MSG_NOSIGNAL) < 0) break;
+        }
+        close(fd);
+    }
+}
+
+static void echo(void) {
+    int listener = listen_somewhere(), epoll = epoll_create1(0);
+    struct epoll_event events[256];
     watch(epoll, listener, 0);
     for (;;) {
         int count = epoll_wait(epoll, events, 256, -1);
@@ -140,8 +163,9 @@ static int load(int port, const char *path, size_t answer, int depth, double sec
 
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "echo")) echo();
+    if (argc == 5 && !strcmp(argv[1], "store")) store(argv[2], strtoul(argv[3], 0, 10), strtoul(argv[4], 0, 10));
     if (argc == 7 && !strcmp(argv[1], "load"))
         return load(atoi(argv[2]), argv[3], strtoul(argv[4], 0, 10), atoi(argv[5]), atof(argv[6]));
-    fprintf(stderr, "usage: wire echo | wire load PORT FILE ANSWER DEPTH SECONDS\n");
+    fprintf(stderr, "usage: wire echo | wire store FILE FRAME ANSWER | wire load PORT FILE ANSWER DEPTH SECONDS\n");
     return 2;
 }

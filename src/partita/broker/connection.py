@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from struct import Struct
 from typing import TYPE_CHECKING
 
 from partita.broker.apis import HEARTBEAT
@@ -33,6 +34,7 @@ PARKED_MAX = 100
 QUICK_BYTES_MAX = 1024
 MEMO_ENTRIES_MAX = 8192
 _JOIN_BELOW_BYTES = 32 * 1024
+_LENGTH = Struct(">i")
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -203,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
         start = 0
         end = len(data)
         while end - start >= 4:
-            size = int.from_bytes(data[start : start + 4], "big", signed=True)
+            (size,) = _LENGTH.unpack_from(data, start)
             stop = start + 4 + size
             if stop > end or size < 8:
                 check_length(size, largest=self._server.frame_bytes_max)

@@ -63,7 +63,7 @@ class Join:
         self.request = request
         self.wire = wire
         self.member = group.members.get(wire.member_id)
-        self.protocols: Protocols = tuple((p.name, bytes(p.metadata)) for p in wire.protocols)
+        self.protocols: Protocols = tuple([(p.name, bytes(p.metadata)) for p in wire.protocols])
 
     @property
     def waiter(self) -> Waiter:
@@ -97,7 +97,7 @@ def join_group(shard: Shard, token: Token, request: GroupRequest) -> None:
         group, refused = _create(shard, wire)
         is_created = refused is None
     join = Join(group, token, request, wire)
-    error = refused or next((error for is_so, error in GUARDS if is_so(shard, join)), None)
+    error = refused or _first_guard(shard, join)
     if error is not None:
         _refuse(shard, join, error)
     else:
@@ -106,6 +106,13 @@ def join_group(shard: Shard, token: Token, request: GroupRequest) -> None:
     if is_created and not shard.records:
         value = log_records.empty_group(None, 0, group.since_ms)
         shard.write([Record(log_records.group_key(group.group_id), log_records.group_value(value))])
+
+
+def _first_guard(shard: Shard, join: Join) -> ErrorCode | None:
+    for is_so, error in GUARDS:
+        if is_so(shard, join):
+            return error
+    return None
 
 
 def _create(shard: Shard, wire: JoinGroupRequest) -> tuple[Group, ErrorCode | None]:

@@ -28,6 +28,8 @@ class GroupState(Enum):
     STABLE = "Stable"
     DEAD = "Dead"
 
+    __hash__ = object.__hash__  # Enum's own is written in Python, and every decision looks a state up
+
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
 
