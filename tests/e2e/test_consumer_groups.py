@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from partita import Broker, Consumer
+from partita import Admin, Broker, Consumer
 from partita.consumer.errors import WakeupError
 from partita.net.cluster import Cluster
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -91,6 +91,24 @@ def test_three_members_share_and_one_leaves(broker: Broker, strategy: str) -> No
     until(lambda: is_shared(members[1:]), members[1:])
     for member in members[1:]:
         member.close()
+
+
+@pytest.mark.case("BM-082")
+def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_start() -> None:
+    with Broker(auto_create_topics_enable=False) as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
+        admin.create_topic("t", 1)
+        send(broker, "t", {0: [b"old"] * 5})
+        with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
+            consumer.subscribe(["t"])
+            seen: list[bytes] = []
+            until(lambda: seen.extend(r.value for r in consumer.poll(0.1)) or len(seen) == 5, [])
+            consumer.commit()
+            admin.delete_topics("t")
+            admin.create_topic("t", 1)
+            send(broker, "t", {0: [b"new %d" % i for i in range(8)]})
+            seen.clear()
+            until(lambda: seen.extend(r.value for r in consumer.poll(0.1)) or len(seen) == 8, [])
+            assert seen == [b"new %d" % i for i in range(8)]
 
 
 @pytest.mark.case("CC-062", "BM-153")
