@@ -112,7 +112,8 @@ def unknown_name(name: str, options: Mapping[str, Option]) -> ConfigError:
     from difflib import get_close_matches
 
     close = get_close_matches(name, list(options), n=1, cutoff=0.5)
-    return ConfigError(f"Unknown configuration {name}" + (f"; did you mean {close[0]}?" if close else ""))
+    what = "topic config name:" if options is TOPIC_OPTIONS else "configuration"
+    return ConfigError(f"Unknown {what} {name}" + (f"; did you mean {close[0]}?" if close else ""))
 
 
 def find(name: str, options: Mapping[str, Option]) -> Option:

@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, ConfigError, TopicConfig, parse
+from partita.broker.config import (
+    BROKER_OPTIONS,
+    TOPIC_OPTIONS,
+    BrokerConfig,
+    ConfigError,
+    TopicConfig,
+    parse,
+    parse_topic_settings,
+)
 from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, SHORT, STRING, TOPIC, Option
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
@@ -66,6 +74,8 @@ def test_a_wrong_value_is_refused_with_its_bound(name: str, given: object, messa
 def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(ConfigError, match=r"Unknown configuration num\.partitons; did you mean num\.partitions\?"):
         BrokerConfig({"num_partitons": 3})
+    with pytest.raises(ConfigError, match=r"^Unknown topic config name: retention\.mss; did you mean retention\.ms\?$"):
+        parse_topic_settings({"retention.mss": "5"})
     with pytest.raises(ConfigError, match=r"Unknown configuration qqqqqqqqqq$"):
         BrokerConfig({"qqqqqqqqqq": 3})
 
