@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
 from partita.log.offset_lookup import TimestampOffset, first_at_or_after, with_largest_timestamp
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
-from partita.log.recovery import Recovered, base_offsets, rebuild_states, recover
-from partita.log.retention import deletable_count
+from partita.log.recovery import Recovered, base_offsets, recover
 from partita.log.segment import Segment, file_name
-from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
-from partita.log.sparse_index import SegmentFacts
+from partita.log.shortening import OffsetOutOfRange, ShortenedLog
+from partita.log.snapshots import PRODUCERS_SUFFIX, encode_producers
 from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
-from partita.log.swap import CLEANED_SUFFIX, remove_segments, swap_in
 from partita.log.transactions import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
@@ -30,7 +28,7 @@ from partita.protocol.primitives import Buffer
 from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
 
 if TYPE_CHECKING:
-    from partita.log.compaction import CompactionPlan, Group
+    pass
 
 _SNAPSHOTS_KEPT = 2
 
@@ -42,10 +40,6 @@ class AppendRefused(Exception):
         super().__init__(reason)
         self.code = code
         self.reason = reason
-
-
-class OffsetOutOfRange(LookupError):
-    """An offset outside [log start offset, log end offset]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +72,7 @@ class SyncTicket:
             self.error = error
 
 
-class PartitionLog:
+class PartitionLog(ShortenedLog):
     """Segments in order; the last one takes appends. Not for use by two threads."""
 
     def __init__(
@@ -118,10 +112,6 @@ class PartitionLog:
         config = config or LogConfig()
         recovered = recover(storage, directory, config, was_clean=was_clean, wall_ms=wall_ms)
         return cls(storage, directory, config, durability, recovered)
-
-    @property
-    def log_start_offset(self) -> int:
-        return self.state.log_start_offset
 
     @property
     def last_stable_offset(self) -> int:
@@ -325,94 +315,6 @@ class PartitionLog:
         for watcher in tuple(self._watchers):
             watcher()
 
-    def delete_records_before(self, offset: int) -> int:
-        """Raise the log start offset (-1: to the high watermark), durably; return it. Raises OffsetOutOfRange."""
-        offset = self.high_watermark if offset == -1 else offset
-        if not 0 <= offset <= self.high_watermark:
-            raise OffsetOutOfRange(f"offset {offset} is beyond the high watermark {self.high_watermark}")
-        if offset > self.log_start_offset:
-            self._start_at(offset)
-        return self.log_start_offset
-
-    def delete_old_segments(self, now: Now) -> int:
-        """Apply retention; return how many segments went."""
-        count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
-        while count and self.segments[count - 1].next_offset > self.high_watermark:
-            count -= 1
-        if not count:
-            return 0
-        if count == len(self.segments):
-            self.roll(now)
-        gone, start = self.segments[:count], self.segments[count].base_offset
-        # First the durable start offset, then the files: a crash between leaves files that start-up deletes.
-        if start > self.log_start_offset:
-            self._start_at(start)
-        del self.segments[:count]
-        for segment in gone:
-            segment.delete()
-        self.storage.sync_dir(self.directory)
-        return count
-
-    def _start_at(self, offset: int) -> None:
-        self.state = self.state.started_at(offset)
-        self.producers.forget_before(offset)
-        self.save_state()
-
-    def take_compacted(self, plan: CompactionPlan) -> None:
-        """Put what a compaction wrote in the place of the segments it read, oldest first. Raises StorageError."""
-        for group in plan.groups:
-            known = [segment for segment in self.segments if segment in group.segments]
-            if known != group.segments:
-                # Retention was quicker: its segments are gone, and so is what was made of them.
-                self.storage.unlink(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
-                continue
-            at = self.segments.index(known[0])
-            self.segments[at : at + len(known)] = self._swap_in(group)
-            for segment in known:
-                segment.file.close()
-        self.state = replace(self.state, cleaned_to=plan.groups[-1].end_offset)
-        self.save_state()
-
-    def _swap_in(self, group: Group) -> list[Segment]:
-        if not group.size:
-            remove_segments(self.storage, self.directory, group.base_offset, group.end_offset)
-            self.storage.unlink(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
-            return []
-        swap_in(self.storage, self.directory, group.base_offset, group.end_offset)
-        last_append_ms = max(segment.last_append_ms for segment in group.segments)
-        facts = SegmentFacts(True, group.size, group.next_offset, group.max_timestamp, last_append_ms)
-        interval = self.config.index_interval_bytes
-        compacted = Segment.open_as(self.storage, self.directory, group.base_offset, interval, facts)
-        if self.durability is not Durability.MEMORY:
-            compacted.write_index()
-        return [compacted]
-
-    def truncate_to(self, offset: int) -> None:
-        """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
-        if offset >= self.log_end_offset:
-            return
-        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
-            self.segments.pop().delete()
-        last = self.segments[-1]
-        position = last.position_of(offset)
-        end = max((header.next_offset for header, at in last.headers() if at < position), default=last.base_offset)
-        last.truncate(position, end)
-        self._after_truncation(end)
-
-    def _after_truncation(self, end: int) -> None:
-        self.log_end_offset = end
-        self.durable_offset = min(self.durable_offset, end)
-        state = self.state.truncated(end)
-        self.state = replace(state, log_start_offset=min(state.log_start_offset, end))
-        self.save_state()
-        for base in base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX):
-            if base > end:
-                self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
-        self.storage.sync_dir(self.directory)
-        self.segments[-1].file.sync()
-        _, self.producers = rebuild_states(self.storage, self.directory, self.segments)
-        self._move_high_watermark(min(self.high_watermark, end))
-
     def close(self) -> None:
         """Stop in order: everything synced and indexed, so that the next start checks nothing (D10)."""
         if self.durability is not Durability.MEMORY and self.failure is None:
@@ -421,10 +323,6 @@ class PartitionLog:
             self._note_synced(self.log_end_offset, self._appended_bytes)
         for segment in self.segments:
             segment.file.close()
-
-    def save_state(self) -> None:
-        if self.durability is not Durability.MEMORY:
-            replace_file(self.storage, self.directory, STATE_NAME, encode_state(self.state))
 
     def _save_snapshots(self) -> None:
         self.save_state()

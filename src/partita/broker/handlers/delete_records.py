@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from partita.broker.context import RequestContext
 from partita.broker.handlers._partitions import find
-from partita.log.partition_log import OffsetOutOfRange
+from partita.log.shortening import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_records import (
