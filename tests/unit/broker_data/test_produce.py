@@ -11,7 +11,7 @@ import pytest
 from partita.broker.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from partita.records.batch import build_marker, iter_batches, iter_records
 from partita.records.checksum import crc32c
 from partita.records.header import CODEC_NAMES, HEADER_SIZE
@@ -191,6 +191,22 @@ def test_with_sync_the_answer_waits_for_the_disk(tmp_path: Path) -> None:
         response = plane.loop.run_until_complete(waiting)
         assert response.responses[0].partition_responses[0].error_code == 0
         assert (log.high_watermark, log.durable_offset) == (1, 1)
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_with_sync_a_repetition_of_what_is_durable_is_answered_at_once(tmp_path: Path, acks: int) -> None:
+    with data_plane(DiskStore(str(tmp_path), Durability.SYNC)) as plane:
+        plane.topic()
+        sent = batch("a", producer_id=7, producer_epoch=0, base_sequence=0)
+        assert plane.produce(sent, acks=acks).base_offset == 0
+        data = [PartitionProduceData(index=0, records=sent)]
+        request = ProduceRequest(
+            acks=acks, timeout_ms=5000, topic_data=[TopicProduceData(name="t", partition_data=data)]
+        )
+        again = plane.begin("produce", 12, request)
+        assert isinstance(again, ProduceResponse), "nothing is left to wait for"
+        part = again.responses[0].partition_responses[0]
+        assert (part.error_code, part.base_offset) == (0, 0)
 
 
 def test_an_acknowledgement_that_comes_too_late_is_a_timeout(tmp_path: Path) -> None:

@@ -67,6 +67,9 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
         return _finish(response, waiting)
 
     waiting = [(partition.log, end, part) for partition, end, part in written]
+    if (durable := look(is_final=False)) is not None:
+        # A repetition of what is durable already: no sync will come to wake it.
+        return durable
     partitions = [partition for partition, _, _ in written]
     return ctx.cluster.long_polls.wait(partitions, look, max(0, request.timeout_ms), ctx.connection)
 
