@@ -309,6 +309,22 @@ def waiting_syncs(broker: Broker) -> int:
     return broker.run(count)
 
 
+@pytest.mark.parametrize("stop", ["node", "broker"])
+def test_who_waits_in_a_join_is_answered_before_the_connection_closes(three: Broker, stop: str) -> None:
+    with connect(three, 1) as raw:
+        raw.find("g")
+    three.control.move_coordinator("g", 2)
+    with connect(three, 2) as leader, connect(three, 2) as other:
+        joined = leader.stable("g")
+        given = other.ask(join_request("g"), 9)
+        other.send(join_request("g", given.member_id), 9)
+        while heartbeat(leader, joined) != ErrorCode.REBALANCE_IN_PROGRESS:
+            pass
+        three.control.stop_node(2) if stop == "node" else three.stop()
+        assert other.recv(11, 9)[1].error_code == ErrorCode.NOT_COORDINATOR
+        assert other.is_closed()
+
+
 def test_stop_and_start_a_node(three: Broker) -> None:
     with connect(three, 1) as raw:
         raw.find("g")

@@ -88,6 +88,8 @@ class Node:
         self.__dict__.pop("fetch_sessions", None)
         for server in servers:
             server.stop_listening()
+        await asyncio.sleep(0)  # answers to those who waited until now are sent by callbacks
+        for server in servers:
             server.close_connections()
         for _ in range(20):
             if not any(server.connections for server in servers):
