@@ -25,7 +25,7 @@ RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 PARTITIONS, BATCH = 6, 5000
 TOPIC = "bench"
 CONNECTOR = "4.2.0"
-ROUNDS = 4
+ROUNDS = 3
 JARS = {
     "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR,
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13": "4.0.0",
