@@ -81,9 +81,14 @@ def test_records_through_the_console(twins: Twins, filled: str) -> None:
         assert (newest.code, len(newest.lines)) == (0, 2)
 
 
+LIST_CLASSIC = ("--bootstrap-server", "BOOTSTRAP", "--list", "--group-type", "classic")
+
+
 def test_groups(twins: Twins, filled: str) -> None:
     group = fresh("group")
     consumed(twins, filled, group)
+    kafkas, ours = ([line for line in o.lines if group in line] for o in twins.both("GroupsCommand", *LIST_CLASSIC))
+    assert kafkas == ours != []
     for what in ((), ("--members", "--verbose"), ("--state",)):
         assert twins.same(GROUPS, "--describe", "--group", group, *what).code == 0
     assert twins.same(GROUPS, "--describe", "--group", "nobody").code == 0
@@ -98,7 +103,8 @@ def test_groups(twins: Twins, filled: str) -> None:
     assert twins.same(GROUPS, "--delete-offsets", "--group", group, "--topic", filled).code == 0
     assert twins.same(GROUPS, "--delete", "--group", group).code == 0
     assert twins.same(GROUPS, "--delete", "--group", group).code == 0
-    assert twins.same("GroupsCommand", "--list", "--group-type", "classic").code == 0
+    left_over = [output.lines for output in twins.both("GroupsCommand", *LIST_CLASSIC)]
+    assert not any(group in line for lines in left_over for line in lines)
 
 
 def test_configs(twins: Twins, topic: str) -> None:
