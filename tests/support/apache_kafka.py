@@ -17,6 +17,7 @@ VERSION = "4.3.1"
 POM = Path(__file__).parent.parent / "conformance" / "pom.xml"
 START_LIMIT_S = 60.0
 
+# The last line keeps records with old timestamps from being removed in the middle of a test.
 SETTINGS = """
 process.roles=broker,controller
 node.id=1
@@ -32,6 +33,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
+log.initial.task.delay.ms=86400000
 """
 
 

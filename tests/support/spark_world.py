@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from partita.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -51,7 +51,10 @@ class SparkWorld:
         return plain | ({} if named else {"subscribe": self.topic}) | options
 
     def create(self, partitions: int = 1, topic: str | None = None) -> None:
-        new = CreatableTopic(name=topic or self.topic, num_partitions=partitions, replication_factor=1)
+        """Its records are old, and kept for ever: the broker's next look for expired ones takes none of them."""
+        keep = CreatableTopicConfig(name="retention.ms", value="-1")
+        name = topic or self.topic
+        new = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=[keep])
         answer = self._ask(CreateTopicsRequest(topics=[new], timeout_ms=10_000))
         assert answer.topics[0].error_code == 0, answer
 
