@@ -33,5 +33,6 @@ def until(fact: Callable[[], bool], what: str, within: float = WITHIN_S) -> None
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     data_dir: Path | None = tmp_path_factory.mktemp("broker") / "data" if request.param == "disk" else None
     options = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4, "num.partitions": 3}
+    options["log.retention.check.interval.ms"] = 86_400_000  # tests send old records and read them later
     with Broker(options, data_dir=None if data_dir is None else str(data_dir)) as running:
         yield running
