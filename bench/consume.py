@@ -74,7 +74,9 @@ def partita_records(bootstrap: str, topic: str, count: int) -> int:
 def confluent(bootstrap: str, topic: str, count: int) -> int:
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    # As it is by itself it waits a second whenever 100,000 records are queued: a fifth of what it can do.
+    ahead = {"queued.min.messages": 1_000_000, "fetch.queue.backoff.ms": 5}
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "enable.auto.commit": False, **ahead})
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     got = total = 0
     while got < count:
