@@ -71,6 +71,18 @@ def test_the_banner_says_address_data_and_what_differs_from_kafka() -> None:
         assert "all as in Apache Kafka" in broker.banner[2]
 
 
+def test_the_banner_names_further_listeners_by_their_advertised_addresses() -> None:
+    command = [*COMMAND, "--set", "listeners=A://127.0.0.1:0,B://127.0.0.1:0"]
+    command += ["--set", "advertised.listeners=A://localhost:9092,B://kafka:29092"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as popen:
+        try:
+            broker = Process(popen)
+            assert broker.banner[0] == "bootstrap  localhost:9092\n"
+            assert broker._line() == "listener   B kafka:29092\n"
+        finally:
+            popen.kill()
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_in_order(tmp_path: Path, signum: signal.Signals) -> None:
     with running("--data-dir", str(tmp_path)) as broker:
@@ -146,6 +158,9 @@ def test_what_is_in_the_way_of_a_start_is_one_line_and_exit_code_2(tmp_path: Pat
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in refused("--port", port)
+        listeners = ("--set", "listeners=A://127.0.0.1:0")
+        assert "takes the place of --host and --port" in refused("--port", port, *listeners)
+        assert "must be NAME://HOST:PORT" in refused("--set", "listeners=127.0.0.1:0")
         assert "choose another host" in refused("--port", "0", "--host", "203.0.113.1")
         assert "choose another --admin-port" in refused("--port", "0", "--admin-port", port)
     assert "cannot write notes to /nowhere/n: No such file" in refused("--port", "0", "--notes", "/nowhere/n")

@@ -7,6 +7,7 @@ Must not know who uses a value: whoever needs one asks when it needs it, so that
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
 from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, SHORT, STRING, TOPIC, Option, Value
@@ -124,11 +125,12 @@ def find(name: str, options: Mapping[str, Option]) -> Option:
     return option
 
 
-class _Settings:
+class _Settings(ABC):
     """Typed look-up; subclasses say where a value comes from."""
 
+    @abstractmethod
     def get(self, name: str) -> Value:
-        raise NotImplementedError
+        """The value, in its option's type."""
 
     def int(self, name: str) -> int:
         value = self.get(name)

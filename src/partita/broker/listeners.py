@@ -17,7 +17,7 @@ PLAINTEXT = "PLAINTEXT"
 PORT_MAX = 65_535
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
 _SECURE = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
-_TEXT = re.compile(r"(\w[\w.-]*)://(?:\[([0-9a-fA-F:.]*)\]|([^\[\]:/]*)):(\d{1,5})")
+_TEXT = re.compile(r"(\w[\w.-]*)://(?:\[([^\[\]]*)\]|([^\[\]:/]*)):(\d{1,5})")
 
 
 class Endpoint(NamedTuple):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
@@ -26,9 +25,6 @@ from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
 from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
-
-if TYPE_CHECKING:
-    pass
 
 _SNAPSHOTS_KEPT = 2
 

@@ -6,6 +6,7 @@ deletes. Must not know what is appended or read.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ class OffsetOutOfRange(LookupError):
     """An offset outside [log start offset, log end offset]."""
 
 
-class ShortenedLog:
+class ShortenedLog(ABC):
     """What is deleted here stays deleted, whenever the process dies."""
 
     storage: Storage
@@ -48,11 +49,13 @@ class ShortenedLog:
     def log_start_offset(self) -> int:
         return self.state.log_start_offset
 
+    @abstractmethod
     def roll(self, now: Now) -> None:
-        raise NotImplementedError
+        """Begin a new segment."""
 
+    @abstractmethod
     def _move_high_watermark(self, offset: int) -> None:
-        raise NotImplementedError
+        """Set it, and tell those who watch."""
 
     def delete_records_before(self, offset: int) -> int:
         """Raise the log start offset (-1: to the high watermark), durably; return it. Raises OffsetOutOfRange."""

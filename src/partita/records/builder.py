@@ -9,14 +9,12 @@ Must not know about topics, partitions, requests or clocks: timestamps are given
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from struct import Struct
 from typing import TypeAlias
 
 from partita.protocol.primitives import Buffer
-from partita.records.checksum import crc32c
 from partita.records.compression import compress
 from partita.records.control import marker_key, marker_value
-from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT
+from partita.records.header import CONTROL_BIT, HEADER, HEADER_SIZE, LENGTH_OVERHEAD, TRANSACTIONAL_BIT, seal
 
 _INT64_LIMIT = 1 << 63
 
@@ -24,7 +22,6 @@ Headers: TypeAlias = Sequence[tuple[str, Buffer | None]]
 NewRecord: TypeAlias = tuple[int, Buffer | None, Buffer | None, Headers]
 """Timestamp in ms, key, value, headers."""
 
-_CRC = Struct(">I")
 _ZERO, _NULL = b"\x00", b"\x01"
 
 
@@ -182,7 +179,7 @@ def assemble(
         records_count,
     )
     batch = bytearray().join((header, packed))
-    _CRC.pack_into(batch, 17, crc32c(memoryview(batch)[21:]))
+    seal(batch)
     return bytes(batch)
 
 

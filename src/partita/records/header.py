@@ -34,6 +34,7 @@ _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP = Struct(">q")
 _MIN_LENGTH = 14
 _MAX_LENGTH = 2**31 - 1 - LENGTH_OVERHEAD
+_LENGTH_AT = 8
 _MAGIC_AT = 16
 _CRC_AT, _CRC_FROM = 17, 21
 _MAX_TIMESTAMP_AT = 35
@@ -205,7 +206,7 @@ def restamp(
     With `log_append_time_ms` the batch's timestamp type becomes LogAppendTime, without it CreateTime; the
     checksum is computed anew only if that changes anything.
     """
-    (length,) = _LENGTH.unpack_from(batch, 8)
+    (length,) = _LENGTH.unpack_from(batch, _LENGTH_AT)
     _STAMP.pack_into(batch, 0, base_offset, length, leader_epoch)
     (attributes,) = _ATTRIBUTES.unpack_from(batch, _CRC_FROM)
     if log_append_time_ms is not None:
@@ -215,4 +216,20 @@ def restamp(
         _ATTRIBUTES.pack_into(batch, _CRC_FROM, attributes & ~LOG_APPEND_TIME_BIT)
     else:
         return
+    seal(batch)
+
+
+def seal(batch: bytearray | memoryview) -> None:
+    """Write the checksum of a whole batch into it."""
     _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_CRC_FROM:]))
+
+
+def with_payload(batch: Buffer, codec: int, payload: Buffer) -> bytearray:
+    """A batch like this whole one, with other bytes behind its header and their codec in it."""
+    made = bytearray(memoryview(batch)[:HEADER_SIZE])
+    made += payload
+    _LENGTH.pack_into(made, _LENGTH_AT, len(made) - LENGTH_OVERHEAD)
+    (attributes,) = _ATTRIBUTES.unpack_from(made, _CRC_FROM)
+    _ATTRIBUTES.pack_into(made, _CRC_FROM, attributes & ~CODEC_MASK | codec)
+    seal(made)
+    return made

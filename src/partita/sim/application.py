@@ -6,6 +6,7 @@ take time. Must not know connections, nor when it is resumed.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,7 @@ class Wait:
 App = Generator[Wait, None, None]
 
 
-class Application:
+class Application(ABC):
     """The part of a simulated process that its user wrote. `_step` and `_send` are the consumer's."""
 
     name: str
@@ -59,12 +60,13 @@ class Application:
     _is_closing: bool
     _errors: int
 
+    @abstractmethod
     def _step(self) -> None:
         """Let the core decide, and send what it asks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _send(self, request: Request) -> None:
-        raise NotImplementedError
+        """Put a request on the network."""
 
     def _run(self) -> App:
         while not self._is_closing:

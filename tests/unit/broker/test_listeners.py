@@ -21,6 +21,7 @@ def test_names_and_addresses_are_read_as_kafka_writes_them() -> None:
         Listener("ANY", Endpoint("", 0)),
     ]
     assert str(Endpoint("::1", 9093)) == "[::1]:9093"
+    assert parsed("A://[fe80::1%eth0]:1")[0].bound == Endpoint("fe80::1%eth0", 1)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from struct import pack_into
 
 import pytest
 
@@ -13,8 +12,7 @@ from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from partita.records.batch import build_marker, iter_batches, iter_records
-from partita.records.checksum import crc32c
-from partita.records.header import CODEC_NAMES, HEADER_SIZE
+from partita.records.header import CODEC_NAMES, HEADER_SIZE, seal
 from support.data_plane import DataPlane, data_plane
 from support.logs import batch, pairs
 
@@ -149,7 +147,7 @@ def test_a_batch_that_does_not_inflate_cannot_change_its_codec(plane: DataPlane)
     topic = plane.topic(compression_type="zstd")
     damaged = bytearray(batch("a" * 99, codec=CODEC_NAMES.index("gzip")))
     damaged[HEADER_SIZE:] = bytes(len(damaged) - HEADER_SIZE)
-    pack_into(">I", damaged, 17, crc32c(memoryview(damaged)[21:]))
+    seal(damaged)
     refused = plane.produce(bytes(damaged))
     assert (refused.error_code, topic.partitions[0].log.log_end_offset) == (ErrorCode.CORRUPT_MESSAGE, 0)
 

@@ -10,7 +10,7 @@ Deviation: what is changed for one node of a process is changed for all of them;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from partita.broker.config import BROKER_OPTIONS, ConfigError
@@ -20,7 +20,8 @@ from partita.broker.topic_admin import Refused
 from partita.broker.topics import Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
+"""Kinds of resources."""
 
 
 class _Config(Protocol):
@@ -36,12 +37,14 @@ class _Resource(Protocol):
 
 
 Resource = TypeVar("Resource", bound=_Resource)
+Answered = TypeVar("Answered")
 
 
 def each_alone(
-    resources: Sequence[Resource], alter: Callable[[Resource], None]
-) -> Iterator[tuple[Resource, ErrorCode, str | None]]:
-    """Alter the resources and say how it went: each succeeds or fails alone and as a whole."""
+    resources: Sequence[Resource], alter: Callable[[Resource], None], kind: Callable[..., Answered]
+) -> list[Answered]:
+    """Alter the resources and answer how it went: each succeeds or fails alone and as a whole."""
+    answers = []
     asked = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
         code, message = ErrorCode.NONE, None
@@ -56,7 +59,15 @@ def each_alone(
         except ConfigError as error:
             is_topic = resource.resource_type == TOPIC
             code, message = (ErrorCode.INVALID_CONFIG if is_topic else ErrorCode.INVALID_REQUEST), str(error)
-        yield resource, code, message
+        answers.append(
+            kind(
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return answers
 
 
 def refuse_nulls(names: Sequence[str]) -> None:

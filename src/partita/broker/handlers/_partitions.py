@@ -34,6 +34,7 @@ class AnsweredTopic(Protocol):
     partitions: list[Any]
 
 
+DescribedPartition = TypeVar("DescribedPartition")
 TopicKey = TypeVar("TopicKey")
 AnsweredTopicOfApi = TypeVar("AnsweredTopicOfApi", bound=AnsweredTopic)
 
@@ -60,6 +61,25 @@ def take_out_missing(topic: Topic | None, asked: AskedTopic) -> list[int]:
     if missing:
         asked.partitions = [p for p in asked.partitions if 0 <= p.partition_index < existing]
     return missing
+
+
+def described(
+    ctx: RequestContext, partitions: Iterable[Partition], kind: Callable[..., DescribedPartition]
+) -> list[DescribedPartition]:
+    """What Metadata and DescribeTopicPartitions tell of partitions; a replica is in sync while its node lives."""
+    alive = {node.node_id for node in ctx.cluster.alive}
+    return [
+        kind(
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
+            partition_index=p.index,
+            leader_id=p.leader,
+            leader_epoch=p.leader_epoch,
+            replica_nodes=p.replicas,
+            isr_nodes=[node for node in p.replicas if node in alive],
+            offline_replicas=[node for node in p.replicas if node not in alive],
+        )
+        for p in partitions
+    ]
 
 
 def endpoints(ctx: RequestContext, leaders: Iterable[int], kind: type[Endpoint]) -> list[Endpoint]:

@@ -31,17 +31,7 @@ from partita.protocol.messages.alter_configs import (
 
 def handle(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, code, message in each_alone(request.resources, alter)
-        ]
-    )
+    return AlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
 
 
 def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.context import RequestContext
+from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from partita.broker.options import Option
 from partita.broker.topics import Topic
 from partita.protocol.error_codes import ErrorCode
@@ -18,7 +19,6 @@ from partita.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 2, 3, 4, 5
 _INTERNAL = frozenset({"group.consumer.regex.refresh.interval.ms", "producer.id.expiration.check.interval.ms"})
 _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})

@@ -5,9 +5,12 @@ Upstream: DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.
 
 from __future__ import annotations
 
+from functools import partial
+
 from partita.broker.context import RequestContext
 from partita.broker.handlers._operations import TOPIC_OPERATIONS
-from partita.broker.topics import INTERNAL_TOPICS, NO_LEADER, Partition, Topic, name_problem
+from partita.broker.handlers._partitions import described
+from partita.broker.topics import INTERNAL_TOPICS, Partition, Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_topic_partitions import (
     DescribedPartition,
@@ -61,25 +64,12 @@ def _topic(ctx: RequestContext, name: str, begin: int, end: int) -> DescribedTop
 
 
 def _described(ctx: RequestContext, topic: Topic, partitions: list[Partition]) -> DescribedTopic:
-    alive = {node.node_id for node in ctx.cluster.alive}
+    kind = partial(DescribedPartition, eligible_leader_replicas=[], last_known_elr=[])
     return DescribedTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[
-            DescribedPartition(
-                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
-                partition_index=p.index,
-                leader_id=p.leader,
-                leader_epoch=p.leader_epoch,
-                replica_nodes=p.replicas,
-                isr_nodes=[node for node in p.replicas if node in alive],
-                eligible_leader_replicas=[],
-                last_known_elr=[],
-                offline_replicas=[node for node in p.replicas if node not in alive],
-            )
-            for p in partitions
-        ],
+        partitions=described(ctx, partitions, kind),
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 

@@ -32,17 +32,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, code, message in each_alone(request.resources, alter)
-        ]
-    )
+    return IncrementalAlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
 
 
 def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:

@@ -6,6 +6,7 @@ Groups and client metrics are types that nothing here has settings of.
 from __future__ import annotations
 
 from partita.broker.context import RequestContext
+from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
@@ -13,7 +14,6 @@ from partita.protocol.messages.list_config_resources import (
     ListedConfigResource,
 )
 
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 TYPES = {TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP}
 
 

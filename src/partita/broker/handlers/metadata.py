@@ -8,7 +8,8 @@ from __future__ import annotations
 from partita.broker import topic_admin
 from partita.broker.context import RequestContext
 from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from partita.broker.topics import INTERNAL_TOPICS, NO_LEADER, OFFSETS_TOPIC, Topic, name_problem
+from partita.broker.handlers._partitions import described
+from partita.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import (
     MetadataRequest,
@@ -106,21 +107,9 @@ def _missing(name: str, code: ErrorCode) -> MetadataResponseTopic:
 
 
 def _describe(ctx: RequestContext, topic: Topic) -> MetadataResponseTopic:
-    alive = {node.node_id for node in ctx.cluster.alive}
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
-        partitions=[
-            MetadataResponsePartition(
-                error_code=ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else ErrorCode.NONE,
-                partition_index=p.index,
-                leader_id=p.leader,
-                leader_epoch=p.leader_epoch,
-                replica_nodes=p.replicas,
-                isr_nodes=[node for node in p.replicas if node in alive],
-                offline_replicas=[node for node in p.replicas if node not in alive],
-            )
-            for p in topic.partitions
-        ],
+        partitions=described(ctx, topic.partitions, MetadataResponsePartition),
     )
