@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from partita.broker.disk_storage import DiskStorage
+from partita.broker.storage.disk_storage import DiskStorage
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog

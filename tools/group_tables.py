@@ -16,7 +16,7 @@ from partita.group.model import GroupState
 from partita.group.offsets import COMMIT, CommitCase
 from partita.group.rebalance import ALLOWED_MOVES
 from partita.group.sync import SYNC, SyncCase
-from partita.group.transactions import TXN_COMMIT
+from partita.group.transactional_offsets import TXN_COMMIT
 
 INTRO = """# Decisions of the group coordinator
 

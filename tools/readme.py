@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from partita.broker.apis import markdown_table
+from partita.broker.requests.apis import markdown_table
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,7 +15,7 @@ from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
 from partita.admin.config import OPTIONS as ADMIN_OPTIONS
 from partita.broker import options as broker_options
 from partita.broker.config import PARTITA_DEFAULTS, as_text
-from partita.broker.control import Control
+from partita.broker.control.verbs import Control
 from partita.broker.option_meanings import MEANINGS
 from partita.consumer import errors as consumer_errors
 from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
@@ -23,8 +23,8 @@ from partita.errors import KafkaError
 from partita.group.config import GroupConfig
 from partita.options import REQUIRED, Option
 from partita.producer import errors as producer_errors
-from partita.producer.client import AsyncProducer, DeliveryFuture
 from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
+from partita.producer.shell.client import AsyncProducer, DeliveryFuture
 from partita.protocol.error_codes import ErrorCode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -170,9 +170,9 @@ VALUES = (
     "partita.consumer.records:ConsumerRecords",
     "partita.consumer.listener:RebalanceListener",
     "partita.consumer.listener:Interceptor",
-    "partita.consumer.hold:Hold",
+    "partita.consumer.shell.hold:Hold",
     "partita.consumer.request:Note",
-    "partita.producer.client:RecordMetadata",
+    "partita.producer.shell.client:RecordMetadata",
     "partita.admin:NewTopic",
     "partita.admin:Target",
     "partita.admin:SomeFailed",
@@ -262,7 +262,9 @@ def _value(module: str, name: str, kind: type) -> str:
     names = RECORD_FIELDS if name == "ConsumerRecord" else [f.name for f in fields(kind)] if is_dataclass(kind) else []
     names = names or getattr(kind, "_fields", ())
     told = f"Fields: {', '.join(f'`{each}`' for each in names)}.\n\n" if names else ""
-    calls = [_line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.client"]
+    calls = [
+        _line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.shell.client"
+    ]
     listed = "\n\n" + "\n".join(calls) if calls and name != "ConsumerRecord" else ""
     return f"### {name}\n\n`from {module} import {name}`\n\n{told}{_doc(kind)}{listed}"
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from partita.admin import Admin as Admin
     from partita.admin import AsyncAdmin as AsyncAdmin
     from partita.broker.embedded import Broker as Broker
-    from partita.consumer.blocking import Consumer as Consumer
-    from partita.consumer.client import AsyncConsumer as AsyncConsumer
-    from partita.producer.client import Producer as Producer
+    from partita.consumer.shell.blocking import Consumer as Consumer
+    from partita.consumer.shell.client import AsyncConsumer as AsyncConsumer
+    from partita.producer.shell.client import Producer as Producer
 
 __version__ = "0.1.0"
 
@@ -19,9 +19,9 @@ _HOMES = {
     "Admin": "partita.admin",
     "AsyncAdmin": "partita.admin",
     "Broker": "partita.broker.embedded",
-    "AsyncConsumer": "partita.consumer.client",
-    "Consumer": "partita.consumer.blocking",
-    "Producer": "partita.producer.client",
+    "AsyncConsumer": "partita.consumer.shell.client",
+    "Consumer": "partita.consumer.shell.blocking",
+    "Producer": "partita.producer.shell.client",
 }
 __all__ = ["Admin", "AsyncAdmin", "AsyncConsumer", "Broker", "Consumer", "Producer", "__version__"]
 

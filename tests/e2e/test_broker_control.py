@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from partita import Broker
-from partita.broker.control import ControlError
+from partita.broker.control.verbs import ControlError
 from partita.broker.embedded import StartError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from partita import Broker
-from partita.broker.control import Control
+from partita.broker.control.verbs import Control
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

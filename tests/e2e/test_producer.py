@@ -9,8 +9,8 @@ import pytest
 from partita import Broker, Producer
 from partita.errors import InvalidTopicError
 from partita.net.cluster import Cluster
-from partita.producer.client import AsyncProducer
 from partita.producer.errors import BufferExhaustedError, NoMetadataError, ProducerClosedError
+from partita.producer.shell.client import AsyncProducer
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.records.batch import iter_batches, iter_records
 

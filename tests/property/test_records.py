@@ -17,7 +17,7 @@ from partita.records.batch import (
     restamp,
 )
 from partita.records.compression import compress, decompress
-from partita.records.fetched import FetchedBatches, FetchedRecords
+from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.to_arrow import FetchedPart, to_arrow
 from support import record_vectors
 

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
-from partita.consumer.pending_commit import Kind
+from partita.consumer.group.pending_commit import Kind
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError
 from partita.sim.consumers import SimConsumer
-from partita.sim.faults import Plan, draw
+from partita.sim.fault_plan import Plan, draw
 from partita.sim.run import Simulation, run_plan
 from partita.sim.trace import Trace
 

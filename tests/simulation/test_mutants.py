@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from partita.broker.reply_gate import ReplyGate
-from partita.consumer import join
+from partita.broker.groups.reply_gate import ReplyGate
 from partita.consumer.core import ConsumerCore
-from partita.consumer.rebalance import Rebalance
+from partita.consumer.group import join_exchange as join
+from partita.consumer.group.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.group import offsets, removal, static_members, sync
 from partita.group.identity import unknown_identity
@@ -21,7 +21,7 @@ from partita.group.persist import group_record
 from partita.group.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.sim.consumers import SimConsumer
-from partita.sim.faults import draw
+from partita.sim.fault_plan import draw
 from partita.sim.run import run_plan
 from partita.sim.trace import Trace
 

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.now import ManualClock
-from partita.spark.commits import Committed
 from partita.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
-from partita.spark.lookups import CommitRefused
-from partita.spark.offsets import canonical_text, decode
 from partita.spark.options import parse_source
-from partita.spark.planner import RangeTask
+from partita.spark.planning.commits import Committed
+from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.offsets import canonical_text, decode
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.starts import DataLossError, SourceError
+from partita.spark.planning.stream_core import StreamCore
 from partita.spark.positions import TopicPartition
-from partita.spark.starts import DataLossError, SourceError
-from partita.spark.stream_core import StreamCore
 from support.spark_cluster import MemoryCluster
 
 COMMIT = {"group": "g", "groupMode": "commit", "queryName": "q"}

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from partita.assignors.payloads import decode_assignment, decode_subscription
-from partita.consumer.blocking import Consumer
+from partita.consumer.shell.blocking import Consumer
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (

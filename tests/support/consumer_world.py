@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from partita.consumer.blocking import Consumer
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.request import Request
-from partita.consumer.shell import ConsumerShell
+from partita.consumer.shell.blocking import Consumer
+from partita.consumer.shell.driver import ConsumerShell
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
 from partita.group.coordinator import GroupCoordinator

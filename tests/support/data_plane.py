@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from partita.broker.cluster import Cluster, Node
 from partita.broker.config import BrokerConfig
-from partita.broker.context import RequestContext
-from partita.broker.data_dir import MemoryStore
-from partita.broker.listeners import PLAINTEXT, Endpoint
-from partita.broker.store import Store
-from partita.broker.topics import Topic
+from partita.broker.nodes import Cluster, Node
+from partita.broker.requests.context import RequestContext
+from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.storage.store import Store
+from partita.broker.topics.catalogue import Topic
+from partita.broker.wire.listeners import PLAINTEXT, Endpoint
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from partita.protocol.messages.produce import (
     PartitionProduceData,

@@ -19,7 +19,7 @@ from partita.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from partita.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
-from partita.spark.broker_link import BrokerLink
+from partita.spark.cluster.broker_link import BrokerLink
 from support.wire_server import WireServer
 
 TOPIC_ID = bytes(range(16))

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from partita.broker.cluster import Cluster
 from partita.broker.config import BrokerConfig
-from partita.broker.context import RequestContext
-from partita.broker.data_dir import DiskStore, MemoryStore
-from partita.broker.listeners import PLAINTEXT, Endpoint, Listener
-from partita.broker.shard_runner import ShardRunner
-from partita.broker.topics import Partition
+from partita.broker.groups.runner import ShardRunner
+from partita.broker.nodes import Cluster
+from partita.broker.requests.context import RequestContext
+from partita.broker.storage.data_dir import DiskStore, MemoryStore
+from partita.broker.topics.catalogue import Partition
+from partita.broker.wire.listeners import PLAINTEXT, Endpoint, Listener
 from partita.group.requests import FetchOffsets
 from partita.log.durability import Durability
 from partita.protocol.messages.heartbeat import HeartbeatRequest

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from partita.spark.commits import Committed
-from partita.spark.lookups import CommitRefused
 from partita.spark.options import TopicSelection
-from partita.spark.planner import RangeTask
+from partita.spark.planning.commits import Committed
+from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.starts import ClusterView, PartitionFacts
 from partita.spark.positions import TopicPartition
-from partita.spark.starts import ClusterView, PartitionFacts
 
 
 @dataclass(slots=True)

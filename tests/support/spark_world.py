@@ -22,8 +22,8 @@ from partita.protocol.messages.delete_records import (
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.batch import build_batch
-from partita.spark.broker_link import link_to
-from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.cluster.broker_link import link_to
+from partita.spark.cluster.cluster_lookups import ClusterLookups
 
 FORMAT = "partita"
 _numbers = count()

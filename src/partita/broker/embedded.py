@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_cluster
 
 if TYPE_CHECKING:
-    from partita.broker.cluster import Cluster
-    from partita.broker.control import Control
+    from partita.broker.control.verbs import Control
+    from partita.broker.nodes import Cluster
 
 __all__ = ["Broker", "StartError"]
 
@@ -106,8 +106,8 @@ class Broker:
 
     @property
     def control(self) -> Control:
-        """What a test may cause: see `partita.broker.control`."""
-        from partita.broker.control import Control
+        """What a test may cause: see `partita.broker.control.verbs`."""
+        from partita.broker.control.verbs import Control
 
         return Control(self.cluster)
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 
-from partita.broker.cluster import CannotListen, Cluster
 from partita.broker.config import BrokerConfig, ConfigError, as_text
-from partita.broker.data_dir import DataDirectoryError, DiskStore, MemoryStore
-from partita.broker.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
-from partita.broker.store import Store
+from partita.broker.nodes import CannotListen, Cluster
+from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
+from partita.broker.storage.store import Store
+from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
 from partita.log.durability import Durability
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
@@ -93,7 +93,7 @@ async def _open_notes(cluster: Cluster, path: str) -> None:
 
 
 async def _start_admin(cluster: Cluster, port: int) -> None:
-    from partita.broker.admin_http import AdminEndpoint
+    from partita.broker.control.http import AdminEndpoint
 
     endpoint = AdminEndpoint(cluster)
     try:

@@ -15,7 +15,7 @@ import click
 from partita.cli.common import bootstrap_option, count, require_broker, settings_of
 
 if TYPE_CHECKING:
-    from partita.producer.client import DeliveryFuture, Producer
+    from partita.producer.shell.client import DeliveryFuture, Producer
 
 TELL_EVERY = 100_000
 

@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from partita.consumer.commits import Commits
-from partita.consumer.committed import CommittedOffsets
+from partita.consumer.broker_reachability import Outage
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.done_tracker import DoneTracker
-from partita.consumer.fetch_buffer import Collected
-from partita.consumer.fetching import Fetching
-from partita.consumer.member import Generation, Member
-from partita.consumer.membership import Membership
+from partita.consumer.group.commits import Commits
+from partita.consumer.group.member import Generation, Member
+from partita.consumer.group.membership import Membership
 from partita.consumer.metadata import Metadata
-from partita.consumer.offset_lookup import OffsetLookups
-from partita.consumer.outage import Outage
 from partita.consumer.partition_state import LATEST
-from partita.consumer.positions import Positions
+from partita.consumer.reading.committed_offsets import CommittedOffsets
+from partita.consumer.reading.fetch_buffer import Collected
+from partita.consumer.reading.fetching import Fetching
+from partita.consumer.reading.list_offsets import OffsetLookups
+from partita.consumer.reading.poll_watchdog import Watchdog
+from partita.consumer.reading.positions import Positions
+from partita.consumer.reading.validation import Validation
 from partita.consumer.request import Backoff, Event, Failed, Note, Operation, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
-from partita.consumer.validation import Validation
-from partita.consumer.watchdog import Watchdog
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import Node

@@ -24,8 +24,8 @@ from partita.group import (
     refusals,
     removal,
     sync,
-    transactions,
 )
+from partita.group import transactional_offsets as transactions
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Step, Token
 from partita.group.hard_state import HardState

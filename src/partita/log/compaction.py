@@ -14,10 +14,10 @@ from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import NO_PRODUCER, Aborted
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
+from partita.log.segment_swap import CLEANED_SUFFIX
 from partita.log.sparse_index import NO_TIMESTAMP
 from partita.log.storage import Storage
-from partita.log.swap import CLEANED_SUFFIX
-from partita.log.transactions import bytes_of
+from partita.log.transaction_markers import bytes_of
 from partita.now import Now
 from partita.protocol.primitives import Buffer
 from partita.records.batch import Record, iter_records

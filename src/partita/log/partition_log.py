@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
-from partita.log.offset_lookup import TimestampOffset, first_at_or_after, with_largest_timestamp
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
 from partita.log.recovery import Recovered, base_offsets, recover
 from partita.log.segment import Segment, file_name
 from partita.log.shortening import OffsetOutOfRange, ShortenedLog
 from partita.log.snapshots import PRODUCERS_SUFFIX, encode_producers
 from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
-from partita.log.transactions import note_batch, read_marker
+from partita.log.timestamp_search import TimestampOffset, first_at_or_after, with_largest_timestamp
+from partita.log.transaction_markers import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from partita.log.log_config import LogConfig
 from partita.log.producer_state import ProducerStates
 from partita.log.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, file_name, scan
+from partita.log.segment_swap import finish_swaps
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, PartitionState, decode_producers, decode_state
 from partita.log.storage import Storage, read_file
-from partita.log.swap import finish_swaps
-from partita.log.transactions import note_batch
+from partita.log.transaction_markers import note_batch
 
 _OFFSET_DIGITS = 20
 

@@ -15,10 +15,10 @@ from partita.log.log_config import LogConfig
 from partita.log.recovery import base_offsets, rebuild_states
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
+from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_state
 from partita.log.sparse_index import SegmentFacts
 from partita.log.storage import Storage, replace_file
-from partita.log.swap import CLEANED_SUFFIX, remove_segments, swap_in
 from partita.now import Now
 
 if TYPE_CHECKING:

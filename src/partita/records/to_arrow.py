@@ -17,7 +17,7 @@ from partita.protocol.primitives import Buffer
 from partita.records.column_memory import ColumnMemory, repeated
 from partita.records.columns import fill_offsets
 from partita.records.compression import DEFAULT_MAX_BYTES
-from partita.records.fetched import FetchedBatches
+from partita.records.fetched_batches import FetchedBatches
 from partita.records.header import InvalidBatch, corrupt
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.consumer.core import ConsumerCore
-from partita.consumer.pending_commit import Kind
+from partita.consumer.group.pending_commit import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, KafkaError

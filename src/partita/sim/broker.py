@@ -7,7 +7,7 @@ fails, die and come back. Must not know clients other than by their connections.
 
 from __future__ import annotations
 
-from partita.broker.reply_gate import Call, ReplyGate, refuse, release
+from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Step
 from partita.group.coordinator import GroupCoordinator

@@ -17,7 +17,7 @@ from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.sim.application import Habits
 from partita.sim.broker import Broker
 from partita.sim.consumers import SimConsumer
-from partita.sim.faults import Plan, draw
+from partita.sim.fault_plan import Plan, draw
 from partita.sim.mischief import Mischief
 from partita.sim.network import Network
 from partita.sim.progress import ProgressRules

@@ -21,12 +21,12 @@ from pyspark.sql.streaming.listener import (
 
 from partita.errors import KafkaError
 from partita.options import ConfigError
-from partita.spark.broker_link import link_to
-from partita.spark.cluster_lookups import ClusterLookups
-from partita.spark.commits import CommitBook, query_key
-from partita.spark.lookups import CommitRefused
-from partita.spark.offsets import OffsetFormatError, StreamOffset, decode
+from partita.spark.cluster.broker_link import link_to
+from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_source
+from partita.spark.planning.commits import CommitBook, query_key
+from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.offsets import OffsetFormatError, StreamOffset, decode
 
 log = logging.getLogger("partita.spark")
 

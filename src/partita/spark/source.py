@@ -27,16 +27,16 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from partita.options import ConfigError
-from partita.spark import tables
-from partita.spark.batch_core import plan_batch
-from partita.spark.broker_link import link_to, whole_number
-from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.cluster.broker_link import link_to, whole_number
+from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_sink, parse_source
-from partita.spark.planner import RangeTask
-from partita.spark.pushed_filters import PushedFilters
-from partita.spark.range_reader import FetchSettings, RangeReader
-from partita.spark.sink import TopicArrowWriter, TopicStreamArrowWriter
-from partita.spark.stream_core import StreamCore
+from partita.spark.planning.batch_core import plan_batch
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.pushed_filters import PushedFilters
+from partita.spark.planning.stream_core import StreamCore
+from partita.spark.reading import tables
+from partita.spark.reading.range_reader import FetchSettings, RangeReader
+from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from partita.broker.embedded import Broker
-from partita.broker.memory_blocks import fresh_block
-from partita.broker.server import SPARE_BYTES_MAX, Server
+from partita.broker.storage.memory import fresh_block
+from partita.broker.wire.server import SPARE_BYTES_MAX, Server
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from partita.broker.apis import TABLE, ServedApi, markdown_table
-from partita.broker.error_answers import error_answer
+from partita.broker.requests.apis import TABLE, ServedApi, markdown_table
+from partita.broker.requests.error_answers import error_answer
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita import Broker
-from partita.broker.topics import NO_LEADER, OFFSETS_TOPIC
+from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC
 from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse

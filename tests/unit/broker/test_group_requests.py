@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from partita import Broker
-from partita.broker.topics import OFFSETS_TOPIC
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest

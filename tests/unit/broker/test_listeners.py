@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from partita.broker.config import BrokerConfig, ConfigError
-from partita.broker.listeners import Endpoint, Listener, listeners
+from partita.broker.wire.listeners import Endpoint, Listener, listeners
 
 
 def parsed(bound: str, advertised: str | None = None, nodes: int = 1) -> list[Listener]:

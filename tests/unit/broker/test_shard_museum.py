@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from partita.broker.context import RequestContext
-from partita.broker.shard_runner import State
+from partita.broker.groups.runner import State
+from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
 from partita.group.log_records import offset_key
 from partita.group.requests import ListShardGroups

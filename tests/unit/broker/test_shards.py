@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from partita.broker.context import RequestContext
+from partita.broker.groups.runner import State
 from partita.broker.handlers import list_groups
-from partita.broker.shard_runner import State
+from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
 from partita.group.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from partita.broker import sockets
+from partita.broker.wire import sockets
 
 LARGE = bytes(100_000)
 

@@ -8,8 +8,8 @@ import pytest
 
 from partita import Broker
 from partita.broker.config import BrokerConfig
-from partita.broker.data_dir import MemoryStore
-from partita.broker.topics import TopicCatalogue, name_problem
+from partita.broker.storage.data_dir import MemoryStore
+from partita.broker.topics.catalogue import TopicCatalogue, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.create_partitions import (

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from partita.broker.config import BrokerConfig, TopicConfig
-from partita.broker.data_dir import DataDirectoryError, DiskStore
-from partita.broker.disk_storage import DiskStorage
-from partita.broker.topics import TopicCatalogue
+from partita.broker.storage.data_dir import DataDirectoryError, DiskStore
+from partita.broker.storage.disk_storage import DiskStorage
+from partita.broker.topics.catalogue import TopicCatalogue
 from partita.log.durability import Durability
 from partita.log.storage import StorageFull
 from support.logs import LogConfig, at, batch, fill, open_log, served
@@ -33,7 +33,9 @@ def test_a_directory_belongs_to_one_process(tmp_path: Path) -> None:
 
 def test_a_killed_owner_leaves_no_lock(tmp_path: Path) -> None:
     """D9: the lock dies with its process."""
-    program = f"from partita.broker.data_dir import DiskStore; import os; DiskStore({str(tmp_path)!r}); os._exit(9)"
+    program = (
+        f"from partita.broker.storage.data_dir import DiskStore; import os; DiskStore({str(tmp_path)!r}); os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
     DiskStore(str(tmp_path)).close()
 
@@ -176,8 +178,8 @@ def test_under_sync_a_kill_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     program = f"""
 import os, signal
 from support.logs import at, batch, open_log
-from partita.broker.disk_storage import DiskStorage
-from partita.broker.topics import TopicCatalogue
+from partita.broker.storage.disk_storage import DiskStorage
+from partita.broker.topics.catalogue import TopicCatalogue
 from partita.log.durability import Durability
 log = open_log(DiskStorage({str(tmp_path)!r}), durability=Durability.SYNC)
 for i in range(30):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partita.broker.data_dir import DiskStore
+from partita.broker.storage.data_dir import DiskStore
 from partita.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from support.data_plane import DataPlane, data_plane
 from support.logs import batch

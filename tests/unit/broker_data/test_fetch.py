@@ -252,7 +252,7 @@ def test_a_session_ends_when_asked_to_or_when_it_is_empty(plane: DataPlane) -> N
 
 def test_sessions_are_limited_and_old_ones_make_room(plane: DataPlane) -> None:
     """H26."""
-    from partita.broker.fetch_sessions import FetchPlan, FetchSessions
+    from partita.broker.reading.fetch_sessions import FetchPlan, FetchSessions
 
     sessions = FetchSessions(2)
 

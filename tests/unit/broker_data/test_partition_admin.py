@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from partita.broker.data_dir import MemoryStore
+from partita.broker.storage.data_dir import MemoryStore
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from partita.broker.data_dir import DiskStore
+from partita.broker.storage.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from partita.consumer.fetch_session import FetchSession, FetchSlot
+from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
 from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.protocol.error_codes import ErrorCode

@@ -8,7 +8,7 @@ import crc32c
 import pytest
 
 from partita.consumer.errors import CommitFailedError
-from partita.consumer.pending_commit import Kind
+from partita.consumer.group.pending_commit import Kind
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.heartbeat import HeartbeatResponse

@@ -16,7 +16,7 @@ from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Grou
 from partita.group.offsets import COMMIT, CommitCase
 from partita.group.rebalance import ALLOWED_MOVES
 from partita.group.sync import SYNC, SyncCase
-from partita.group.transactions import TXN_COMMIT
+from partita.group.transactional_offsets import TXN_COMMIT
 from support.group_world import World
 
 LIVE = (EMPTY, PREPARING, COMPLETING, STABLE)

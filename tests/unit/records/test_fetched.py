@@ -5,7 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from partita.records.batch import ABORT, COMMIT, InvalidBatch, build_batch, build_marker, restamp
-from partita.records.fetched import FetchedBatches, FetchedRecords
+from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.header import HEADER
 from partita.records.legacy import read_legacy
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from partita.records.batch import ABORT, InvalidBatch, build_batch, build_marker, restamp
-from partita.records.fetched import FetchedBatches, FetchedRecords
+from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.to_arrow import FetchedPart, arrow_schema, count_records, to_arrow
 from support import record_vectors
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from partita.options import ConfigError
-from partita.spark.batch_core import plan_batch
-from partita.spark.commits import Committed
 from partita.spark.options import parse_source
-from partita.spark.starts import SourceError
+from partita.spark.planning.batch_core import plan_batch
+from partita.spark.planning.commits import Committed
+from partita.spark.planning.starts import SourceError
 from support.spark_cluster import MemoryCluster
 
 

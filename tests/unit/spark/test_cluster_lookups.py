@@ -10,12 +10,12 @@ import pytest
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from partita.spark.broker_link import BrokerLink, link_to
-from partita.spark.cluster_lookups import ClusterLookups
-from partita.spark.commits import Committed
-from partita.spark.lookups import CommitRefused
+from partita.spark.cluster.broker_link import BrokerLink, link_to
+from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import TopicSelection, parse_sink
-from partita.spark.sink import write_rows
+from partita.spark.planning.commits import Committed
+from partita.spark.planning.lookups import CommitRefused
+from partita.spark.writing.sink import write_rows
 
 if TYPE_CHECKING:
     from partita.broker.embedded import Broker

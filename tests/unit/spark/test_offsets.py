@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.spark.offsets import OffsetFormatError, Range, StreamOffset, canonical_text, decode, encode
+from partita.spark.planning.offsets import OffsetFormatError, Range, StreamOffset, canonical_text, decode, encode
 
 ID = bytes(range(16))
 

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from partita.spark.planner import RangeTask
-from partita.spark.pushed_filters import PushedFilters
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.pushed_filters import PushedFilters
 
 OFFSET, PARTITION, TOPIC = ("offset",), ("partition",), ("topic",)
 

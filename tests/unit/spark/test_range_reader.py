@@ -10,12 +10,12 @@ from partita.errors import KafkaError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import AbortedTransaction
 from partita.records.batch import ABORT, build_batch, build_marker
-from partita.spark.broker_link import BrokerLink
-from partita.spark.cluster_lookups import ClusterLookups
+from partita.spark.cluster.broker_link import BrokerLink
+from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import TopicSelection
-from partita.spark.planner import RangeTask
-from partita.spark.range_reader import FetchSettings, RangeReader
-from partita.spark.starts import DataLossError, SourceError
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.starts import DataLossError, SourceError
+from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from support.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 
 

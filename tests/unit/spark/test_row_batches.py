@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from partita.records.batch import build_batch, iter_records
 from partita.records.builder import encode_headers
-from partita.spark.murmur2_columns import murmur2, partitions_of
-from partita.spark.packed_records import PackedRecords, pack
-from partita.spark.row_batches import RowBatches, RowError
+from partita.spark.writing.murmur2_columns import murmur2, partitions_of
+from partita.spark.writing.packed_records import PackedRecords, pack
+from partita.spark.writing.row_batches import RowBatches, RowError
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

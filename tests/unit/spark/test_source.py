@@ -15,7 +15,7 @@ from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
 
 from partita.options import ConfigError
 from partita.records.batch import build_batch
-from partita.spark.planner import RangeTask
+from partita.spark.planning.planner import RangeTask
 from partita.spark.source import BatchReader, GroupSource, PushdownBatchReader, RangePartition, StreamReader
 from support.scripted_broker import TOPIC_ID, scripted_broker
 

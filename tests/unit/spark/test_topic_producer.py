@@ -9,8 +9,8 @@ from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
-from partita.spark.packed_records import PackedRecords, pack
-from partita.spark.topic_producer import ProduceSettings, TopicProducer, produce_settings
+from partita.spark.writing.packed_records import PackedRecords, pack
+from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
 from support.scripted_broker import scripted_broker
 
 PLAIN = ProduceSettings(idempotent=False, delivery_timeout_ms=5000, max_block_ms=300)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from partita.broker.config import BROKER_OPTIONS, ConfigError
-from partita.broker.context import RequestContext
 from partita.broker.options import Value
-from partita.broker.topic_admin import Refused
-from partita.broker.topics import Topic, name_problem
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import Topic, name_problem
+from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32

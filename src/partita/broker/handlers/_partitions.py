@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from partita.broker.context import RequestContext
-from partita.broker.topics import NO_LEADER, Partition, Topic
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import NO_LEADER, Partition, Topic
 from partita.protocol.error_codes import ErrorCode
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 
 from partita.broker.config import BROKER_OPTIONS, parse, parse_topic_settings
-from partita.broker.context import RequestContext
 from partita.broker.handlers._configs import (
     BROKER,
     TOPIC,
@@ -21,6 +20,7 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import Value
+from partita.broker.requests.context import RequestContext
 from partita.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,

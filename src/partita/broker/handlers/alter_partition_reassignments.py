@@ -5,9 +5,9 @@ All nodes see one store, so that nothing is copied: a move is over when the answ
 
 from __future__ import annotations
 
-from partita.broker import topic_admin
-from partita.broker.context import RequestContext
-from partita.broker.topic_admin import Refused
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics import checks as topic_admin
+from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,

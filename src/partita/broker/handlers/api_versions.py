@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from partita.broker.apis import API_VERSIONS, SERVED, TABLE
-from partita.broker.context import RequestContext
+from partita.broker.requests.apis import API_VERSIONS, SERVED, TABLE
+from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 

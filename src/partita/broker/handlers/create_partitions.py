@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker import topic_admin
-from partita.broker.context import RequestContext
-from partita.broker.topic_admin import Refused
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics import checks as topic_admin
+from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import (
     CreatePartitionsRequest,

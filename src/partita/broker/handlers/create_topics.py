@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker import topic_admin
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
-from partita.broker.context import RequestContext
 from partita.broker.options import TOPIC, Value
-from partita.broker.topic_admin import Refused
-from partita.broker.topics import name_problem
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics import checks as topic_admin
+from partita.broker.topics.catalogue import name_problem
+from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import (
     CreatableTopic,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
+from partita.broker.groups.across_shards import when_all
+from partita.broker.requests.context import Answer, RequestContext
 from partita.group.requests import DeleteGroup
 from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 

@@ -5,8 +5,8 @@ Must not know when segments are really removed.
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._partitions import find
+from partita.broker.requests.context import RequestContext
 from partita.log.shortening import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.context import RequestContext
-from partita.broker.topics import Topic
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_topics import (
     DeletableTopicResult,

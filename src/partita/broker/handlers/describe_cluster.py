@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._operations import CLUSTER_OPERATIONS
+from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_cluster import (
     DescribeClusterBroker,

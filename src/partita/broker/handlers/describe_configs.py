@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
-from partita.broker.context import RequestContext
 from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from partita.broker.options import Option
-from partita.broker.topics import Topic
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_configs import (
     DescribeConfigsRequest,

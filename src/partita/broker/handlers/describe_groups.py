@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
+from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._operations import GROUP_OPERATIONS
+from partita.broker.requests.context import Answer, RequestContext
 from partita.group.requests import DescribeGroup
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partita.broker.context import RequestContext
-from partita.broker.topics import Partition, Topic
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import Partition, Topic
 from partita.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,

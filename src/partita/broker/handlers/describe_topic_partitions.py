@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._operations import TOPIC_OPERATIONS
 from partita.broker.handlers._partitions import described
-from partita.broker.topics import INTERNAL_TOPICS, Partition, Topic, name_problem
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import INTERNAL_TOPICS, Partition, Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_topic_partitions import (
     DescribedPartition,

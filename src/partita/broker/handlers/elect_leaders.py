@@ -5,8 +5,8 @@ All nodes see one store, so that an unclean election, which may lose records in 
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
-from partita.broker.topics import NO_LEADER
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import NO_LEADER
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.elect_leaders import (
     ElectLeadersPartitionResult,

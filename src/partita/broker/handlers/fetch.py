@@ -6,10 +6,10 @@ Deviation: no more than 50 MiB an answer and 30 s of waiting. Must not know how 
 
 from __future__ import annotations
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.fetch_sessions import FetchPlan, Wanted
 from partita.broker.handlers._partitions import endpoints, find
-from partita.broker.topics import Partition, Topic
+from partita.broker.reading.fetch_sessions import FetchPlan, Wanted
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode

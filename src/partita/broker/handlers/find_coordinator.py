@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from partita.broker.context import RequestContext
-from partita.broker.topics import OFFSETS_TOPIC
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.repeats import TAKE_THE_LONG_WAY
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.wire.repeats import TAKE_THE_LONG_WAY
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, broker_value, parse, unknown_name
-from partita.broker.context import RequestContext
 from partita.broker.handlers._configs import (
     BROKER,
     TOPIC,
@@ -17,7 +16,8 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import LIST, Option, Value
-from partita.broker.topic_admin import Refused
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.incremental_alter_configs import (
     AlterableConfig,

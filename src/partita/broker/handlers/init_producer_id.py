@@ -6,7 +6,7 @@ Must not know how ids are kept unique across restarts.
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
+from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 

@@ -5,8 +5,8 @@ Groups and client metrics are types that nothing here has settings of.
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
-from partita.broker.shard_runner import State
+from partita.broker.groups.across_shards import when_all
+from partita.broker.groups.runner import State
+from partita.broker.requests.context import Answer, RequestContext
 from partita.group.contract import GroupRequest
 from partita.group.requests import ListShardGroups
 from partita.protocol.error_codes import ErrorCode

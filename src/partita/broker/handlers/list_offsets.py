@@ -5,9 +5,9 @@ Must not know how a log finds an instant.
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._partitions import find
-from partita.broker.topics import Partition
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import Partition
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import (

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
+from partita.broker.requests.context import RequestContext
 from partita.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,

@@ -5,11 +5,11 @@ Deviation: a topic that this request creates is in the answer at once; Kafka fir
 
 from __future__ import annotations
 
-from partita.broker import topic_admin
-from partita.broker.context import RequestContext
 from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from partita.broker.handlers._partitions import described
-from partita.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
+from partita.broker.requests.context import RequestContext
+from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
+from partita.broker.topics import checks as topic_admin
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import (
     MetadataRequest,

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
+from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged, take_out_missing
+from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
+from partita.broker.groups.across_shards import when_all
+from partita.broker.requests.context import Answer, RequestContext
 from partita.group.requests import FetchOffsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_fetch import (

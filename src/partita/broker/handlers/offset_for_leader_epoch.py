@@ -5,8 +5,8 @@ Must not know how a log keeps its history.
 
 from __future__ import annotations
 
-from partita.broker.context import RequestContext
 from partita.broker.handlers._partitions import find
+from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -7,9 +7,9 @@ another codec than the producer's. Must not know how a batch is stored.
 from __future__ import annotations
 
 from partita.broker.config import TopicConfig
-from partita.broker.context import Answer, RequestContext
 from partita.broker.handlers._partitions import endpoints, find
-from partita.broker.topics import Partition, Topic
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
 from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.storage import StorageError

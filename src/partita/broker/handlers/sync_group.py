@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partita.broker.context import Answer, RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.messages.sync_group import SyncGroupRequest
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from partita.broker.context import Answer, RequestContext
-from partita.broker.gather import when_all
-from partita.broker.shard_runner import State
-from partita.broker.topics import OFFSETS_TOPIC
+from partita.broker.groups.across_shards import when_all
+from partita.broker.groups.runner import State
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.group.contract import GroupRequest
 from partita.group.requests import EndTransaction, TransactionEnded
 from partita.log.partition_log import AppendRefused

@@ -1,0 +1,1 @@
+"""What a test may cause, and the HTTP endpoint that asks for it."""

@@ -1,0 +1,125 @@
+"""The control verbs and the notes over HTTP, on loopback only, for tests that are not in Python.
+
+`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`. Browsers
+are turned away: a request with an Origin, or for another host name, is refused. Must not know what a verb does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from typing import TYPE_CHECKING, Any
+
+from partita.broker.control.verbs import Control, ControlError
+
+if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+
+BODY_BYTES_MAX = 64 * 1024
+HEAD_LINES_MAX = 100
+ANSWER_WITHIN_SECONDS = 30.0
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_REASONS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 413: "Content Too Large"}
+
+
+class HttpError(Exception):
+    """A request that is answered with `status` and a reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class AdminEndpoint:
+    """Listens for one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._control = Control(cluster)
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, port: int) -> int:
+        """Start; return the port. Raises OSError when it is taken."""
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port, limit=BODY_BYTES_MAX)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            status, body = await asyncio.wait_for(self._answer(reader), ANSWER_WITHIN_SECONDS)
+        except HttpError as error:
+            status, body = error.status, json.dumps({"error": str(error)})
+        except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError) as error:
+            status, body = 400, json.dumps({"error": f"bad request: {error}"})
+        content = body.encode() + b"\n"
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
+        try:
+            await writer.drain()
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str]:
+        method, _, rest = (await reader.readline()).decode("latin-1").partition(" ")
+        target = rest.partition(" ")[0]
+        size = _checked_size(await _read_headers(reader))
+        body = await reader.readexactly(size)
+        path, _, query = target.partition("?")
+        if method == "GET" and path == "/notes":
+            since = int(query.removeprefix("since=") or 0)
+            return 200, "\n".join(json.dumps(note) for note in self._cluster.notes.since(since))
+        if method == "GET" and path == "/nodes":
+            return 200, json.dumps(self._nodes())
+        if method == "POST" and path.startswith("/control/"):
+            return 200, json.dumps(await self._call(path.removeprefix("/control/"), body))
+        raise HttpError(404, f"{method} {path}: there are POST /control/<verb>, GET /notes and GET /nodes")
+
+    def _nodes(self) -> list[dict[str, Any]]:
+        return [
+            {"node": node.node_id, "host": node.endpoint.host, "port": node.endpoint.port, "alive": node.is_alive}
+            for node in self._cluster.nodes.values()
+        ]
+
+    async def _call(self, verb: str, body: bytes) -> dict[str, Any]:
+        """Control waits for the loop, so it is called on another thread."""
+        method = None if verb.startswith("_") else getattr(Control, verb, None)
+        if method is None:
+            verbs = [name for name in vars(Control) if not name.startswith("_")]
+            raise HttpError(404, f"no verb {verb}; there are {', '.join(verbs)}")
+        given = json.loads(body or b"{}")
+        if not isinstance(given, dict):
+            raise HttpError(400, f"{verb}: the body is a JSON object with the arguments")
+        try:
+            inspect.signature(method).bind(self._control, **given)
+            result = await self._cluster.loop.run_in_executor(None, lambda: method(self._control, **given))
+        except (TypeError, ControlError, ValueError) as error:
+            raise HttpError(400, f"{verb}: {error}") from None
+        return {"ok": True, "result": result}
+
+
+async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for _ in range(HEAD_LINES_MAX):
+        line = (await reader.readline()).decode("latin-1").strip()
+        if not line:
+            return headers
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    raise HttpError(413, f"more than {HEAD_LINES_MAX} header lines")
+
+
+def _checked_size(headers: dict[str, str]) -> int:
+    if "origin" in headers:
+        raise HttpError(403, "this endpoint is not for browsers")
+    host = headers.get("host", "")
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if name not in _LOOPBACK_NAMES:
+        raise HttpError(403, f"this endpoint is for {', '.join(_LOOPBACK_NAMES)} only")
+    size = int(headers.get("content-length", "0"))
+    if not 0 <= size <= BODY_BYTES_MAX:
+        raise HttpError(413, f"a body has at most {BODY_BYTES_MAX} bytes")
+    return size

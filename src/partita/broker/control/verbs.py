@@ -1,0 +1,267 @@
+"""What a test may cause: what users must survive, made to happen now. `broker.control` and the admin endpoint.
+
+Every call acts on the broker's loop, waits for it, and leaves a note. Examples are in each method's docstring. Must not
+know protocol rules: the coordinator's own verbs do what a real event would do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from partita.broker.control.injected_faults import Rule
+from partita.broker.groups.runner import ShardRunner, State
+from partita.broker.requests.apis import TABLE
+from partita.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+    from partita.broker.topics.catalogue import Partition
+    from partita.group.contract import Step
+    from partita.group.coordinator import GroupCoordinator
+
+T = TypeVar("T")
+Act = Callable[[], None]
+_KEYS = {row.name.lower(): row.key for row in TABLE}
+
+
+class ControlError(LookupError):
+    """What was to be changed is not there; the message says what is."""
+
+
+class Control:
+    """Causes events in a running broker. Methods block and may be called from any thread but the broker's own."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    # -- members ---------------------------------------------------------------------------------------------------
+
+    def evict_member(self, group_id: str, member: str) -> None:
+        """Remove a member (by member id or group instance id) as an administrator would.
+
+        `broker.control.evict_member("orders", member_id)`: its next heartbeat says UNKNOWN_MEMBER_ID.
+        """
+        self._member_verb("member evicted", group_id, member, lambda c: c.evict_member)
+
+    def expire_session(self, group_id: str, member: str) -> None:
+        """Treat a member as silent for its whole session, right now.
+
+        `broker.control.expire_session("orders", "instance-1")`: the others rebalance as after a crash.
+        """
+        self._member_verb("session expired", group_id, member, lambda c: c.expire_session)
+
+    def fence_instance(self, group_id: str, group_instance_id: str) -> None:
+        """Let a static member's identity be taken over, as by a second process with the same instance id.
+
+        `broker.control.fence_instance("orders", "instance-1")`: the old process gets FENCED_INSTANCE_ID.
+        """
+        self._member_verb("instance fenced", group_id, group_instance_id, lambda c: c.fence_instance)
+
+    def members(self, group_id: str) -> dict[str, str | None]:
+        """Member id to group instance id, of the group's members now."""
+
+        def act() -> dict[str, str | None]:
+            group = self._runner(group_id).coordinator.groups.get(group_id)
+            return {} if group is None else {m.member_id: m.instance_id for m in group.members.values()}
+
+        return self._on_loop(act)
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def fail(
+        self, api: str, error: str | int, times: int = 1, *, group_id: str | None = None, executed: bool = False
+    ) -> None:
+        """Answer the next `times` requests of an API with an error.
+
+        `broker.control.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", 3)`. With `executed=True` the request takes
+        effect and only its answer is replaced; with `group_id` requests of other groups are left alone.
+        """
+        _at_least(1, times=times)
+        rule = Rule(_key(api), times, code=_code(error), executed=executed, group_id=group_id)
+        self._on_loop(lambda: self._add(rule, "requests will fail", api=api, error=str(error), times=times))
+
+    def delay(self, api: str, ms: int, times: int = 1, *, group_id: str | None = None) -> None:
+        """Let the next `times` requests of an API wait before they are looked at, and what follows on their connection.
+
+        `broker.control.delay("Fetch", 500)`.
+        """
+        _at_least(1, times=times)
+        _at_least(0, ms=ms)
+        rule = Rule(_key(api), times, delay_ms=ms, group_id=group_id)
+        self._on_loop(lambda: self._add(rule, "requests will be delayed", api=api, delay_ms=ms, times=times))
+
+    def hold_joins(self, group_id: str) -> None:
+        """Keep every JoinGroup of a group from the coordinator until `release_joins`.
+
+        `broker.control.hold_joins("orders")`: the group stays in its rebalance.
+        """
+        self._noted("joins held", lambda: partial(self._cluster.faults.hold_joins, group_id), group_id=group_id)
+
+    def release_joins(self, group_id: str) -> None:
+        """Let held joins go on, in the order they came: `broker.control.release_joins("orders")`."""
+        self._noted("joins released", lambda: partial(self._cluster.faults.release_joins, group_id), group_id=group_id)
+
+    def clear_faults(self) -> None:
+        """Take back everything `fail`, `delay` and `hold_joins` still have in store."""
+        self._noted("faults cleared", lambda: self._cluster.faults.clear)
+
+    def fail_next_append(self, group_id: str) -> None:
+        """Let the next write of the group's coordinator fail.
+
+        `broker.control.fail_next_append("orders")`: the shard is dropped and replayed; clients see NOT_COORDINATOR.
+        """
+
+        def prepare() -> Act:
+            runner = self._runner(group_id)
+            return lambda: setattr(runner, "fail_next_append", True)
+
+        self._noted("next append fails", prepare, group_id=group_id)
+
+    # -- nodes and leaders -----------------------------------------------------------------------------------------
+
+    def coordinator(self, group_id: str) -> int:
+        """The id of the node that coordinates a group."""
+        return self._on_loop(lambda: self._runner(group_id).node_id)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """The id of the node that leads a partition; -1 while nobody does."""
+        return self._on_loop(lambda: self._partition(topic, partition).leader)
+
+    def move_leader(self, topic: str, partition: int, node: int) -> None:
+        """Elect another node as a partition's leader.
+
+        `broker.control.move_leader("orders", 0, 2)`: the old one answers NOT_LEADER_OR_FOLLOWER.
+        """
+
+        def prepare() -> Act:
+            self._check_node(node)
+            return partial(self._cluster.elect, self._partition(topic, partition), node)
+
+        self._noted("leader moved", prepare, topic=topic, partition=partition, node=node)
+
+    def move_coordinator(self, group_id: str, node: int) -> None:
+        """Elect another node as a group's coordinator (it moves with all groups of its shard).
+
+        `broker.control.move_coordinator("orders", 2)`: the old one answers NOT_COORDINATOR.
+        """
+
+        def prepare() -> Act:
+            self._check_node(node)
+            return partial(self._cluster.elect, self._runner(group_id).partition, node)
+
+        self._noted("coordinator moved", prepare, group_id=group_id, node=node)
+
+    def stop_node(self, node: int) -> None:
+        """Stop one node; its partitions move to the others: `broker.control.stop_node(2)`."""
+        self._check_node(node)
+        self._wait(self._cluster.stop_node(node))
+
+    def start_node(self, node: int) -> None:
+        """Start a stopped node again on its old port: `broker.control.start_node(2)`."""
+        self._check_node(node, alive=False)
+        self._wait(self._cluster.start_node(node))
+
+    def restart_node(self, node: int) -> None:
+        """Stop and start one node: `broker.control.restart_node(1)`. Its connections break."""
+        self._check_node(node)
+
+        async def act() -> None:
+            await self._cluster.stop_node(node)
+            await self._cluster.start_node(node)
+
+        self._wait(act())
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def advance_clock(self, ms: int) -> None:
+        """Let the broker's clock jump forward; what becomes due happens before this returns.
+
+        `broker.control.advance_clock(45_000)`: sessions of 45 s expire now.
+        """
+        _at_least(0, ms=ms)
+        self._noted("clock advanced", lambda: partial(self._cluster.advance_clock, ms), ms=ms)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _member_verb(
+        self, what: str, group_id: str, member: str, verb: Callable[[GroupCoordinator], Callable[..., Step]]
+    ) -> None:
+        def prepare() -> Act:
+            runner = self._runner(group_id)
+            if runner.state is not State.ACTIVE:
+                raise ControlError(f"the shard of group {group_id} is {runner.state.value}")
+            group = runner.coordinator.groups.get(group_id)
+            known = {} if group is None else {**group.members, **group.static, **group.pending}
+            if member not in known:
+                raise ControlError(f"group {group_id} has no member {member}; it has {', '.join(known) or 'none'}")
+            return lambda: runner.take(verb(runner.coordinator)(group_id, member, self._cluster.clock.now()))
+
+        self._noted(what, prepare, group_id=group_id, member=member)
+
+    def _add(self, rule: Rule, what: str, **details: Any) -> None:
+        self._cluster.faults.add(rule)
+        self._cluster.notes.control(what, **details)
+
+    def _noted(self, what: str, prepare: Callable[[], Act], **details: Any) -> None:
+        """`prepare` refuses or says what to do; the note stands before those of its consequences."""
+
+        def on_loop() -> None:
+            act = prepare()
+            self._cluster.notes.control(what, **details)
+            act()
+
+        self._on_loop(on_loop)
+
+    def _runner(self, group_id: str) -> ShardRunner:
+        self._cluster.ensure_offsets_topic()
+        runner = self._cluster.groups.runner_of(group_id)
+        if runner is None:
+            raise ControlError(f"nobody coordinates group {group_id}: the partition has no leader")
+        return runner
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        partition = self._cluster.catalogue.partition(topic, index)
+        if partition is None:
+            raise ControlError(f"there is no partition {topic}-{index}")
+        return partition
+
+    def _check_node(self, node: int, *, alive: bool = True) -> None:
+        known = {n.node_id: n.is_alive for n in self._cluster.nodes.values()}
+        if known.get(node) is not alive:
+            state = "running" if alive else "stopped"
+            fitting = [str(i) for i, is_alive in known.items() if is_alive is alive]
+            raise ControlError(f"node {node} is not {state}; {state} are {', '.join(fitting) or 'none'}")
+
+    def _on_loop(self, act: Callable[[], T]) -> T:
+        async def call() -> T:
+            return act()
+
+        return self._wait(call())
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._cluster.loop).result()
+
+
+def _at_least(minimum: int, **given: int) -> None:
+    for name, value in given.items():
+        if value < minimum:
+            raise ControlError(f"{name} must be at least {minimum}, not {value}")
+
+
+def _key(api: str) -> int:
+    key = _KEYS.get(api.replace("_", "").lower())
+    if key is None:
+        raise ControlError(f"no API {api}; served are {', '.join(row.name for row in TABLE)}")
+    return key
+
+
+def _code(error: str | int) -> int:
+    if isinstance(error, int):
+        return error
+    try:
+        return int(ErrorCode[error.upper()])
+    except KeyError:
+        raise ControlError(f"no error {error}; use a name of Kafka's, such as COORDINATOR_NOT_AVAILABLE") from None

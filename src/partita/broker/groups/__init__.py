@@ -1,0 +1,1 @@
+"""Runs the coordinator shards: load, append, release the replies."""

@@ -1,0 +1,161 @@
+"""All coordinator shards of the process: one runner per led partition of `__consumer_offsets`.
+
+Finds the shard of a group, starts and ends shards as leadership moves, and hears of what concerns all of them (topics
+deleted, settings changed, the clock advanced). Mirrors GroupCoordinatorService's onElection and onResignation. Must not
+know what requests mean.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from partita.broker.groups.runner import ShardRunner, State
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
+from partita.group import partition_for
+from partita.group.config import GroupConfig
+from partita.group.contract import GroupRequest
+from partita.group.refusals import first_check, not_here, refusal
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Structure
+
+if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+    from partita.broker.requests.context import RequestContext
+
+REMEMBERED_GROUPS_MAX = 100_000
+
+
+class GroupShards:
+    """Runners by partition index; `runner_of` finds the one of a group."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.runners: dict[int, ShardRunner] = {}
+        self.group_config = GroupConfig.from_options(cluster.config)
+        self.by_group: dict[str, ShardRunner] = {}
+        self._epochs: dict[int, int] = {}
+        """The leader epoch each partition was last elected or resigned with."""
+        self._ended: list[ShardRunner] = []
+        self._clean = not cluster.store.unclean
+        self._loaded: set[int] = set()
+        """Partitions loaded since the start: what an unclean stop may have lost is made up for once."""
+        cluster.config.on_change(self._config_changed)
+
+    def new_member_id(self, prefix: str) -> str:
+        """A member id never given before: "<prefix>-<uuid>"."""
+        from uuid import uuid4
+
+        return f"{prefix}-{uuid4()}"
+
+    def lead_all(self, topic: Topic) -> None:
+        """Load the shard of every partition that has a leader and no shard yet."""
+        for partition in topic.partitions:
+            if partition.index not in self.runners and self._leader_is_alive(partition):
+                self.elected(partition)
+
+    def leadership_changed(self, partition: Partition) -> None:
+        """A partition has another leader, or the same one at another leader epoch."""
+        if self._leader_is_alive(partition):
+            self.elected(partition)
+        else:
+            self.resigned(partition.index, partition.leader_epoch)
+
+    def elected(self, partition: Partition) -> None:
+        """Load the shard for its leader. An epoch not above the known one changes nothing, as late news (S28)."""
+        known = self._epochs.get(partition.index, -1)
+        if partition.leader_epoch <= known:
+            return
+        self._epochs[partition.index] = partition.leader_epoch
+        runner = self.runners.get(partition.index)
+        if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
+            runner.leader_epoch = partition.leader_epoch
+            return
+        silences = self._end(runner) if runner is not None else {}
+        self._load(partition, silences)
+
+    def resigned(self, index: int, leader_epoch: int | None = None) -> None:
+        """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
+        if leader_epoch is not None:
+            if leader_epoch <= self._epochs.get(index, -1):
+                return
+            self._epochs[index] = leader_epoch
+        runner = self.runners.get(index)
+        if runner is not None:
+            self._end(runner)
+
+    def resign_all(self) -> None:
+        """The offsets topic is gone, or the process stops."""
+        self._epochs.clear()
+        for runner in list(self.runners.values()):
+            self._end(runner)
+
+    async def settle(self) -> None:
+        """Wait for the loads that were cut short."""
+        for runner in self._ended:
+            await runner.settle()
+        self._ended.clear()
+
+    def partition_of(self, group_id: str) -> Partition | None:
+        """The partition of `__consumer_offsets` that holds the group; None while the topic is missing."""
+        topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
+        return None if topic is None else topic.partitions[partition_for(group_id, len(topic.partitions))]
+
+    def runner_of(self, group_id: str) -> ShardRunner | None:
+        """The group's shard, on whichever node; None while nobody leads it."""
+        runner = self.by_group.get(group_id)
+        if runner is not None:
+            return runner
+        partition = self.partition_of(group_id)
+        runner = None if partition is None else self.runners.get(partition.index)
+        if runner is not None:
+            if len(self.by_group) >= REMEMBERED_GROUPS_MAX:
+                self.by_group.clear()
+            self.by_group[group_id] = runner
+        return runner
+
+    def handle(self, ctx: RequestContext, message: Structure, group_id: str) -> Any:
+        """Answer a request about one group, from the node it came to.
+
+        Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
+        """
+        request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
+        if not self.cluster.is_running:
+            return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        runner = self.runner_of(group_id)
+        if runner is not None and runner.node_id == ctx.node.node_id:
+            return runner.handle(request)
+        return first_check(request, self.group_config) or not_here(request)
+
+    def led_by(self, node_id: int) -> list[ShardRunner]:
+        return [runner for runner in self.runners.values() if runner.node_id == node_id]
+
+    def topics_deleted(self, names: list[str]) -> None:
+        now = self.cluster.clock.now()
+        for runner in list(self.runners.values()):
+            if runner.state is State.ACTIVE:
+                runner.take(runner.coordinator.on_topics_deleted(names, now))
+
+    def clock_jumped(self) -> None:
+        for runner in list(self.runners.values()):
+            runner.on_timer()
+
+    def _leader_is_alive(self, partition: Partition) -> bool:
+        node = self.cluster.nodes.get(partition.leader)
+        return node is not None and node.is_alive
+
+    def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
+        runner = self.runners[partition.index] = ShardRunner(self, partition)
+        self.by_group.clear()
+        runner.load(silences, clean=self._clean or partition.index in self._loaded)
+        self._loaded.add(partition.index)
+
+    def _end(self, runner: ShardRunner) -> dict[tuple[str, str], int]:
+        self.by_group.clear()
+        del self.runners[runner.partition.index]
+        self._ended.append(runner)
+        return runner.resign()
+
+    def _config_changed(self, name: str) -> None:
+        self.group_config = GroupConfig.from_options(self.cluster.config)
+        for runner in self.runners.values():
+            runner.coordinator.config = self.group_config

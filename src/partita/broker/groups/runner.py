@@ -1,0 +1,308 @@
+"""Runs one coordinator shard: load, append, reply gate, one timer.
+
+The coordinator decides, this shell acts: records of all steps of one loop turn are appended together, and no reply
+leaves before every record decided before it is durable (one queue, first in, first out). If an append fails the shard
+is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no undo. (Kafka: CoordinatorRuntime.)
+Must not know what a record or a request means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from partita.broker.groups.batching import encode, shared_batches
+from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
+from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
+from partita.group.coordinator import GroupCoordinator
+from partita.group.notes import GroupsLoaded
+from partita.group.refusals import first_check, not_here, while_loading
+from partita.log.partition_log import AppendRefused
+from partita.log.storage import StorageError
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import MalformedRequest, Structure
+from partita.records.header import InvalidBatch, iter_batches
+
+if TYPE_CHECKING:
+    from partita.broker.groups.coordinators import GroupShards
+    from partita.broker.topics.catalogue import Partition
+
+log = logging.getLogger("partita.broker")
+
+FAILURES = (StorageError, AppendRefused, InvalidBatch, MalformedRequest, AssertionError, OSError)
+"""What ends a load, or a shard's life until the next replay. Anything else is a defect of ours and stays visible."""
+
+
+class State(Enum):
+    """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class ShardRunner:
+    """One shard on the node that leads its partition, for one leader epoch."""
+
+    def __init__(self, shards: GroupShards, partition: Partition) -> None:
+        self._shards = shards
+        self._cluster = shards.cluster
+        self._loop = shards.cluster.loop
+        self.partition = partition
+        self.node_id = partition.leader
+        self.leader_epoch = partition.leader_epoch
+        self.state = State.LOADING
+        self.is_open = False
+        """Whether an answer may leave at once: loaded, and nothing decided waits to become durable."""
+        self.coordinator = self._new_coordinator()
+        self.heartbeat = self.coordinator.heartbeat
+        self.unwritten: list[Step] = []
+        """Steps decided and not yet appended; nothing may be answered before them."""
+        self.gate = ReplyGate()
+        """Steps whose records are in the log and not yet durable."""
+        self._end_offset = 0
+        self._flush_soon = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._load: asyncio.Task[None] | None = None
+        self.fail_next_append = False
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def load(self, silences: Mapping[tuple[str, str], int] | None = None, *, clean: bool = True) -> None:
+        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
+        slices = self._replay()
+        try:
+            if next(slices, None) is None:
+                self._loaded(silences, clean)
+                return
+        except FAILURES as error:
+            self._load_failed(error)
+            return
+
+        async def continue_load() -> None:
+            try:
+                for _ in slices:
+                    await asyncio.sleep(0)
+                    if self.state is not State.LOADING:
+                        return
+                self._loaded(silences, clean)
+            except FAILURES as error:
+                self._load_failed(error)
+
+        self._load = self._loop.create_task(continue_load())
+
+    def resign(self) -> dict[tuple[str, str], int]:
+        """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
+
+        Returns how long each member had been silent, for whoever loads the shard next.
+        """
+        silences: dict[tuple[str, str], int] = {}
+        if self.state is State.ACTIVE:
+            self._flush()
+            silences = self.coordinator.silences(self._cluster.clock.now())
+        self._drop(State.CLOSED)
+        return silences
+
+    async def settle(self) -> None:
+        """Wait for a load that was under way to notice that it is over."""
+        if self._load is not None:
+            self._load.cancel()
+            await asyncio.gather(self._load, return_exceptions=True)
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def handle(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
+        """Answer a request of one group: at once where nothing has to be waited for."""
+        if self.state is not State.ACTIVE:
+            return first_check(request, self._shards.group_config) or self.refuse(request)
+        call = Call(request)
+        try:
+            step = self.coordinator.handle(call, request, self._cluster.clock.now())
+        except AssertionError as error:
+            log.error("shard %d: a broken invariant", self.partition.index, exc_info=error)
+            self._restart(f"broken invariant: {error}")
+            return not_here(request)
+        self.take(step)
+        if call.response is not None:
+            return call.response
+        call.future = self._loop.create_future()
+        return call.future
+
+    def refuse(self, request: GroupRequest) -> Structure:
+        """The answer while the shard is loading, failed or gone."""
+        return while_loading(request) if self.state is State.LOADING else not_here(request)
+
+    def take(self, step: Step) -> None:
+        """Do what a step of the coordinator says."""
+        if step.records or step.marker is not None:
+            self.unwritten.append(step)
+            if not self._flush_soon:
+                self._flush_soon = True
+                self._loop.call_soon(self._flush)
+        elif self.unwritten:
+            self.unwritten.append(step)
+        elif self.gate:
+            self._publish(step)
+            self.gate.add(self.gate.last_offset(), step, self._patience_ms())
+        else:
+            self._publish(step)
+            release(step)
+        self._arm()
+        self._note_open()
+
+    def _publish(self, step: Step) -> None:
+        """Tell what happened; not before it is in the log, for what is not in there did not happen."""
+        if step.notes:
+            self._cluster.notes.publish(step.notes)
+
+    def _note_open(self) -> None:
+        self.is_open = self.state is State.ACTIVE and not self.unwritten and not self.gate
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Append what was decided since the last time; release what is durable."""
+        self._flush_soon = False
+        steps, self.unwritten = self.unwritten, []
+        if not steps or self.state is not State.ACTIVE:
+            return
+        appended: list[Step] = []
+        due_ms = self._patience_ms()
+        try:
+            for records, producer, marker, covered in shared_batches(steps):
+                self._append(records, producer, marker)
+                appended += covered
+                for step in covered:
+                    self._publish(step)
+                    self.gate.add(self._end_offset, step, due_ms)
+        except FAILURES as error:
+            self.unwritten = steps[len(appended) :]
+            self._restart(f"append failed: {error}")
+            return
+        self._release_durable()
+        self._arm()
+        self._note_open()
+
+    def _patience_ms(self) -> int:
+        return self._cluster.clock.mono_ms() + self._cluster.config.int("offsets.commit.timeout.ms")
+
+    def _append(self, records: list[Record], producer: Producer | None, marker: Marker | None) -> None:
+        if self.fail_next_append:
+            self.fail_next_append = False
+            raise StorageError("an append was made to fail by a control call")
+        now = self._cluster.clock.now()
+        codec = self._cluster.config.int("offsets.topic.compression.codec")
+        for batch in encode(records, producer, marker, now.wall_ms, codec):
+            appended = self.partition.log.append(batch, self.leader_epoch, now)
+            if appended.base_offset != self._end_offset:
+                raise StorageError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
+            self._end_offset = appended.last_offset + 1
+
+    def _release_durable(self) -> None:
+        """Answer what is durable by now; be called again when the log moves, as long as something waits."""
+        self.gate.release(self.partition.log.high_watermark)
+        if not self.gate:
+            self.partition.log.unwatch(self._release_durable)
+        elif self.partition.log.failure is not None:
+            self._restart(f"the log failed: {self.partition.log.failure}")
+        else:
+            self.partition.log.watch(self._release_durable)
+        self._note_open()
+
+    def _restart(self, reason: str) -> None:
+        """Drop the shard and replay the log: to clients a coordinator failover."""
+        log.warning("shard %d is replayed: %s", self.partition.index, reason)
+        self._cluster.notes.control("shard replayed", shard=self.partition.index, reason=reason)
+        self._drop(State.LOADING)
+        self.coordinator = self._new_coordinator()
+        self.heartbeat = self.coordinator.heartbeat
+        self.load(clean=False)
+
+    def _drop(self, state: State) -> None:
+        """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
+        was_active = self.state is State.ACTIVE
+        self.state = state
+        self.is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.gate.drop()
+        opened = self.partition.opened_log
+        if opened is not None:
+            opened.unwatch(self._release_durable)
+        unwritten, self.unwritten = self.unwritten, []
+        for step in unwritten:
+            refuse(step, not_here)
+        if was_active:
+            release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
+
+    def _replay(self) -> Iterator[bool]:
+        """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
+        if self.partition.is_untouched:
+            return
+        partition_log = self.partition.log
+        slice_bytes = self._cluster.config.int("offsets.load.buffer.size")
+        offset = partition_log.log_start_offset
+        while offset < partition_log.log_end_offset:
+            view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
+            if not view:
+                break
+            for header, batch in iter_batches(view):
+                self.coordinator.replay_batch(batch)
+                offset = header.next_offset
+            if offset < partition_log.log_end_offset:
+                yield True
+        self._end_offset = partition_log.log_end_offset
+
+    def _loaded(self, silences: Mapping[tuple[str, str], int] | None, clean: bool) -> None:
+        step = self.coordinator.resume(self._cluster.clock.now(), silences, clean=clean)
+        self.state = State.ACTIVE
+        noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
+        if self._end_offset and self.partition.log.high_watermark < self._end_offset:
+            # What was replayed beyond the high watermark is not told to anyone before it is durable.
+            self.gate.add(self._end_offset, Step(), self._patience_ms())
+            self._release_durable()
+        self.take(step._replace(notes=noteworthy))
+
+    def _load_failed(self, error: Exception) -> None:
+        log.error("shard %d: load failed, its groups answer NOT_COORDINATOR: %s", self.partition.index, error)
+        self._cluster.notes.control("load failed", shard=self.partition.index, error=str(error))
+        self.state = State.FAILED
+
+    def _new_coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(self._shards.group_config, self._shards.new_member_id)
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def on_timer(self) -> None:
+        """Do what is due. Also called when the broker's clock jumped."""
+        self._timer = None
+        while self.state is State.ACTIVE:
+            now = self._cluster.clock.now()
+            self.gate.expire(now.mono_ms)
+            due = self.coordinator.next_deadline_ms()
+            if due is None or due > now.mono_ms:
+                break
+            self.take(self.coordinator.on_deadline(now))
+        self._arm()
+        self._note_open()
+
+    def _arm(self) -> None:
+        """Keep one timer, at or before the next deadline."""
+        if self.state is not State.ACTIVE:
+            return
+        due, gate_due = self.coordinator.next_deadline_ms(), self.gate.next_due_ms()
+        if due is None or (gate_due is not None and gate_due < due):
+            due = gate_due
+        if due is None or (self._timer is not None and self._timer_ms <= due):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        delay_ms = max(0, due - self._cluster.clock.mono_ms())
+        self._timer_ms = due
+        self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)

@@ -1,0 +1,1 @@
+"""What fetches share: sessions and waiting for data."""

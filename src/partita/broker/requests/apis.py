@@ -1,0 +1,107 @@
+"""THE table of what we serve: API, versions, the module that answers, and where we differ from Kafka on purpose.
+
+Versions are exactly those Apache Kafka 4.3.1 advertises. The README's table is printed from here
+(`python -m partita.broker.requests.apis`). A handler's module is imported at its first request, so that a broker starts
+quickly; its function is always called `handle`. Must not know how requests arrive.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from partita.protocol.api_table import APIS
+
+if TYPE_CHECKING:
+    from partita.broker.requests.context import Handler
+    from partita.protocol.primitives import Message
+
+API_VERSIONS, HEARTBEAT, PRODUCE = 18, 12, 0
+
+
+class ServedApi:
+    """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says."""
+
+    __slots__ = ("_handler", "advertised_min", "deviation", "key", "max_version", "min_version", "module", "name")
+
+    def __init__(self, key: int, module: str, deviation: str = "", *, last: int | None = None, says: int | None = None):
+        api = APIS[key]
+        self.key = key
+        self.name = api.name
+        self.module = module
+        self.deviation = deviation
+        self.min_version = api.min_version
+        self.max_version = api.max_version if last is None else last
+        self.advertised_min = api.min_version if says is None else says
+        self._handler: Handler | None = None
+
+    @property
+    def handler(self) -> Handler:
+        if self._handler is None:
+            self._handler = import_module(f"partita.broker.handlers.{self.module}").handle
+        return self._handler
+
+    @property
+    def request(self) -> type[Message]:
+        return APIS[self.key].request
+
+    @property
+    def response(self) -> type[Message]:
+        return APIS[self.key].response
+
+
+TABLE: tuple[ServedApi, ...] = (
+    ServedApi(0, "produce", says=0),
+    ServedApi(1, "fetch", "No more than 50 MiB an answer and 30 s of waiting; one node's replica never follows"),
+    ServedApi(2, "list_offsets"),
+    ServedApi(
+        3,
+        "metadata",
+        "A topic it creates is in the answer at once; Kafka first says UNKNOWN_TOPIC_OR_PARTITION",
+    ),
+    ServedApi(8, "offset_commit"),
+    ServedApi(9, "offset_fetch"),
+    ServedApi(10, "find_coordinator"),
+    ServedApi(11, "join_group", "A superseded join is answered NOT_COORDINATOR, where Kafka 4.3.1 stays silent"),
+    ServedApi(12, "heartbeat"),
+    ServedApi(13, "leave_group"),
+    ServedApi(14, "sync_group", "A superseded sync is answered NOT_COORDINATOR, where Kafka 4.3.1 stays silent"),
+    ServedApi(15, "describe_groups"),
+    ServedApi(16, "list_groups"),
+    ServedApi(18, "api_versions"),
+    ServedApi(
+        19, "create_topics", "A topic has at most 10,000 partitions; new topics are usable when the answer arrives"
+    ),
+    ServedApi(20, "delete_topics"),
+    ServedApi(21, "delete_records"),
+    ServedApi(22, "init_producer_id", "Idempotent producers only; a transactional id is refused", last=5),
+    ServedApi(23, "offset_for_leader_epoch"),
+    ServedApi(27, "write_txn_markers", "Accepted from anyone, and appended without waiting for the disk under `sync`"),
+    ServedApi(28, "txn_offset_commit", "The transaction is not verified: there is no transaction coordinator yet"),
+    ServedApi(32, "describe_configs", "Broker options whose subject Partita lacks are not listed; no documentation"),
+    ServedApi(33, "alter_configs"),
+    ServedApi(35, "describe_log_dirs"),
+    ServedApi(37, "create_partitions"),
+    ServedApi(42, "delete_groups"),
+    ServedApi(43, "elect_leaders"),
+    ServedApi(44, "incremental_alter_configs"),
+    ServedApi(45, "alter_partition_reassignments", "Nothing is copied: a move is over when the answer leaves"),
+    ServedApi(46, "list_partition_reassignments", "None is ever under way"),
+    ServedApi(47, "offset_delete"),
+    ServedApi(60, "describe_cluster"),
+    ServedApi(74, "list_config_resources"),
+    ServedApi(75, "describe_topic_partitions"),
+)
+SERVED: dict[int, ServedApi] = {row.key: row for row in TABLE}
+
+
+def markdown_table() -> str:
+    """The table for the README."""
+    lines = ["| API | key | versions | differs from Kafka on purpose |", "|---|---|---|---|"]
+    for row in TABLE:
+        lines.append(f"| {row.name} | {row.key} | {row.min_version}-{row.max_version} | {row.deviation} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(markdown_table())

@@ -1,0 +1,1 @@
+"""Which topics exist, and the checks before one is made."""

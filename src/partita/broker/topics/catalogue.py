@@ -1,0 +1,292 @@
+"""The topic catalogue: names, ids, partitions, leaders and leader epochs, settings. Every change is one durable line.
+
+A restart reads the lines back; what they add up to is what was. Stands where Kafka has the KRaft metadata log. Must not
+know about requests: `handlers/` check what a client may ask for, this file does what was decided.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from partita.broker.config import BrokerConfig, TopicConfig
+from partita.broker.options import Value
+from partita.broker.storage.store import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from partita.log.partition_log import PartitionLog
+
+OFFSETS_TOPIC = "__consumer_offsets"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+NO_LEADER = -1
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_PRODUCER_ID_BLOCK = 1000
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` cannot be a topic's, in Kafka's words; None when it can."""
+    if not name:
+        return "Topic name is invalid: the empty string is not allowed"
+    if name in (".", ".."):
+        return f"Topic name is invalid: '{name}' is not allowed"
+    if len(name) > 249:
+        return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length 249"
+    if not _LEGAL.issuperset(name):
+        return (
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    return None
+
+
+class Partition:
+    """One partition: who leads it, at which epoch, and its log (opened at first use)."""
+
+    __slots__ = ("_log", "_store", "index", "leader", "leader_epoch", "replicas", "topic")
+
+    def __init__(self, topic: Topic, index: int, replicas: list[int], store: Store) -> None:
+        self.topic = topic
+        self.index = index
+        self.replicas = replicas
+        self.leader = replicas[0]
+        self.leader_epoch = 0
+        self._store = store
+        self._log: PartitionLog | None = None
+
+    @property
+    def log(self) -> PartitionLog:
+        if self._log is None:
+            self._log = self._store.open_log(self.topic.topic_id, self.index, self.topic.config)
+        return self._log
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing was ever written here; then its log need not be opened to know that it is empty."""
+        return self._log is None and not self._store.has_log(self.topic.topic_id, self.index)
+
+    @property
+    def opened_log(self) -> PartitionLog | None:
+        """The log if it is in use already; for work that need not touch idle partitions."""
+        return self._log
+
+
+class Topic:
+    """One topic. `partitions[i].index == i` always."""
+
+    __slots__ = ("config", "deleted", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes, config: TopicConfig) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.config = config
+        self.partitions: list[Partition] = []
+        self.deleted = False
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    def partition(self, index: int) -> Partition | None:
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class TopicCatalogue:
+    """All topics of the cluster, by name and by id. Changes are durable when a method returns."""
+
+    def __init__(self, store: Store, config: BrokerConfig, new_topic_id: Callable[[], bytes]) -> None:
+        self._store = store
+        self._config = config
+        self._new_topic_id = new_topic_id
+        self.by_name: dict[str, Topic] = {}
+        self.by_id: dict[bytes, Topic] = {}
+        self.cluster_id = ""
+        self._next_producer_id = self._reserved_producer_id = 0
+        self._on_created: list[Callable[[Topic], None]] = []
+        self._on_deleted: list[Callable[[list[Topic]], None]] = []
+        lines = store.read_catalogue()
+        self._replay(lines)
+        self._next_producer_id = self._reserved_producer_id
+        if store.unclean and lines:
+            self._record({"type": "unclean-start"})
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self.by_name.values())
+
+    def get(self, name: str) -> Topic | None:
+        return self.by_name.get(name)
+
+    def partition(self, name: str, index: int) -> Partition | None:
+        topic = self.by_name.get(name)
+        return None if topic is None else topic.partition(index)
+
+    def on_created(self, listener: Callable[[Topic], None]) -> None:
+        """Call `listener(topic)` when a topic appeared or got more partitions."""
+        self._on_created.append(listener)
+
+    def on_deleted(self, listener: Callable[[list[Topic]], None]) -> None:
+        """Call `listener(topics)` when topics are gone from the catalogue and before their data goes."""
+        self._on_deleted.append(listener)
+
+    def create(self, name: str, replicas: list[list[int]], settings: dict[str, Value] | None = None) -> Topic:
+        """Add a topic with one partition per entry of `replicas` (node ids, the first one leads)."""
+        assert name not in self.by_name, f"topic {name} exists already"
+        self._record(
+            {
+                "type": "topic",
+                "name": name,
+                "id": self._new_topic_id().hex(),
+                "replicas": replicas,
+                "config": settings or {},
+            }
+        )
+        topic = self.by_name[name]
+        for listener in self._on_created:
+            listener(topic)
+        return topic
+
+    def add_partitions(self, topic: Topic, replicas: list[list[int]]) -> None:
+        self._record({"type": "partitions", "id": topic.topic_id.hex(), "replicas": replicas})
+        for listener in self._on_created:
+            listener(topic)
+
+    def delete(self, topics: Iterable[Topic]) -> None:
+        """Remove topics: first from the catalogue, then their committed offsets (listeners), then their data."""
+        gone = list(topics)
+        for topic in gone:
+            self._record({"type": "deleted", "id": topic.topic_id.hex()})
+        for listener in self._on_deleted:
+            listener(gone)
+        for topic in gone:
+            self._delete_data(topic)
+
+    def _delete_data(self, topic: Topic) -> None:
+        for partition in topic.partitions:
+            if partition.opened_log is not None:
+                partition.opened_log.close()
+            self._store.delete_log(topic.topic_id, partition.index)
+
+    def configure(self, topic: Topic, settings: dict[str, Value]) -> None:
+        """Replace the topic's own settings."""
+        self._record({"type": "config", "id": topic.topic_id.hex(), "config": settings})
+
+    def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
+        """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
+        self._record({"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes})
+
+    def elect(self, partition: Partition, leader: int, replicas: list[int]) -> None:
+        """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch, and `replicas` hold it."""
+        if leader != NO_LEADER and leader not in replicas:
+            replicas = [leader, *replicas[1:]]
+        epoch = partition.leader_epoch + 1
+        topic_id = partition.topic.topic_id.hex()
+        self._record(
+            {
+                "type": "leader",
+                "id": topic_id,
+                "p": partition.index,
+                "leader": leader,
+                "epoch": epoch,
+                "nodes": replicas,
+            }
+        )
+
+    def allocate_producer_id(self) -> int:
+        """A producer id never given out before, restarts included (reserved in blocks)."""
+        if self._next_producer_id == self._reserved_producer_id:
+            self._record({"type": "producer-ids", "next": self._reserved_producer_id + _PRODUCER_ID_BLOCK})
+        given = self._next_producer_id
+        self._next_producer_id += 1
+        return given
+
+    def name_cluster(self, cluster_id: str) -> None:
+        self._record({"type": "cluster", "id": cluster_id})
+
+    def close(self) -> None:
+        """Close every open log and shorten the catalogue to what still holds."""
+        for topic in self:
+            for partition in topic.partitions:
+                if partition.opened_log is not None:
+                    partition.opened_log.close()
+        self._store.rewrite_catalogue([_line(entry) for entry in self._entries()])
+        self._store.close()
+
+    def _replay(self, lines: list[bytes]) -> None:
+        """Apply what is written, and finish deletions that a crash cut short: the data goes after the line."""
+        deleted: list[Topic] = []
+        for entry in map(json.loads, lines):
+            if entry["type"] == "deleted":
+                deleted.append(self.by_id[bytes.fromhex(entry["id"])])
+            self._apply(entry)
+        for topic in deleted:
+            self._delete_data(topic)
+
+    def _record(self, entry: dict[str, Any]) -> None:
+        self._store.append_catalogue(_line(entry))
+        self._apply(entry)
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        match entry["type"]:
+            case "topic":
+                self._apply_topic(entry)
+            case "partitions":
+                self._add(self.by_id[bytes.fromhex(entry["id"])], entry["replicas"])
+            case "deleted":
+                topic = self.by_id.pop(bytes.fromhex(entry["id"]))
+                del self.by_name[topic.name]
+                topic.deleted = True
+            case "config":
+                self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
+                self._store.refresh_configs()
+            case "broker-config":
+                value = entry["value"]
+                value = tuple(value) if isinstance(value, list) else value
+                self._config.change(entry["name"], value, of_nodes=entry.get("of_nodes", False))
+            case "leader":
+                partition = self.by_id[bytes.fromhex(entry["id"])].partitions[entry["p"]]
+                partition.leader, partition.leader_epoch = entry["leader"], entry["epoch"]
+                partition.replicas = list(entry["nodes"])
+            case "producer-ids":
+                self._reserved_producer_id = entry["next"]
+            case "cluster":
+                self.cluster_id = entry["id"]
+            case "unclean-start":
+                for partition in (p for topic in self for p in topic.partitions):
+                    partition.leader_epoch += 1
+
+    def _apply_topic(self, entry: dict[str, Any]) -> None:
+        config = TopicConfig(self._config, _settings(entry["config"]))
+        topic = Topic(entry["name"], bytes.fromhex(entry["id"]), config)
+        self._add(topic, entry["replicas"])
+        for partition, (leader, epoch) in zip(topic.partitions, entry.get("leaders", ()), strict=False):
+            partition.leader, partition.leader_epoch = leader, epoch
+        self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
+
+    def _add(self, topic: Topic, replicas: list[list[int]]) -> None:
+        for nodes in replicas:
+            topic.partitions.append(Partition(topic, len(topic.partitions), list(nodes), self._store))
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        yield {"type": "cluster", "id": self.cluster_id}
+        yield {"type": "producer-ids", "next": self._reserved_producer_id}
+        for of_nodes, changed in ((False, self._config.cluster_wide), (True, self._config.of_nodes)):
+            for name, value in changed.items():
+                yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
+        for topic in self:
+            yield {
+                "type": "topic",
+                "name": topic.name,
+                "id": topic.topic_id.hex(),
+                "replicas": [partition.replicas for partition in topic.partitions],
+                "leaders": [[partition.leader, partition.leader_epoch] for partition in topic.partitions],
+                "config": topic.config.own,
+            }
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def _settings(stored: dict[str, Any]) -> dict[str, Value]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()}

@@ -1,0 +1,95 @@
+"""Checks on topics to be made, shared by CreateTopics, CreatePartitions and auto-creation.
+
+Messages and codes are those of Kafka's ReplicationControlManager. Must not know about requests' versions.
+"""
+
+from __future__ import annotations
+
+from partita.broker.topics.catalogue import TopicCatalogue
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.create_topics import CreatableReplicaAssignment
+
+PARTITIONS_PER_TOPIC_MAX = 10_000
+PARTITIONS_MAX = 200_000
+"""Deviation: one process holds at most this many partitions (H23); Kafka has no bound of its own."""
+
+
+class Refused(Exception):
+    """A topic cannot be made; `code` and the message are what to answer."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def collision(catalogue: TopicCatalogue, name: str) -> str | None:
+    """The existing topic whose name differs from `name` only in periods and underscores."""
+    if "." not in name and "_" not in name:
+        return None
+    flat = name.replace(".", "_")
+    return next((other for other in catalogue.by_name if other != name and other.replace(".", "_") == flat), None)
+
+
+def too_many(catalogue: TopicCatalogue, more: int) -> bool:
+    total = sum(len(topic.partitions) for topic in catalogue)
+    return more > PARTITIONS_PER_TOPIC_MAX or total + more > PARTITIONS_MAX
+
+
+def check_counts(partitions: int, replication: int, live_nodes: int) -> None:
+    """Raise Refused unless so many partitions and replicas are possible; -1 means the broker's default."""
+    if partitions != -1 and partitions <= 0:
+        raise Refused(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+    if replication != -1 and replication <= 0:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        )
+    if replication > live_nodes:
+        raise Refused(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Unable to replicate the partition "
+            f"{replication} time(s): The target replication factor of {replication} cannot be reached because only "
+            f"{live_nodes} broker(s) are registered.",
+        )
+
+
+def manual_replicas(assignments: list[CreatableReplicaAssignment], live: set[int]) -> list[list[int]]:
+    """The replicas a request lists itself, in order of partition; raise Refused when they make no sense."""
+    by_index = {a.partition_index: list(a.broker_ids) for a in assignments}
+    if len(by_index) != len(assignments):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Found multiple manual partition assignments for one partition"
+        )
+    if sorted(by_index) != list(range(len(by_index))):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence"
+        )
+    replicas = [by_index[i] for i in range(len(by_index))]
+    check_replicas(replicas, live)
+    return replicas
+
+
+def check_replicas(replicas: list[list[int]], live: set[int]) -> None:
+    width = len(replicas[0]) if replicas else 0
+    for nodes in replicas:
+        if not nodes:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT, "The manual partition assignment includes an empty replica list."
+            )
+        for node in sorted(nodes):
+            if node not in live:
+                raise Refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes broker {node}, but no such broker is registered.",
+                )
+            if nodes.count(node) > 1:
+                raise Refused(
+                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                    f"The manual partition assignment includes the broker {node} more than once.",
+                )
+        if len(nodes) != width:
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"The manual partition assignment includes a partition with {len(nodes)} replica(s), but this is not "
+                f"consistent with previous partitions, which have {width} replica(s).",
+            )

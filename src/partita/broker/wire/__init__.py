@@ -1,0 +1,1 @@
+"""Sockets: listen, accept, cut frames, write answers in request order."""

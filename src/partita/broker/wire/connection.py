@@ -1,0 +1,344 @@
+"""One client connection: frames in, replies out in request order.
+
+Small frames arrive in the server's one scratch buffer; a frame that does not fit gets a buffer of its own, which grows
+with the bytes received and never by the announced length. All frames of one read are answered and their replies leave
+in one write. A client that does not read its replies is not read from. (Kafka: KafkaChannel, Processor.)
+Must not know what any request means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from partita.broker.requests.apis import HEARTBEAT
+from partita.broker.requests.dispatch import Parked
+from partita.broker.wire.repeats import answer_repeats
+from partita.protocol.framing import check_length
+from partita.protocol.primitives import Buffer, MalformedRequest
+
+if TYPE_CHECKING:
+    from partita.broker.wire.server import Server
+
+SCRATCH_BYTES = 64 * 1024
+"""Size of the shared read buffer; also what one connection may have answered before others get their turn."""
+OWN_BUFFER_FROM_BYTES = 8 * 1024
+FIRST_BUFFER_BYTES = 64 * 1024
+WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
+UNSENT_BYTES_MAX = 200 * 1024 * 1024
+"""Twice the largest response: a peer that lets more pile up is cut off. (H11)"""
+PARKED_MAX = 100
+QUICK_BYTES_MAX = 1024
+MEMO_ENTRIES_MAX = 8192
+_JOIN_BELOW_BYTES = 32 * 1024
+_LENGTH = Struct(">i")
+
+
+class Connection(asyncio.BufferedProtocol):
+    """See the module. `seen_tick` and `frame_tick` are stamps of the server's ticks, for its deadlines."""
+
+    __slots__ = (
+        "_dispatcher",
+        "_faults",
+        "_largest_received",
+        "_memo",
+        "_on_close",
+        "_out",
+        "_out_bytes",
+        "_own",
+        "_own_filled",
+        "_own_size",
+        "_parked",
+        "_reading_paused",
+        "_rest",
+        "_scratch",
+        "_scratch_view",
+        "_server",
+        "_transport",
+        "_writing_paused",
+        "client_host",
+        "closed",
+        "frame_tick",
+        "seen_tick",
+    )
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._dispatcher = server.dispatcher
+        self._faults = server.dispatcher.faults
+        self._scratch = server.scratch
+        self._scratch_view = server.scratch_view
+        self._transport: asyncio.Transport | None = None
+        self.client_host = ""
+        self.closed = False
+        self._on_close: list[Callable[[], None]] = []
+        self._rest = b""
+        self._own: bytearray | None = None
+        self._own_filled = 0
+        self._own_size = 0
+        self._largest_received = FIRST_BUFFER_BYTES
+        self._out: list[Buffer] = []
+        self._out_bytes = 0
+        self._parked: deque[Parked] = deque()
+        self._memo = server.memo
+        self._writing_paused = False
+        self._reading_paused = False
+        self.seen_tick = server.tick
+        self.frame_tick = -1
+
+    # -- what the server and handlers use -------------------------------------------------------------------------
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        if self.closed:
+            callback()
+        else:
+            self._on_close.append(callback)
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        if callback in self._on_close:
+            self._on_close.remove(callback)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the peer waits for a reply of ours: then silence is not idleness."""
+        return bool(self._parked)
+
+    def close(self) -> None:
+        """Send what is ready, then close."""
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    # -- asyncio's side -------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self.client_host = f"/{peer[0]}" if peer else "/127.0.0.1"
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
+        self._server.connected(self, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self._transport = None
+        self._own = None
+        self._parked.clear()
+        self._server.disconnected(self)
+        for callback in self._on_close:
+            callback()
+        self._on_close.clear()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        own = self._own
+        if own is not None:
+            if self._own_filled == len(own):
+                own = self._grow(own)
+            return memoryview(own)[self._own_filled : self._own_size]
+        kept = len(self._rest)
+        if kept:
+            self._scratch[:kept] = self._rest
+            return self._scratch_view[kept:]
+        return self._scratch_view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.seen_tick = self._server.tick
+        if nbytes <= QUICK_BYTES_MAX and self._memo and self._answered_at_once(nbytes):
+            return
+        if self._own is not None:
+            self._own_filled += nbytes
+            if self._own_filled == self._own_size:
+                self._answer_own(self._own)
+            return
+        end = len(self._rest) + nbytes
+        self._rest = b""
+        self._answer_all(self._scratch_view[:end], alone=False)
+
+    def _answered_at_once(self, nbytes: int) -> bool:
+        """The commonest read: one frame, seen before, when nothing else is under way. Answer it without ado."""
+        frame = bytes(self._scratch_view[:nbytes])
+        repeated = self._memo.get(frame[:8] + frame[12:])
+        if repeated is None or self._own is not None or self._rest or self._parked or self._faults.active:
+            return False
+        code = repeated.answer()
+        around = repeated.tails.get(code)
+        if around is None or self._transport is None:
+            return False
+        self._transport.write(around[0] + frame[8:12] + around[1])
+        return True
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._writing_paused = True
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        self._writing_paused = False
+        self._continue()
+
+    # -- frames in ------------------------------------------------------------------------------------------------
+
+    def _answer_all(self, received: memoryview, alone: bool) -> None:
+        """Answer what is complete; keep the rest. `alone`: the bytes are one whole frame without its length."""
+        try:
+            if alone:
+                self._answer(received)
+            else:
+                self._cut(received)
+        except MalformedRequest as error:
+            self._dispatcher.complain(self.client_host, str(error))
+            self._rest = b""
+            self.close()
+            return
+        self._flush()
+
+    def _cut(self, received: memoryview) -> None:
+        data = bytes(received)
+        start = 0
+        end = len(data)
+        while end - start >= 4:
+            (size,) = _LENGTH.unpack_from(data, start)
+            stop = start + 4 + size
+            if stop > end or size < 8:
+                check_length(size, largest=self._server.frame_bytes_max)
+                if size >= OWN_BUFFER_FROM_BYTES:
+                    self._start_own(size, received[start + 4 : end])
+                    return
+                break
+            if self._is_full():
+                break
+            if self._memo and not self._parked and not self._faults.active:
+                repeated_to = answer_repeats(data, start, self._memo, self._out)
+                if repeated_to > start:
+                    self._out_bytes += repeated_to - start  # replies are shorter
+                    start = repeated_to
+                    continue
+            self._answer(data[start + 4 : stop])
+            start = stop
+        if start < end:
+            self._rest = data[start:]
+            if self.frame_tick < 0:
+                self.frame_tick = self._server.tick
+        else:
+            self.frame_tick = -1
+
+    def _answer_own(self, own: bytearray) -> None:
+        """Answer the frame that has filled its own buffer, and give the buffer back."""
+        self._own = None
+        self._largest_received = max(self._largest_received, self._own_size)
+        self.frame_tick = -1
+        self._answer_all(memoryview(own)[: self._own_size], alone=True)
+        self._server.give_back(own)
+
+    def _start_own(self, size: int, begun: memoryview) -> None:
+        """Give a large frame its own buffer: at once as large as this peer has delivered before, else it grows."""
+        own = self._server.take_buffer(min(size, max(self._largest_received, 2 * len(begun))))
+        own[: len(begun)] = begun
+        self._own, self._own_filled, self._own_size = own, len(begun), size
+        self.frame_tick = self._server.tick
+
+    def _grow(self, own: bytearray) -> bytearray:
+        grown = bytearray(min(self._own_size, 2 * len(own)))
+        grown[: len(own)] = own
+        self._own = grown
+        return grown
+
+    def _answer(self, frame: bytes | memoryview) -> None:
+        outcome = self._dispatcher.dispatch(self, self.client_host, frame)
+        if type(frame) is bytes and frame[1] == HEARTBEAT:
+            self._remember(frame)
+        if outcome is None:
+            return
+        if isinstance(outcome, Parked):
+            outcome.on_done = self._continue
+            self._parked.append(outcome)
+        elif self._parked:
+            ready = Parked()
+            ready.finish(outcome)
+            self._parked.append(ready)
+        else:
+            self._send(outcome)
+
+    def _remember(self, frame: bytes) -> None:
+        key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
+        repeated = None if key in self._memo else self._dispatcher.memorise(self, self.client_host, frame)
+        if repeated is not None:
+            if len(self._memo) >= MEMO_ENTRIES_MAX:
+                self._memo.clear()
+            self._memo[key] = repeated
+
+    # -- replies out ----------------------------------------------------------------------------------------------
+
+    def _is_full(self) -> bool:
+        """Whether the peer must take replies, or wait for them, before more of its requests are looked at."""
+        if self._out_bytes >= WRITE_BUFFER_HIGH_BYTES:
+            self._flush()
+        if not self._writing_paused and len(self._parked) < PARKED_MAX:
+            return False
+        self._pause_reading()
+        return True
+
+    def _pause_reading(self) -> None:
+        if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
+            self._reading_paused = True
+            self._transport.pause_reading()
+
+    def _continue(self) -> None:
+        """A reply became ready, or the peer took what was written: go on where we stopped."""
+        if self._transport is None:
+            return
+        while self._parked and self._parked[0].done:
+            chunks = self._parked.popleft().chunks
+            if chunks is not None:
+                self._send(chunks)
+        self._flush()
+        if self._reading_paused and not self._writing_paused and len(self._parked) < PARKED_MAX:
+            rest, self._rest = self._rest, b""
+            if rest:
+                self._answer_all(memoryview(rest), alone=False)
+            if self._transport is not None and not self._is_full() and not self._transport.is_closing():
+                self._reading_paused = False
+                self._transport.resume_reading()
+
+    def _send(self, chunks: list[Buffer]) -> None:
+        self._out += chunks
+        for chunk in chunks:
+            self._out_bytes += len(chunk)
+
+    def _flush(self) -> None:
+        """Hand all ready replies to the transport: small ones joined, large ones as they are."""
+        out = self._out
+        if not out or self._transport is None:
+            return
+        total = self._out_bytes
+        self._out = []
+        self._out_bytes = 0
+        if total < _JOIN_BELOW_BYTES * 2:
+            self._transport.write(b"".join(out))
+        else:
+            self._write_large(out)
+        if self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+            self._dispatcher.complain(self.client_host, "it does not read its replies")
+            self._transport.abort()
+
+    def _write_large(self, out: list[Buffer]) -> None:
+        assert self._transport is not None
+        small: list[Buffer] = []
+        for chunk in out:
+            if len(chunk) < _JOIN_BELOW_BYTES:
+                small.append(chunk)
+                continue
+            if small:
+                self._transport.write(b"".join(small))
+                small = []
+            self._transport.write(chunk)
+        if small:
+            self._transport.write(b"".join(small))

@@ -1,0 +1,159 @@
+"""One node's listener: accept within limits, keep every connection's deadlines, stop in order.
+
+Deadlines are counted in ticks of one second: silence of `connections.max.idle.ms` closes a connection that waits for
+nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Must not know what is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from partita.broker.wire import sockets
+from partita.broker.wire.connection import SCRATCH_BYTES, Connection
+
+if TYPE_CHECKING:
+    from partita.broker.config import BrokerConfig
+    from partita.broker.requests.dispatch import Dispatcher, Repeated
+
+TICK_SECONDS = 1.0
+FRAME_TICKS_MAX = 30
+DESCRIPTORS_IN_RESERVE = 128
+"""Descriptors no connection gets: the logs need them. (H13)"""
+BACKLOG = 1024
+KEEPALIVE_IDLE_SECONDS = 120
+SPARES_MAX = 4
+SPARE_BYTES_MAX = 2 << 20
+"""Buffers of large frames are used again: fresh memory costs more than all else that is done with the frame."""
+
+
+def descriptor_limit() -> int:
+    """How many connections the process's descriptors allow."""
+    try:
+        import resource
+    except ImportError:
+        return 1 << 31
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 31 if soft == resource.RLIM_INFINITY else max(16, soft - DESCRIPTORS_IN_RESERVE)
+
+
+class Server:
+    """One listener of a node. `scratch` is the read buffer its connections take turns with.
+
+    `per_host` counts the connections by client address; the listeners of a node share it.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, dispatcher: Dispatcher, config: BrokerConfig, per_host: dict[str, int]
+    ) -> None:
+        self.loop = loop
+        self.dispatcher = dispatcher
+        self.config = config
+        self.scratch = bytearray(SCRATCH_BYTES)
+        self.scratch_view = memoryview(self.scratch)
+        self._spares: list[bytearray] = []
+        self.memo: dict[bytes, Repeated] = {}
+        """Heartbeat frames (without their correlation id) and how to answer them; shared by all connections."""
+        self.tick = 0
+        self.frame_bytes_max = config.int("socket.request.max.bytes")
+        self.connections: set[Connection] = set()
+        self._descriptors = descriptor_limit()
+        self._per_host = per_host
+        self._accepted_this_tick = 0
+        self._listener: sockets.Sockets | asyncio.Server | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def listen(self, host: str, port: int) -> int:
+        """Start to accept; return the port (chosen by the system when 0). Raises OSError when it is taken."""
+        own_sockets = sockets.IS_AVAILABLE
+        family = socket.AF_INET if host == "127.0.0.1" else 0
+        listener = await self.loop.create_server(
+            lambda: Connection(self), host, port, family=family, backlog=BACKLOG, start_serving=not own_sockets
+        )
+        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
+        port = listener.sockets[0].getsockname()[1]
+        if own_sockets:
+            self._listener = sockets.Sockets(self.loop, lambda: Connection(self))
+            for bound in listener.sockets:
+                self._listener.listen(bound, BACKLOG)
+            listener.close()
+        else:
+            self._listener = listener
+        return port
+
+    def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
+        host = connection.client_host
+        reason = self._refusal(host)
+        self._accepted_this_tick += 1
+        self.connections.add(connection)
+        self._per_host[host] = self._per_host.get(host, 0) + 1
+        if reason is not None:
+            self.dispatcher.complain(host, reason)
+            transport.abort()
+            return
+        endpoint = transport.get_extra_info("socket")
+        if endpoint is not None and hasattr(socket, "TCP_KEEPIDLE"):
+            endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS)
+
+    def take_buffer(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes; what is in it is garbage."""
+        spare = self._spares.pop() if self._spares else b""
+        return spare if isinstance(spare, bytearray) and len(spare) >= size else bytearray(size)
+
+    def give_back(self, buffer: bytearray) -> None:
+        """Keep a buffer for the next large frame, unless someone still looks at its bytes."""
+        if len(self._spares) == SPARES_MAX or len(buffer) > SPARE_BYTES_MAX:
+            return
+        try:
+            buffer.append(buffer.pop())
+        except BufferError:
+            return
+        self._spares.append(buffer)
+
+    def disconnected(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        left = self._per_host.get(connection.client_host, 1) - 1
+        if left:
+            self._per_host[connection.client_host] = left
+        else:
+            self._per_host.pop(connection.client_host, None)
+
+    def stop_listening(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def close_connections(self) -> None:
+        """Send what is ready on every connection, then close it."""
+        for connection in list(self.connections):
+            connection.close()
+
+    def abort_connections(self) -> None:
+        for connection in list(self.connections):
+            connection.abort()
+
+    def _refusal(self, host: str) -> str | None:
+        count = sum(self._per_host.values())
+        if count >= min(self._descriptors, self.config.int("max.connections")):
+            return f"max.connections reached, {count} are open"
+        if self._per_host.get(host, 0) >= self.config.int("max.connections.per.ip"):
+            return f"max.connections.per.ip reached, {self._per_host[host]} are open from there"
+        if self._accepted_this_tick >= self.config.int("max.connection.creation.rate"):
+            return f"max.connection.creation.rate reached, {self._accepted_this_tick} came within a second"
+        return None
+
+    def _on_tick(self) -> None:
+        self.tick += 1
+        self._accepted_this_tick = 0
+        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
+        idle_ticks = self.config.int("connections.max.idle.ms") // 1000
+        for connection in list(self.connections):
+            if connection.frame_tick >= 0 and self.tick - connection.frame_tick > FRAME_TICKS_MAX:
+                self.dispatcher.complain(connection.client_host, f"no whole frame within {FRAME_TICKS_MAX} s")
+                connection.abort()
+            elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:
+                connection.close()

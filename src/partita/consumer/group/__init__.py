@@ -1,0 +1,1 @@
+"""The member: joining, rebalancing, heartbeats and commits, as rules without IO."""

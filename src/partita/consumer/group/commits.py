@@ -1,0 +1,284 @@
+"""Committing offsets: by call, by timer, before a rebalance (consumer.md 11, 15.3).
+
+Commits leave in call order on the coordinator's one connection. A synchronous one is repeated while its errors may
+pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerCoordinator.sendOffsetCommitRequest.)
+Must not know about fetched records or how positions come about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.errors import CommitFailedError, RebalanceRunningError, RetriableCommitFailedError
+from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.group.pending_commit import NAMED_VERSION_MAX, Kind, Offsets, PendingCommit, commit_request
+from partita.consumer.request import (
+    Backoff,
+    CommitCallback,
+    Committed,
+    Note,
+    Operation,
+    Poll,
+    Request,
+)
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.offset_commit import OffsetCommitResponse
+
+_RETRIED = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_LOOKED_UP_AGAIN = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT)
+
+
+class Commits:
+    """`commit` starts one; `auto_poll` looks at the timer; `positions` says what there is to commit."""
+
+    def __init__(
+        self,
+        member: Member,
+        coordinator: Coordinator,
+        uniform: Callable[[float, float], float],
+        positions: Callable[[], dict[TopicPartition, OffsetAndMetadata]],
+    ) -> None:
+        config = member.config
+        self._member = member
+        self._coordinator = coordinator
+        self._positions = positions
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self._queue: list[PendingCommit] = []
+        self._in_flight: list[PendingCommit] = []
+        self._begun = 0
+        self._newest: dict[TopicPartition, int] = {}
+        """Of each partition, the number of the newest commit that succeeded."""
+        self._next_auto_ms: int | None = None
+        self.async_sent = 0
+        self.async_done = 0
+
+    # Starting
+
+    def commit(self, kind: Kind, offsets: Offsets | None, callback: Callable[..., Any] | None = None) -> Operation:
+        """Commit these offsets, or all positions; what cannot even be sent fails at once."""
+        wanted = self._positions() if offsets is None else dict(offsets)
+        self._begun += 1
+        commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
+        commit.lookups_failed = self._coordinator.failed_count
+        self.async_sent += kind is Kind.ASYNC
+        if not wanted:
+            self._succeed(commit)
+        elif (refusal := self._refusal()) is not None:
+            self._fail(commit, refusal)
+        else:
+            self._queue.append(commit)
+        return commit.operation
+
+    def before_rebalance(self) -> Operation | None:
+        """The commit before a rebalance; None when there is nothing to commit."""
+        return self.commit(Kind.PREPARE, None) if self._positions() else None
+
+    def restart_timer(self, now: Now) -> None:
+        self._next_auto_ms = now.mono_ms + self._member.config.auto_commit_interval_ms
+
+    def forget_timer(self) -> None:
+        self._next_auto_ms = None
+
+    def auto_poll(self, now: Now, poll: Poll) -> None:
+        """Commit what earlier polls returned, if the interval is over. Called while the application polls."""
+        if not self._member.config.enable_auto_commit:
+            return
+        if self._next_auto_ms is None:
+            self.restart_timer(now)
+        assert self._next_auto_ms is not None, "the timer was just started"
+        if now.mono_ms >= self._next_auto_ms:
+            self.restart_timer(now)
+            if self._refusal() is None:
+                self.commit(Kind.AUTO, None)
+        poll.wake_in(max(0, self._next_auto_ms - now.mono_ms))
+
+    def cancel(self, operation: Operation) -> None:
+        """The caller waits no longer: nothing is repeated any more."""
+        self._queue = [c for c in self._queue if c.operation is not operation]
+        operation.is_done = True
+
+    @property
+    def has_async_pending(self) -> bool:
+        return self.async_done < self.async_sent
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._queue and not self._in_flight
+
+    # Part
+
+    def poll(self, now: Now) -> Poll:
+        poll = Poll()
+        if not self._queue:
+            return poll
+        if self._coordinator.node is None:
+            self._without_coordinator()
+            return poll
+        waiting, self._queue = self._queue, []
+        for commit in waiting:
+            if commit.not_before_ms > now.mono_ms:
+                self._queue.append(commit)
+                poll.wake_in(commit.not_before_ms - now.mono_ms)
+            elif any(newer.number > commit.number for newer in self._in_flight):
+                self._queue.append(commit)
+            elif (refusal := self._refusal()) is not None:
+                self._fail(commit, refusal)
+            elif commit.generation != self._generation():
+                self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
+            else:
+                self._send_what_is_news(commit, poll)
+        return poll
+
+    def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
+        commit: PendingCommit = request.context
+        self._in_flight.remove(commit)
+        unauthorized: set[str] = set()
+        for topic in response.topics:
+            for partition in topic.partitions:
+                code = ErrorCode(partition.error_code)
+                if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                    unauthorized.add(topic.name)
+                elif code is not ErrorCode.NONE:
+                    self._refused(commit, code, TopicPartition(topic.name, partition.partition_index), now)
+                    return
+        self._coordinator.reached()
+        if unauthorized:
+            self._fail(commit, TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
+        else:
+            self._succeed(commit)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        commit: PendingCommit = request.context
+        self._in_flight.remove(commit)
+        self._coordinator.mark_unknown(was_disconnect=True)
+        self._may_pass(commit, error_for(ErrorCode.NETWORK_EXCEPTION, "the coordinator did not answer"), now)
+
+    # Sending
+
+    def _refusal(self) -> BaseException | None:
+        """Why this member cannot commit now; None when it can."""
+        member = self._member
+        if member.fenced is not None:
+            return member.fenced
+        if not member.subscription.is_group or member.is_stable:
+            return None
+        if member.is_rebalancing:
+            return RebalanceRunningError("the group is rebalancing; poll to finish the rebalance, then commit again")
+        return CommitFailedError(
+            f"this consumer is no member of group {member.config.group_id} now: its partitions may belong to another. "
+            "The time between polls exceeded max_poll_interval_ms, or the group forgot it"
+        )
+
+    def _generation(self) -> Generation:
+        """As whom to commit now."""
+        return self._member.generation if self._member.subscription.is_group else Generation()
+
+    def _send_what_is_news(self, commit: PendingCommit, poll: Poll) -> None:
+        """A repeated commit leaves out what newer ones have committed meanwhile: it would turn the group back."""
+        commit.offsets = {tp: o for tp, o in commit.offsets.items() if self._newest.get(tp, 0) < commit.number}
+        if commit.offsets:
+            poll.requests.append(self._send(commit))
+        else:
+            self._succeed(commit)
+
+    def _send(self, commit: PendingCommit) -> Request:
+        self._in_flight.append(commit)
+        message = commit_request(self._member, commit)
+        node = self._coordinator.node
+        return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=commit)
+
+    def _without_coordinator(self) -> None:
+        """Asynchronous commits wait for one lookup, synchronous ones for as long as their caller does."""
+        self._coordinator.want()
+        for commit in list(self._queue):
+            if self._coordinator.error is not None:
+                self._drop(commit, self._coordinator.error)
+            elif commit.kind is not Kind.SYNC and self._coordinator.failed_count > commit.lookups_failed:
+                self._drop(commit, RetriableCommitFailedError("the coordinator of the group cannot be found"))
+
+    def _drop(self, commit: PendingCommit, error: BaseException) -> None:
+        self._queue.remove(commit)
+        self._fail(commit, error)
+
+    # Outcomes
+
+    def _refused(self, commit: PendingCommit, code: ErrorCode, tp: TopicPartition, now: Now) -> None:
+        member = self._member
+        is_current = commit.generation == member.generation or not member.subscription.is_group
+        if code in _RETRIED:
+            self._may_pass(commit, error_for(code, str(tp)), now)
+        elif code in _LOOKED_UP_AGAIN:
+            self._coordinator.mark_unknown()
+            self._may_pass(commit, error_for(code), now)
+        elif code is ErrorCode.FENCED_INSTANCE_ID:
+            self._fenced(commit, is_current)
+        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
+            member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
+            self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))
+        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
+            self._no_member(commit, code, is_current)
+        else:
+            self._fail(commit, error_for(code, str(tp)))
+
+    def _fenced(self, commit: PendingCommit, is_current: bool) -> None:
+        told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"
+        if is_current:
+            error = error_for(ErrorCode.FENCED_INSTANCE_ID, told)
+            if commit.kind is not Kind.SYNC:
+                self._member.fenced = error
+                commit.callback = None
+            self._fail(commit, error)
+        else:
+            self._fail(commit, self._moved_on(told))
+
+    def _no_member(self, commit: PendingCommit, code: ErrorCode, is_current: bool) -> None:
+        member = self._member
+        if not is_current and member.state is MemberState.PREPARING_REBALANCE:
+            self._fail(commit, RebalanceRunningError("a newer generation is being made; poll, then commit again"))
+            return
+        if is_current and member.subscription.is_group:
+            member.reset(f"commit answered {code.name}", keep_member_id=code is ErrorCode.ILLEGAL_GENERATION)
+        self._fail(commit, CommitFailedError(f"{code.name}: the group has moved on; poll to join again"))
+
+    def _moved_on(self, told: str) -> BaseException:
+        if self._member.state is MemberState.PREPARING_REBALANCE:
+            return RebalanceRunningError(told)
+        return CommitFailedError(told)
+
+    def _may_pass(self, commit: PendingCommit, error: KafkaError, now: Now) -> None:
+        if commit.operation.is_done:
+            return
+        if commit.kind is Kind.SYNC:
+            commit.not_before_ms = now.mono_ms + self._backoff.after(commit.attempts)
+            commit.attempts += 1
+            commit.operation.value = error
+            self._queue.append(commit)
+            return
+        if commit.kind is Kind.AUTO:
+            self._next_auto_ms = now.mono_ms + self._member.config.retry_backoff_ms
+        wrapped = RetriableCommitFailedError(f"the commit failed and may be tried again: {error}")
+        wrapped.__cause__ = error
+        self._fail(commit, wrapped)
+
+    def _succeed(self, commit: PendingCommit) -> None:
+        if commit.offsets:
+            self._member.events.append(Committed(commit.offsets))
+            self._newest.update(dict.fromkeys(commit.offsets, commit.number))
+        commit.operation.succeed(commit.offsets)
+        self._tell(commit, None)
+
+    def _fail(self, commit: PendingCommit, error: BaseException) -> None:
+        commit.operation.fail(error)
+        if commit.kind in (Kind.AUTO, Kind.PREPARE):
+            self._member.events.append(Note("commit_failed", f"automatic commit: {error}"))
+        self._tell(commit, error)
+
+    def _tell(self, commit: PendingCommit, error: BaseException | None) -> None:
+        self.async_done += commit.kind is Kind.ASYNC
+        if commit.callback is not None:
+            self._member.events.append(CommitCallback(commit.callback, commit.offsets, error))

@@ -1,0 +1,285 @@
+"""The exchange with the coordinator that makes a generation: JoinGroup, the leader's assignment, SyncGroup.
+
+One exchange at a time; an answer to an exchange given up meanwhile is ignored. Repeated refusals back off, so no error
+spins (faults.md L17). (Kafka: AbstractCoordinator's response handlers; consumer.md 5.3, 5.4, 15.3.)
+Must not know about callbacks, commits or heartbeats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.assignors.interface import Assignor, RebalanceProtocol
+from partita.assignors.interface import Subscription as Claim
+from partita.assignors.payloads import encode_assignment, encode_subscription
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.errors import ConsumerError, IllegalStateError
+from partita.consumer.group.assigning import assign, read_subscriptions, topic_metadata
+from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.metadata import Metadata
+from partita.consumer.request import Backoff, Failed, Note, Poll, Request
+from partita.errors import InconsistentGroupProtocolError, error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+
+PROTOCOL_TYPE = "consumer"
+JOIN_TIMEOUT_EXTRA_MS = 5_000
+_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+class JoinExchange:
+    """`start` joins; `assignment` holds the bytes of a finished exchange until they are taken."""
+
+    def __init__(
+        self,
+        member: Member,
+        metadata: Metadata,
+        coordinator: Coordinator,
+        uniform: Callable[[float, float], float],
+        on_generation: Callable[[Now], None],
+    ) -> None:
+        config = member.config
+        self.assignment: bytes | None = None
+        self._member = member
+        self._metadata = metadata
+        self._coordinator = coordinator
+        self._on_generation = on_generation
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self._pending: Request | None = None
+        self._to_lead: JoinGroupResponse | None = None
+        self._failures = 0
+        self._not_before_ms = 0
+
+    @property
+    def is_pending(self) -> bool:
+        return self._pending is not None or self._to_lead is not None or self.assignment is not None
+
+    def give_up(self) -> None:
+        """Whatever is under way no longer counts."""
+        self._pending = self._to_lead = self.assignment = None
+
+    def wait_ms(self, now: Now) -> int:
+        return max(0, self._not_before_ms - now.mono_ms)
+
+    def assignor(self, name: str) -> Assignor:
+        found = next((a for a in self._member.config.assignors if a.name == name), None)
+        if found is None:
+            raise IllegalStateError(f"the group agreed on assignor {name!r}, which is not configured here")
+        return found
+
+    def start(self, part: Any, now: Now) -> Request:
+        """The JoinGroup to send now."""
+        member, config = self._member, self._member.config
+        if member.state is not MemberState.PREPARING_REBALANCE:
+            member.state = MemberState.PREPARING_REBALANCE
+        member.joined_topics = member.subscription.topics
+        message = JoinGroupRequest(
+            group_id=config.group_id or "",
+            session_timeout_ms=config.session_timeout_ms,
+            rebalance_timeout_ms=config.max_poll_interval_ms,
+            member_id=member.generation.member_id,
+            group_instance_id=config.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocols=[
+                JoinGroupRequestProtocol(name=a.name, metadata=encode_subscription(self._claim(a)))
+                for a in config.assignors
+            ],
+            reason=member.rejoin_reason,
+        )
+        timeout = max(config.request_timeout_ms, config.max_poll_interval_ms + JOIN_TIMEOUT_EXTRA_MS)
+        self._pending = self._to_coordinator(part, message, timeout)
+        return self._pending
+
+    def poll(self, part: Any) -> Poll:
+        """Go on as leader once the metadata of all topics of the group is there."""
+        poll = Poll()
+        if self._to_lead is not None and self._metadata.covers(self._member.subscription.group_topics):
+            response, self._to_lead = self._to_lead, None
+            poll.requests += self._lead(part, response)
+        return poll
+
+    def on_response(self, request: Request, response: Any, now: Now) -> list[Request]:
+        """Take in an answer; returns what to send next."""
+        if request is not self._pending:
+            return []
+        self._pending = None
+        code = ErrorCode(response.error_code)
+        if isinstance(response, JoinGroupResponse):
+            if code is ErrorCode.NONE:
+                return self._joined(request.part, response, now)
+            self._join_refused(code, response, request, now)
+        elif isinstance(response, SyncGroupResponse):
+            if code is ErrorCode.NONE:
+                self._synced(response)
+            else:
+                self._sync_refused(code, request, now)
+        return []
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        if request is not self._pending:
+            return
+        self._pending = None
+        self._coordinator.mark_unknown(was_disconnect=True)
+        self._failed(now, "the connection to the coordinator failed", at_once=False)
+
+    # JoinGroup
+
+    def _claim(self, assignor: Assignor) -> Claim:
+        member = self._member
+        topics = sorted(member.subscription.topics)
+        eager = member.config.protocol is not RebalanceProtocol.COOPERATIVE
+        return Claim(
+            topics=topics,
+            user_data=assignor.subscription_user_data(topics),
+            owned_partitions=() if eager else tuple(member.subscription.assignment),
+            generation_id=member.generation.id,
+            rack_id=member.config.client_rack or None,
+        )
+
+    def _joined(self, part: Any, response: JoinGroupResponse, now: Now) -> list[Request]:
+        member = self._member
+        if response.protocol_type not in (None, PROTOCOL_TYPE):
+            told = f"the group speaks protocol type {response.protocol_type!r}, this consumer {PROTOCOL_TYPE!r}"
+            self._fail(InconsistentGroupProtocolError(told), now)
+            return []
+        self._coordinator.reached()
+        member.enter(Generation(response.generation_id, response.member_id, response.protocol_name or ""))
+        self._on_generation(now)
+        member.is_leader = response.leader == response.member_id
+        if not member.is_leader:
+            return [self._sync(part, [])]
+        claims = read_subscriptions(response.members)
+        member.subscription.group_topics = frozenset(t for claim in claims.values() for t in claim.topics)
+        self._metadata.want_topics(None if self._metadata.all_topics else member.subscription.metadata_topics)
+        if self._metadata.covers(member.subscription.group_topics):
+            return self._lead(part, response)
+        self._to_lead = response
+        return []
+
+    def _lead(self, part: Any, response: JoinGroupResponse) -> list[Request]:
+        member = self._member
+        if member.state is not MemberState.COMPLETING_REBALANCE:
+            return []
+        if response.skip_assignment:
+            member.assignment_snapshot = member.metadata_snapshot()
+            return [self._sync(part, [])]
+        claims = read_subscriptions(response.members)
+        topics = topic_metadata(self._metadata.view, member.subscription.group_topics)
+        protocol = member.config.protocol or RebalanceProtocol.EAGER
+        try:
+            assignor = self.assignor(response.protocol_name or "")
+            shares = assign(assignor, topics, claims, protocol)
+        except Exception as error:
+            self._fail_now(error if isinstance(error, ConsumerError) else IllegalStateError(f"assignor: {error!r}"))
+            return []
+        given = frozenset(tp[0] for share in shares.values() for tp in share)
+        member.subscription.group_topics |= given
+        member.assignment_snapshot = member.metadata_snapshot()
+        shares_text = {m: len(p) for m, p in shares.items()}
+        member.events.append(Note("assigned_by_leader", f"leader of {len(shares)} members", {"shares": shares_text}))
+        return [self._sync(part, [(m, encode_assignment(share)) for m, share in sorted(shares.items())])]
+
+    def _join_refused(self, code: ErrorCode, response: JoinGroupResponse, request: Request, now: Now) -> None:
+        member = self._member
+        if code is ErrorCode.MEMBER_ID_REQUIRED:
+            member.adopt_member_id(response.member_id)
+            member.state = MemberState.UNJOINED
+            self._failed(now, "the coordinator gave a member id", at_once=True, counts=bool(request.message.member_id))
+        elif code is ErrorCode.UNKNOWN_MEMBER_ID:
+            if request.message.member_id == member.generation.member_id:
+                member.reset("the coordinator does not know the member id")
+            self._failed(now, "unknown member id", at_once=True)
+        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._failed(now, "the coordinator could not store the group", at_once=True)
+        elif code in _MOVED:
+            self._coordinator.mark_unknown()
+            self._failed(now, "the coordinator moved", at_once=False)
+        elif code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            self._failed(now, "the coordinator is loading", at_once=False)
+        else:
+            hint = "this broker knows no static members; unset group_instance_id"
+            told = hint if code is ErrorCode.UNSUPPORTED_VERSION else f"group {member.config.group_id!r}"
+            self._fail(error_for(code, told), now)
+
+    # SyncGroup
+
+    def _sync(self, part: Any, shares: list[tuple[str, bytes]]) -> Request:
+        member, generation = self._member, self._member.generation
+        message = SyncGroupRequest(
+            group_id=member.config.group_id or "",
+            generation_id=generation.id,
+            member_id=generation.member_id,
+            group_instance_id=member.config.group_instance_id,
+            protocol_type=PROTOCOL_TYPE,
+            protocol_name=generation.protocol,
+            assignments=[SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in shares],
+        )
+        timeout = member.config.max_poll_interval_ms + JOIN_TIMEOUT_EXTRA_MS
+        self._pending = self._to_coordinator(part, message, timeout)
+        return self._pending
+
+    def _synced(self, response: SyncGroupResponse) -> None:
+        member = self._member
+        named = (response.protocol_type, response.protocol_name)
+        expected = (PROTOCOL_TYPE, member.generation.protocol)
+        if any(told is not None and told != want for told, want in zip(named, expected, strict=True)):
+            self._fail_now(InconsistentGroupProtocolError(f"joined with {expected}, synced with {named}"))
+            return
+        if member.state is not MemberState.COMPLETING_REBALANCE:
+            return
+        self._failures = 0
+        member.state = MemberState.STABLE
+        member.rejoin_needed = False
+        member.rejoin_reason = ""
+        self.assignment = bytes(response.assignment)
+
+    def _sync_refused(self, code: ErrorCode, request: Request, now: Now) -> None:
+        member = self._member
+        same = request.message.generation_id == member.generation.id
+        if code is ErrorCode.REBALANCE_IN_PROGRESS:
+            self._failed(now, "the group is rebalancing again", at_once=True)
+        elif code is ErrorCode.UNKNOWN_MEMBER_ID:
+            if same:
+                member.reset("SyncGroup: unknown member id")
+            self._failed(now, "unknown member id", at_once=True)
+        elif code is ErrorCode.ILLEGAL_GENERATION:
+            if same:
+                member.reset("SyncGroup: illegal generation", keep_member_id=True)
+            self._failed(now, "illegal generation", at_once=True)
+        elif code in _MOVED:
+            self._coordinator.mark_unknown()
+            self._failed(now, "the coordinator moved", at_once=False)
+        else:
+            self._fail(error_for(code, f"SyncGroup of group {member.config.group_id!r}"), now)
+
+    # Failing
+
+    def _failed(self, now: Now, reason: str, *, at_once: bool, counts: bool = True) -> None:
+        """The whole exchange starts over, at once the first time, with back-off when refusals repeat."""
+        member = self._member
+        if member.state is not MemberState.UNJOINED:
+            member.state = MemberState.PREPARING_REBALANCE
+        if not member.rejoin_needed:
+            member.request_rejoin(reason)
+        if not counts:
+            return
+        if at_once and self._failures == 0:
+            self._not_before_ms = now.mono_ms
+        else:
+            self._not_before_ms = now.mono_ms + self._backoff.after(max(0, self._failures - 1))
+        self._failures += 1
+
+    def _fail(self, error: BaseException, now: Now) -> None:
+        self._failed(now, str(error), at_once=True)
+        self._fail_now(error)
+
+    def _fail_now(self, error: BaseException) -> None:
+        self._member.request_rejoin(str(error))
+        self._member.events.append(Failed(error))
+
+    def _to_coordinator(self, part: Any, message: Any, timeout_ms: int) -> Request:
+        node = self._coordinator.node
+        return Request(part, message, node, to_coordinator=True, timeout_ms=timeout_ms)

@@ -1,0 +1,108 @@
+"""This consumer as a member of its group: client state, generation, and why it has to join again.
+
+Shared by the parts that join, beat and commit; only they change it. (Kafka: AbstractCoordinator's fields;
+consumer.md 5.0, 5.6, 5.11.) Must not know about requests or timers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.group.assigning import Snapshot, take_snapshot
+from partita.consumer.request import Event, Note
+from partita.consumer.subscription import Subscription
+from partita.protocol.metadata_view import MetadataView
+
+REASON_LENGTH_MAX = 255
+
+
+class MemberState(Enum):
+    UNJOINED = "unjoined"
+    PREPARING_REBALANCE = "preparing_rebalance"
+    COMPLETING_REBALANCE = "completing_rebalance"
+    STABLE = "stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Which join this member took part in; -1 none. The member id may outlive it."""
+
+    id: int = -1
+    member_id: str = ""
+    protocol: str = ""
+
+    @property
+    def is_none(self) -> bool:
+        return self.id < 0 or not self.member_id
+
+
+class Member:
+    """State, generation and flags; `events` collects what the application is to hear."""
+
+    def __init__(self, config: ConsumerConfig, subscription: Subscription, view: MetadataView) -> None:
+        self.config = config
+        self.subscription = subscription
+        self.view = view
+        self.state = MemberState.UNJOINED
+        self.generation = Generation()
+        self.joined_generation = Generation()
+        self.rejoin_needed = True
+        self.rejoin_reason = ""
+        self.needs_join_prepare = True
+        self.is_leader = False
+        self.joined_topics: frozenset[str] | None = None
+        self.assignment_snapshot: Snapshot | None = None
+        self.fenced: BaseException | None = None
+        self.events: list[Event] = []
+
+    @property
+    def is_stable(self) -> bool:
+        return self.state is MemberState.STABLE
+
+    @property
+    def is_rebalancing(self) -> bool:
+        return self.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+
+    @property
+    def is_static(self) -> bool:
+        return self.config.group_instance_id is not None
+
+    def request_rejoin(self, reason: str) -> None:
+        """Join again at the next poll; the first reason of an episode is the one that is told."""
+        if not self.rejoin_needed:
+            self.rejoin_reason = reason[:REASON_LENGTH_MAX]
+            self.events.append(Note("rejoin", f"joining group {self.config.group_id} again: {reason}"))
+        self.rejoin_needed = True
+
+    def reset(self, reason: str, *, keep_member_id: bool = False) -> None:
+        """The generation is void: what was owned is lost at the next join."""
+        self.state = MemberState.UNJOINED
+        self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else Generation()
+        self.needs_join_prepare = True
+        self.request_rejoin(reason)
+
+    def adopt_member_id(self, member_id: str) -> None:
+        self.generation = Generation(member_id=member_id)
+
+    def enter(self, generation: Generation) -> None:
+        self.state = MemberState.COMPLETING_REBALANCE
+        self.generation = generation
+
+    def metadata_snapshot(self) -> Snapshot:
+        """What the leader's assignment depends on, as the metadata says now."""
+        topics = self.subscription.metadata_topics
+        return take_snapshot(self.view, topics, with_racks=bool(self.config.client_rack))
+
+    def must_rejoin(self) -> bool:
+        """Every reason of consumer.md 5.6 but a pending exchange."""
+        if not self.subscription.is_group:
+            return False
+        if self.rejoin_needed:
+            return True
+        if self.assignment_snapshot is not None and self.assignment_snapshot != self.metadata_snapshot():
+            self.request_rejoin("cached metadata has changed since the assignment")
+        elif self.joined_topics is not None and self.joined_topics != self.subscription.topics:
+            self.request_rejoin("subscription has changed since the last join")
+        return self.rejoin_needed

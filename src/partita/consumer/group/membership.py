@@ -1,0 +1,307 @@
+"""Membership of a group by the classic protocol: when to join, heartbeats, leaving.
+
+`poll` is asked all the time and keeps the member alive; only while the application is inside its own poll
+(`app_polling`) does a rebalance go forward, for its callbacks are the application's. (Kafka: AbstractCoordinator,
+ConsumerCoordinator; consumer.md 5.) Must not know about positions or fetched data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from partita.consumer.coordinator import Coordinator
+from partita.consumer.errors import IllegalStateError
+from partita.consumer.group.heartbeat_timers import HeartbeatTimers
+from partita.consumer.group.join_exchange import JoinExchange
+from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.group.rebalance import Commit, Rebalance, Script
+from partita.consumer.metadata import Metadata
+from partita.consumer.request import Event, Failed, Lost, Note, Poll, Request, Revoked
+from partita.errors import error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+
+_BEATING = (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+
+
+class Membership:
+    """`callback_done` resumes a rebalance after the application's callback; `hold` keeps the next one waiting."""
+
+    def __init__(
+        self,
+        member: Member,
+        metadata: Metadata,
+        coordinator: Coordinator,
+        uniform: Callable[[float, float], float],
+        commit: Commit,
+    ) -> None:
+        self.member = member
+        self.app_polling = False
+        self.is_held = False
+        self.timers = HeartbeatTimers(member.config, uniform)
+        self._metadata = metadata
+        self._coordinator = coordinator
+        self._now = Now(0, 0)
+        self._exchange = JoinExchange(member, metadata, coordinator, uniform, self.timers.start)
+        self._rebalance = Rebalance(member, self._exchange, commit, lambda: self._now)
+        self._script: Script | None = None
+        self._completing: Script | None = None
+        self._awaits_callback = False
+        self._found_count = 0
+        self.followup: list[Request] = []
+        self._regex_fresh_at: int | None = None
+        self._rebalance_started_ms: int | None = None
+
+    @property
+    def is_joining(self) -> bool:
+        return self._script is not None or self._exchange.is_pending or self.member.is_rebalancing
+
+    def touch(self, now: Now) -> None:
+        """The application polls: the time between polls starts over, unless it is inside a callback."""
+        if not self._awaits_callback:
+            self.timers.polled(now)
+
+    # Asked all the time
+
+    def poll(self, now: Now) -> Poll:
+        self._now = now
+        poll = Poll()
+        member = self.member
+        if self._coordinator.found_count != self._found_count:
+            self._found_count = self._coordinator.found_count
+            self.timers.alive(now)
+        if self.app_polling and not self._awaits_callback:
+            self.timers.polled(now)
+        if member.state in _BEATING:
+            self._beat(now, poll)
+        if self.app_polling and not self._awaits_callback and member.subscription.is_group:
+            self._advance(now, poll)
+        poll.add(self._exchange.poll(self))
+        followup, self.followup = self.followup, []
+        poll.requests += followup
+        return poll
+
+    def _beat(self, now: Now, poll: Poll) -> None:
+        if self._coordinator.node is None:
+            self._coordinator.want()
+        if self.timers.has_session_expired(now):
+            self.timers.alive(now)
+            self._note("session_timeout", "no heartbeat was answered for a whole session timeout")
+            self._coordinator.mark_unknown()
+        elif self.timers.has_poll_expired(now):
+            self._leave_for_silence(now, poll)
+            return
+        if self._coordinator.node is not None and now.mono_ms >= self.timers.next_ms:
+            self.timers.sent(now)
+            poll.requests.append(self._heartbeat())
+        poll.wake_in(self.timers.wait_ms(now, can_send=self._coordinator.node is not None))
+
+    def _heartbeat(self) -> Request:
+        generation, config = self.member.generation, self.member.config
+        message = HeartbeatRequest(
+            group_id=config.group_id or "",
+            generation_id=generation.id,
+            member_id=generation.member_id,
+            group_instance_id=config.group_instance_id,
+        )
+        return Request(self, message, self._coordinator.node, to_coordinator=True, context=generation)
+
+    def _leave_for_silence(self, now: Now, poll: Poll) -> None:
+        config, gap = self.member.config, now.mono_ms - self.timers.polled_at_ms
+        text = (
+            f"no poll for {gap} ms, max_poll_interval_ms is {config.max_poll_interval_ms}: leaving group "
+            f"{config.group_id} at generation {self.member.generation.id}; poll more often, lower max_poll_records, "
+            "or raise max_poll_interval_ms"
+        )
+        self._note("poll_interval_exceeded", text)
+        poll.requests += self._end_membership(text)
+
+    # Asked while the application polls
+
+    def _advance(self, now: Now, poll: Poll) -> None:
+        """Ensure an active group: as far as possible in this turn (5.2)."""
+        member = self.member
+        if any(isinstance(event, Failed) for event in member.events):
+            return
+        if self._script is not None and self._run_script():
+            poll.wake_in(member.config.retry_backoff_ms)
+            return
+        if self._exchange.assignment is not None and not self._start_completion():
+            return
+        if self._script is not None or self.is_held or not member.must_rejoin() or self._exchange.is_pending:
+            return
+        if self._coordinator.node is None:
+            self._coordinator.want()
+            return
+        wait = self._exchange.wait_ms(now)
+        if wait > 0:
+            poll.wake_in(wait)
+            return
+        if not self._is_regex_fresh():
+            return
+        if member.needs_join_prepare:
+            member.needs_join_prepare = False
+            self._rebalance_started_ms = now.mono_ms
+            self._script = self._rebalance.prepare()
+            if self._run_script():
+                poll.wake_in(member.config.retry_backoff_ms)
+                return
+            if any(isinstance(event, Failed) for event in member.events):
+                return
+        poll.requests.append(self._exchange.start(self, now))
+
+    def _is_regex_fresh(self) -> bool:
+        """Before a join by pattern the topics are asked for anew: one new topic, one rebalance (4.2)."""
+        member = self.member
+        if member.subscription.pattern is None or not member.needs_join_prepare:
+            return True
+        if self._regex_fresh_at is None:
+            self._regex_fresh_at = self._metadata.request_update()
+        if self._metadata.updates <= self._regex_fresh_at:
+            return False
+        self._regex_fresh_at = None
+        return True
+
+    def _start_completion(self) -> bool:
+        """The assignment came: install it, if the generation is still ours. False when that has to wait."""
+        payload = self._exchange.assignment
+        assert payload is not None, "only a finished exchange is completed"
+        member = self.member
+        if not member.is_stable or member.generation.is_none:
+            self._exchange.assignment = None
+            return True
+        script = self._rebalance.complete(payload)
+        try:
+            event = next(script)
+        except StopIteration:
+            self._completed()
+            return True
+        except IllegalStateError as error:
+            member.events.append(Failed(error))
+            return False
+        self._script = self._completing = script
+        self._emit(event)
+        return False
+
+    def _completed(self) -> None:
+        self._exchange.assignment = None
+        self.member.needs_join_prepare = True
+        self.member.joined_generation = self.member.generation
+        self._completing = None
+        started, self._rebalance_started_ms = self._rebalance_started_ms, None
+        if started is not None:
+            took = self._now.mono_ms - started
+            fields = {"generation": self.member.generation.id, "duration_ms": took}
+            self.member.events.append(
+                Note("rebalanced", f"generation {self.member.generation.id} in {took} ms", fields)
+            )
+
+    def _run_script(self, error: BaseException | None = None) -> bool:
+        """Resume the script; true while it is not finished."""
+        script = self._script
+        assert script is not None, "a script is resumed only while there is one"
+        try:
+            event = script.send(error)
+        except StopIteration:
+            self._script = None
+            if script is self._completing:
+                self._completed()
+            return False
+        self._emit(event)
+        return True
+
+    def _emit(self, event: Event | None) -> None:
+        if event is not None:
+            self._awaits_callback = True
+            self.member.events.append(event)
+
+    def callback_done(self, error: BaseException | None, now: Now) -> None:
+        """The application's callback returned or raised: the rebalance goes on."""
+        self._now = now
+        if not self._awaits_callback:
+            return
+        self._awaits_callback = False
+        if self._script is not None:
+            self._run_script(error)
+
+    # Answers
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        self._now = now
+        if isinstance(response, HeartbeatResponse):
+            self._on_heartbeat(ErrorCode(response.error_code), request.context, now)
+        elif not isinstance(response, LeaveGroupResponse):
+            self.followup += self._exchange.on_response(request, response, now)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        if isinstance(request.message, HeartbeatRequest):
+            self._coordinator.mark_unknown(was_disconnect=True)
+            self.timers.failed(now)
+        elif not isinstance(request.message, LeaveGroupRequest):
+            self._exchange.on_disconnect(request, now)
+
+    def _on_heartbeat(self, code: ErrorCode, generation: Generation, now: Now) -> None:
+        member = self.member
+        is_current = generation == member.generation
+        if code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+            self.timers.alive(now)
+            if code is ErrorCode.REBALANCE_IN_PROGRESS and member.is_stable and is_current:
+                member.request_rejoin("group is already rebalancing")
+            return
+        self.timers.failed(now)
+        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+            self._coordinator.mark_unknown()
+        elif code is ErrorCode.FENCED_INSTANCE_ID and is_current:
+            told = (
+                f"another consumer joined group {member.config.group_id} as {member.config.group_instance_id}; stop one"
+            )
+            member.events.append(Failed(error_for(code, told)))
+            self._reset("fenced by a newer member with the same group_instance_id")
+        elif code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID) and is_current:
+            self._reset(f"heartbeat answered {code.name}", keep_member_id=code is ErrorCode.ILLEGAL_GENERATION)
+
+    def _reset(self, reason: str, *, keep_member_id: bool = False) -> None:
+        self._exchange.give_up()
+        self.member.reset(reason, keep_member_id=keep_member_id)
+
+    # Leaving
+
+    def begin_leave(self) -> Event | None:
+        """The callback that unsubscribe and close owe the application, if something is owned (5.9)."""
+        member = self.member
+        owned = tuple(sorted(member.subscription.assignment))
+        if not owned or not member.subscription.is_group:
+            return None
+        is_gone = member.generation.is_none or member.is_rebalancing
+        return Lost(owned) if is_gone else Revoked(owned)
+
+    def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
+        """Forget the membership and any rebalance under way; returns the LeaveGroup to send, if one is due."""
+        request = self._end_membership(reason, static_too=static_too, remain=remain)
+        self._script = self._completing = None
+        self._awaits_callback = False
+        return request
+
+    def _end_membership(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
+        """A callback the application is in goes on, and so does what is to follow it: it hears of nothing twice."""
+        member, config = self.member, self.member.config
+        request: list[Request] = []
+        may_send = (static_too or not member.is_static) and not remain
+        member_id = member.generation.member_id
+        if may_send and self._coordinator.node is not None and member.state is not MemberState.UNJOINED and member_id:
+            message = LeaveGroupRequest(
+                group_id=config.group_id or "",
+                members=[MemberIdentity(member_id=member_id, group_instance_id=None, reason=reason[:255])],
+                member_id=member_id,
+            )
+            request.append(Request(self, message, self._coordinator.node, to_coordinator=True))
+        self._exchange.give_up()
+        member.reset(reason)
+        member.needs_join_prepare = True
+        return request
+
+    def _note(self, kind: str, text: str) -> None:
+        self.member.events.append(Note(kind, text))

@@ -1,0 +1,158 @@
+"""What happens around a join, step by step: before JoinGroup, and after the assignment came.
+
+Each script is a generator: it yields an event whose callback the application has to run and is sent that callback's
+error, or yields None to be resumed at a later poll. (Kafka: ConsumerCoordinator.onJoinPrepare, onJoinComplete;
+consumer.md 5.5, 5.7.) Must not know about requests or timers other than the join-prepare deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import TypeAlias
+
+from partita.assignors.interface import RebalanceProtocol
+from partita.assignors.payloads import decode_assignment
+from partita.consumer.errors import IllegalStateError, RebalanceListenerError, RetriableCommitFailedError, WakeupError
+from partita.consumer.group.join_exchange import JoinExchange
+from partita.consumer.group.member import Member
+from partita.consumer.request import Assigned, Event, Failed, Lost, Note, Operation, Revoked
+from partita.consumer.topic_partition import TopicPartition
+from partita.now import Now
+from partita.protocol.primitives import MalformedRequest
+
+Script: TypeAlias = Generator[Event | None, BaseException | None, None]
+Commit: TypeAlias = Callable[[], Operation | None]
+
+
+class Rebalance:
+    """The scripts of one member. `clock` gives the instant of the poll that resumes a script."""
+
+    def __init__(self, member: Member, exchange: JoinExchange, commit: Commit, clock: Callable[[], Now]) -> None:
+        self._member = member
+        self._exchange = exchange
+        self._commit = commit
+        self._clock = clock
+
+    @property
+    def _is_eager(self) -> bool:
+        return self._member.config.protocol is not RebalanceProtocol.COOPERATIVE
+
+    def prepare(self) -> Script:
+        """Commit, then give up what has to be given up before JoinGroup."""
+        member, subscription = self._member, self._member.subscription
+        if member.config.enable_auto_commit and not member.generation.is_none:
+            yield from self._commit_first()
+        owned = tuple(sorted(subscription.assignment))
+        error: BaseException | None = None
+        if member.generation.is_none:
+            if owned:
+                error = yield Lost(owned)
+            subscription.assign_by_group((), await_callback=False)
+        elif self._is_eager:
+            error = yield Revoked(owned)
+            subscription.assign_by_group((), await_callback=False)
+        else:
+            gone = tuple(tp for tp in owned if not subscription.accepts(tp.topic))
+            if gone:
+                for tp in gone:
+                    subscription.assignment[tp].pending_revocation = True
+                error = yield Revoked(gone)
+                kept = [tp for tp in subscription.assignment if tp not in gone]
+                subscription.assign_by_group(kept, await_callback=False)
+        member.is_leader = False
+        member.assignment_snapshot = None
+        subscription.group_topics = frozenset()
+        self._raise_later(error)
+
+    def _commit_first(self) -> Script:
+        """Positions must not run ahead of this commit, and it must not hold the rebalance for ever."""
+        config, now = self._member.config, self._clock()
+        deadline_ms = now.mono_ms + config.max_poll_interval_ms
+        if self._is_eager:
+            for state in self._member.subscription.assignment.values():
+                state.pending_revocation = True
+        operation = self._commit()
+        retry_ms = 0
+        while self._clock().mono_ms < deadline_ms:
+            if operation is None:
+                return
+            if not operation.is_done:
+                yield None
+                continue
+            if operation.error is None:
+                return
+            if not isinstance(operation.error, RetriableCommitFailedError) or self._member.generation.is_none:
+                break
+            retry_ms = retry_ms or self._clock().mono_ms + config.retry_backoff_ms
+            if self._clock().mono_ms < retry_ms:
+                yield None
+            else:
+                operation, retry_ms = self._commit(), 0
+        told = operation.error if operation is not None else None
+        self._member.events.append(Note("commit_failed", f"the commit before the rebalance failed: {told}"))
+
+    def complete(self, payload: bytes) -> Script:
+        """Install what the group leader gave, telling the application what goes and what comes."""
+        member, subscription = self._member, self._member.subscription
+        if not member.is_leader:
+            member.assignment_snapshot = None
+        assigned = self._decode(payload)
+        strangers = sorted({tp.topic for tp in assigned if not subscription.accepts(tp.topic)})
+        if strangers:
+            member.request_rejoin(f"assigned topics are no longer subscribed: {', '.join(strangers)}")
+            return
+        owned = tuple(subscription.assignment)
+        added = tuple(sorted(tp for tp in assigned if tp not in subscription.assignment))
+        error: BaseException | None = None
+        if not self._is_eager:
+            gone = tuple(sorted(set(owned) - set(assigned)))
+            if gone:
+                for tp in gone:
+                    subscription.assignment[tp].pending_revocation = True
+                error = yield Revoked(gone)
+                if member.generation.is_none:  # the membership ended meanwhile: nothing more is ours to install
+                    subscription.assign_by_group([tp for tp in owned if tp not in gone], await_callback=False)
+                    self._raise_later(error)
+                    return
+                member.request_rejoin("need to revoke partitions and re-join")
+        if subscription.pattern is not None:
+            subscription.adopt_topics(tp.topic for tp in assigned)
+            member.joined_topics = subscription.topics
+        assignor = self._exchange.assignor(member.generation.protocol)
+        assignor.on_assignment(assigned, member.generation.id)
+        subscription.assign_by_group(assigned, await_callback=True)
+        yield from self._tell_assigned(added, error)
+
+    def _tell_assigned(self, added: tuple[TopicPartition, ...], error: BaseException | None) -> Script:
+        failed = yield Assigned(added)
+        self._callbacks_done()
+        if failed is not None:
+            self._raise_later(error or failed)
+            yield None
+            error = yield Assigned(())
+        self._raise_later(error)
+
+    def _callbacks_done(self) -> None:
+        for state in self._member.subscription.assignment.values():
+            state.awaits_callback = False
+
+    def _decode(self, payload: bytes) -> list[TopicPartition]:
+        if len(payload) < 2:
+            raise IllegalStateError(
+                f"the group leader assigned {len(payload)} bytes, which is no assignment; its assignor is at fault"
+            )
+        try:
+            partitions, _ = decode_assignment(payload)
+        except MalformedRequest as error:
+            raise IllegalStateError(f"the group leader's assignment makes no sense: {error}") from None
+        sane = {TopicPartition(*tp): None for tp in partitions if tp[1] >= 0}
+        return list(sane)
+
+    def _raise_later(self, error: BaseException | None) -> None:
+        if error is None:
+            return
+        if not isinstance(error, WakeupError) and isinstance(error, Exception):
+            wrapped = RebalanceListenerError(f"a rebalance callback raised {error!r}")
+            wrapped.__cause__ = error
+            error = wrapped
+        self._member.events.append(Failed(error))

@@ -1,0 +1,162 @@
+"""Reading a Fetch answer: session rules, leader hints, watermarks, and what each error code means (9.3-9.5, 15.3).
+
+Must not know when to fetch, or what is in the buffer.
+"""
+
+from __future__ import annotations
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.metadata import Metadata
+from partita.consumer.partition_state import PartitionState
+from partita.consumer.reading.completed_fetch import CompletedFetch
+from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
+from partita.consumer.reading.positions import Positions
+from partita.consumer.request import Request
+from partita.consumer.subscription import Subscription
+from partita.consumer.topic_partition import TopicPartition
+from partita.errors import error_for
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchResponse, PartitionData
+from partita.protocol.metadata_view import MetadataView, Node
+
+_MOVED = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.OFFSET_NOT_AVAILABLE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+)
+_REPEATED = (ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+class FetchAnswers:
+    """`read` turns an answer into completed fetches; partitions with errors rest for the retry back-off."""
+
+    def __init__(
+        self, config: ConsumerConfig, subscription: Subscription, metadata: Metadata, positions: Positions
+    ) -> None:
+        self._config = config
+        self._subscription = subscription
+        self._metadata = metadata
+        self._positions = positions
+        self._resting: dict[TopicPartition, int] = {}
+
+    def wait_ms(self, tp: TopicPartition, now: Now) -> int:
+        if not self._resting:
+            return 0
+        until = self._resting.get(tp, 0)
+        if until <= now.mono_ms:
+            self._resting.pop(tp, None)
+            return 0
+        return until - now.mono_ms
+
+    def read(
+        self,
+        session: FetchSession,
+        slots: dict[TopicPartition, FetchSlot],
+        request: Request,
+        response: FetchResponse,
+        now: Now,
+    ) -> list[CompletedFetch] | None:
+        """What is to be handed out, in the order of the answer; None when the answer must not be used."""
+        code = ErrorCode(response.error_code)
+        parts = self._parts(session, response)
+        throttled = response.throttle_time_ms > 0
+        accepted = session.accept(code, response.session_id, set(parts), throttled=throttled)
+        if code in (ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, ErrorCode.INCONSISTENT_TOPIC_ID):
+            self._metadata.request_update()
+        if not accepted:
+            return None
+        self._follow_hints(parts, response)
+        node_id = request.node.id if request.node is not None else -1
+        completed = []
+        for tp, data in parts.items():
+            slot, state = slots.get(tp), self._subscription.assignment.get(tp)
+            if slot is not None and state is not None:
+                completed += self._partition(tp, state, slot, data, node_id, now)
+        return completed
+
+    def _parts(self, session: FetchSession, response: FetchResponse) -> dict[TopicPartition, PartitionData]:
+        found: dict[TopicPartition, PartitionData] = {}
+        for topic in response.responses:
+            name = topic.topic or session.name_of(topic.topic_id) or f"topic id {topic.topic_id.hex()}"
+            for data in topic.partitions:
+                found[TopicPartition(name, data.partition_index)] = data
+        return found
+
+    def _follow_hints(self, parts: dict[TopicPartition, PartitionData], response: FetchResponse) -> None:
+        """A broker that no longer leads names the new leader (KIP-951)."""
+        nodes = {n.node_id: Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints}
+        for tp, data in parts.items():
+            leader = data.current_leader
+            if data.error_code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH):
+                self._metadata.view.move_leader(*tp, leader.leader_id, leader.leader_epoch, nodes.get(leader.leader_id))
+
+    def _partition(
+        self,
+        tp: TopicPartition,
+        state: PartitionState,
+        slot: FetchSlot,
+        data: PartitionData,
+        node_id: int,
+        now: Now,
+    ) -> list[CompletedFetch]:
+        position = state.position
+        if not state.has_valid_position or position is None or position.offset != slot.offset:
+            return []
+        code = ErrorCode(data.error_code)
+        if code is ErrorCode.NONE:
+            self._learn(state, data, now)
+            return [self._completed(tp, slot, data, node_id)]
+        self._resting[tp] = now.mono_ms + self._config.retry_backoff_ms
+        if code in _MOVED:
+            self._metadata.request_update()
+            state.preferred_replica = -1
+        elif code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._out_of_range(tp, state, slot)
+        elif code in _REPEATED and data.error_code in _REPEATED:
+            pass
+        else:
+            return [CompletedFetch(tp, slot.offset, None, node_id=node_id, error=error_for(data.error_code, str(tp)))]
+        return []
+
+    def _completed(self, tp: TopicPartition, slot: FetchSlot, data: PartitionData, node_id: int) -> CompletedFetch:
+        aborted = None
+        if self._config.read_committed:
+            aborted = [(one.producer_id, one.first_offset) for one in data.aborted_transactions or ()]
+        return CompletedFetch(
+            tp,
+            slot.offset,
+            memoryview(data.records or b""),
+            node_id=node_id,
+            aborted=aborted,
+            check_crcs=self._config.check_crcs,
+        )
+
+    def _learn(self, state: PartitionState, data: PartitionData, now: Now) -> None:
+        if data.high_watermark >= 0:
+            state.high_watermark = data.high_watermark
+        if data.log_start_offset >= 0:
+            state.log_start_offset = data.log_start_offset
+        if data.last_stable_offset >= 0:
+            state.last_stable_offset = data.last_stable_offset
+        if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.preferred_replica:
+            state.preferred_replica = data.preferred_read_replica
+            state.preferred_until_ms = now.mono_ms + self._config.metadata_max_age_ms
+
+    def _out_of_range(self, tp: TopicPartition, state: PartitionState, slot: FetchSlot) -> None:
+        """A follower may lag behind; only the leader's word leads to a reset."""
+        if state.preferred_replica >= 0:
+            state.preferred_replica = -1
+            del self._resting[tp]
+        else:
+            self._positions.out_of_range(tp, slot.offset)
+
+
+def is_good_replica(view: MetadataView, tp: TopicPartition, node_id: int) -> bool:
+    partition = view.partition(*tp)
+    return partition is not None and node_id in view.nodes and node_id not in partition.offline

@@ -1,0 +1,166 @@
+"""Answers that wait to be handed out, in their order: records up to a limit, or whole answers (consumer.md 9).
+
+What is here counts only as long as its partition stands where it was fetched for. (Kafka: FetchCollector.)
+Must not know how answers are asked for, or what the application does with records.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from partita.consumer.errors import CorruptRecordError
+from partita.consumer.partition_state import PartitionState, Position
+from partita.consumer.reading.completed_fetch import CompletedFetch
+from partita.consumer.subscription import Subscription
+from partita.consumer.topic_partition import TopicPartition
+from partita.errors import KafkaError
+from partita.records.batch import Record
+
+
+@dataclass(slots=True)
+class Collected:
+    """What one poll hands out; `has_moved` also when only positions advanced."""
+
+    records: dict[TopicPartition, list[Record]] = field(default_factory=dict)
+    has_moved: bool = False
+
+
+class FetchBuffer:
+    """`collect` hands records out, `take_fetches` hands whole answers out; both move positions."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        self.buffer: deque[CompletedFetch] = deque()
+
+    @property
+    def buffered_bytes(self) -> int:
+        return sum(fetch.size for fetch in self.buffer)
+
+    def drop_unassigned(self) -> None:
+        """Data of partitions that are no longer held is not worth its memory."""
+        held = self._subscription.assignment
+        if any(fetch.tp not in held for fetch in self.buffer):
+            self.buffer = deque(fetch for fetch in self.buffer if fetch.tp in held)
+
+    def drop_topics_but(self, topics: set[str]) -> None:
+        """The subscription changed: data of other topics is no longer wanted."""
+        self.buffer = deque(fetch for fetch in self.buffer if fetch.tp.topic in topics)
+
+    def collect(self, max_records: int) -> Collected:
+        """Records in the order of the answers; an error is raised when its turn comes and nothing precedes it."""
+        collected = Collected()
+        remaining = max_records
+        set_aside: list[CompletedFetch] = []
+        try:
+            while remaining > 0 and self.buffer:
+                fetch = self.buffer[0]
+                state = self._ready(fetch)
+                if state is None or state.is_paused:
+                    self.buffer.popleft()
+                    if state is not None:
+                        set_aside.append(fetch)
+                    continue
+                records = self._take(fetch, remaining, collected)
+                if records is None:
+                    break
+                remaining -= len(records)
+                self._advance(fetch, state, records, collected)
+            self._drop_empty()
+        finally:
+            self.buffer.extend(set_aside)
+        return collected
+
+    def _drop_empty(self) -> None:
+        """Empty answers next in line hold their broker back for nothing."""
+        while self.buffer and self.buffer[0].is_drained and self.buffer[0].error is None:
+            self.buffer.popleft()
+
+    def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
+        """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""
+        state = self._subscription.assignment.get(fetch.tp)
+        if state is None or not state.has_valid_position or state.position is None:
+            return None
+        if state.position.offset != fetch.next_offset or state.pending_revocation or state.awaits_callback:
+            return None
+        return state
+
+    def _take(self, fetch: CompletedFetch, limit: int, collected: Collected) -> list[Record] | None:
+        if fetch.error is not None:
+            if collected.records:
+                return None
+            self.buffer.popleft()
+            raise fetch.error
+        if fetch.is_drained:
+            return []
+        try:
+            return fetch.take(limit)
+        except CorruptRecordError:
+            if collected.records:
+                return None
+            raise
+
+    def _advance(
+        self, fetch: CompletedFetch, state: PartitionState, records: list[Record], collected: Collected
+    ) -> None:
+        self._move(fetch, state, collected)
+        if records:
+            collected.records.setdefault(fetch.tp, []).extend(records)
+        if fetch.is_drained:
+            self.buffer.popleft()
+            if fetch.size:
+                self._subscription.move_to_end(fetch.tp)
+
+    def _move(self, fetch: CompletedFetch, state: PartitionState, collected: Collected) -> None:
+        position = state.position
+        assert position is not None, "only valid positions advance"
+        if fetch.next_offset != position.offset:
+            epoch = fetch.last_epoch if fetch.last_epoch >= 0 else position.offset_epoch
+            state.advance(Position(fetch.next_offset, epoch, position.leader, position.leader_epoch))
+            collected.has_moved = True
+
+    def put_back(self, records: dict[TopicPartition, list[Record]]) -> None:
+        """These were collected last but not handed out: hand them out again first, at their positions."""
+        for tp, some in reversed(records.items()):
+            state = self._subscription.assignment.get(tp)
+            if state is None or state.position is None or not some:
+                continue
+            first = self.buffer[0] if self.buffer and self.buffer[0].tp == tp else None
+            if first is None:
+                first = CompletedFetch(tp, state.position.offset, None)
+                self.buffer.appendleft(first)
+            first.put_back(some)
+            position = state.position
+            state.advance(Position(some[0].offset, some[0].leader_epoch, position.leader, position.leader_epoch))
+
+    def take_fetches(self) -> list[CompletedFetch]:
+        """All answers that could be handed out, whole; the caller reports how far it got with `handed_out`."""
+        fetches: list[CompletedFetch] = []
+        set_aside: list[CompletedFetch] = []
+        error: KafkaError | None = None
+        while self.buffer and error is None:
+            fetch = self.buffer.popleft()
+            state = self._ready(fetch)
+            if state is not None and state.is_paused:
+                set_aside.append(fetch)
+            elif state is not None and fetch.error is not None:
+                error = fetch.error
+                if fetches:
+                    self.buffer.appendleft(fetch)
+            elif state is not None and fetch.size:
+                fetches.append(fetch)
+        self.buffer.extend(set_aside)
+        if error is not None and not fetches:
+            raise error
+        return fetches
+
+    def handed_out(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> None:
+        """This answer went to the application up to `next_offset`."""
+        state = self._subscription.assignment.get(fetch.tp)
+        if state is None or state.position is None or not state.has_valid_position:
+            return
+        position = state.position
+        if next_offset > position.offset:
+            state.advance(Position(next_offset, epoch if epoch >= 0 else position.offset_epoch,
+                                   position.leader, position.leader_epoch))  # fmt: skip
+        self._subscription.move_to_end(fetch.tp)

@@ -1,0 +1,207 @@
+"""Fetching: which broker is asked for what, and when (consumer.md 9).
+
+One Fetch in flight per broker; a broker that leads a partition with unpaused data in the buffer is not asked, so the
+next fetch leaves when the last record of the previous one is handed out. (Kafka: AbstractFetch, FetchCollector.)
+Must not know where positions come from, or what the application does with records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.metadata import Metadata
+from partita.consumer.partition_state import PartitionState
+from partita.consumer.reading.fetch_answer import FetchAnswers, is_good_replica
+from partita.consumer.reading.fetch_buffer import FetchBuffer
+from partita.consumer.reading.fetch_session import FetchSession, FetchSlot, SessionRequest
+from partita.consumer.reading.positions import Positions
+from partita.consumer.request import Backoff, Poll, Request
+from partita.consumer.subscription import Subscription
+from partita.consumer.topic_partition import TopicPartition
+from partita.now import Now
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from partita.protocol.metadata_view import Node
+
+NAMED_VERSION_MAX = 12
+"""The last version that speaks of topics by name."""
+
+
+@dataclass(slots=True)
+class _Broker:
+    session: FetchSession = field(default_factory=FetchSession)
+    in_flight: Request | None = None
+    failures: int = 0
+    not_before_ms: int = 0
+
+
+class Fetching(FetchBuffer):
+    """`poll` asks; what comes is handed out by the buffer's `collect` and `take_fetches`."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        subscription: Subscription,
+        metadata: Metadata,
+        positions: Positions,
+        uniform: Callable[[float, float], float],
+    ) -> None:
+        super().__init__(subscription)
+        self._config = config
+        self._metadata = metadata
+        self._positions = positions
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
+        self._brokers: dict[int, _Broker] = {}
+        self._answers = FetchAnswers(config, subscription, metadata, positions)
+        self.is_closed = False
+
+    # Asking
+
+    def poll(self, now: Now) -> Poll:
+        poll = Poll()
+        if self.is_closed or not self._subscription.assignment:
+            return poll
+        room = self._config.fetch_buffer_max_bytes - (self.buffered_bytes if self.buffer else 0)
+        if room <= 0:
+            return poll
+        held = self._held_brokers()
+        wanted: dict[int, dict[TopicPartition, FetchSlot]] = {}
+        nodes: dict[int, Node] = {}
+        for tp, state in self._subscription.assignment.items():
+            if not state.is_fetchable or self._positions.is_blocked(tp):
+                continue
+            node = self._node_for(tp, state, now)
+            if node is None:
+                self._metadata.request_update()
+                continue
+            wait = self._answers.wait_ms(tp, now)
+            if wait > 0:
+                poll.wake_in(wait)
+                continue
+            if node.id in held:
+                continue
+            nodes[node.id] = node
+            wanted.setdefault(node.id, {})[tp] = self._slot(tp, state)
+        for node_id, slots in wanted.items():
+            self._ask(nodes[node_id], slots, room, now, poll)
+        return poll
+
+    def _held_brokers(self) -> set[int]:
+        """Brokers with a fetch in flight, or with data in the buffer that could be handed out."""
+        held = {node_id for node_id, broker in self._brokers.items() if broker.in_flight is not None}
+        for fetch in self.buffer:
+            state = self._subscription.assignment.get(fetch.tp)
+            if state is not None and not state.is_paused:
+                held.add(fetch.node_id)
+        return held
+
+    def _node_for(self, tp: TopicPartition, state: PartitionState, now: Now) -> Node | None:
+        view = self._metadata.view
+        if state.preferred_replica >= 0:
+            if now.mono_ms < state.preferred_until_ms and is_good_replica(view, tp, state.preferred_replica):
+                return view.nodes[state.preferred_replica]
+            if now.mono_ms < state.preferred_until_ms:
+                self._metadata.request_update()
+            state.preferred_replica = -1
+        return view.leader(*tp)
+
+    def _slot(self, tp: TopicPartition, state: PartitionState) -> FetchSlot:
+        assert state.position is not None, "a fetchable partition has a position"
+        view = self._metadata.view
+        return FetchSlot(
+            state.position.offset,
+            self._config.max_partition_fetch_bytes,
+            view.leader_epoch(*tp),
+            view.topic_id(tp.topic),
+        )
+
+    def _ask(self, node: Node, slots: dict[TopicPartition, FetchSlot], room: int, now: Now, poll: Poll) -> None:
+        broker = self._brokers.setdefault(node.id, _Broker())
+        if now.mono_ms < broker.not_before_ms:
+            poll.wake_in(broker.not_before_ms - now.mono_ms)
+            return
+        session = broker.session.build(slots)
+        request = self._request(node, session, min(self._config.fetch_max_bytes, room))
+        request.context = (broker, dict(broker.session.slots))
+        broker.in_flight = request
+        poll.requests.append(request)
+
+    def _request(self, node: Node, session: SessionRequest, max_bytes: int) -> Request:
+        topics: dict[str, FetchTopic] = {}
+        for tp, slot in session.slots.items():
+            topic = topics.setdefault(tp.topic, FetchTopic(topic=tp.topic, topic_id=slot.topic_id, partitions=[]))
+            topic.partitions.append(
+                FetchPartition(
+                    partition=tp.partition,
+                    current_leader_epoch=slot.leader_epoch,
+                    fetch_offset=slot.offset,
+                    partition_max_bytes=slot.max_bytes,
+                )
+            )
+        forgotten: dict[tuple[str, bytes], ForgottenTopic] = {}
+        for tp, topic_id in session.forgotten:
+            key = (tp.topic, topic_id)
+            gone = forgotten.setdefault(key, ForgottenTopic(topic=tp.topic, topic_id=topic_id, partitions=[]))
+            gone.partitions.append(tp.partition)
+        message = FetchRequest(
+            max_wait_ms=self._config.fetch_max_wait_ms,
+            min_bytes=self._config.fetch_min_bytes,
+            max_bytes=max_bytes,
+            isolation_level=1 if self._config.read_committed else 0,
+            session_id=session.session_id,
+            session_epoch=session.epoch,
+            topics=list(topics.values()),
+            forgotten_topics_data=list(forgotten.values()),
+            rack_id=self._config.client_rack,
+        )
+        return Request(self, message, node, max_version=None if session.uses_topic_ids else NAMED_VERSION_MAX)
+
+    # Answers
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        broker, slots = request.context
+        if broker is None:
+            return
+        broker.in_flight = None
+        completed = self._answers.read(broker.session, slots, request, response, now)
+        if completed is None:
+            broker.not_before_ms = now.mono_ms + (self._backoff.after(broker.failures - 1) if broker.failures else 0)
+            broker.failures += 1
+            return
+        broker.failures = 0
+        for fetch in completed:
+            if fetch.size == 0 and fetch.error is None and not self.buffer:
+                continue
+            self.buffer.append(fetch)
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        broker, slots = request.context
+        if broker is None:
+            return
+        broker.in_flight = None
+        broker.session.lost()
+        broker.not_before_ms = now.mono_ms + (self._backoff.after(broker.failures - 1) if broker.failures else 0)
+        broker.failures += 1
+        self._metadata.request_update()
+        for tp in slots:
+            state = self._subscription.assignment.get(tp)
+            if state is not None:
+                state.preferred_replica = -1
+
+    # Closing
+
+    def close(self) -> list[Request]:
+        """The requests that end the sessions at the brokers."""
+        self.is_closed = True
+        requests = []
+        for node_id, broker in self._brokers.items():
+            node = self._metadata.view.nodes.get(node_id)
+            closing = broker.session.closing()
+            if node is not None and closing is not None:
+                request = self._request(node, closing, self._config.fetch_max_bytes)
+                request.context = (None, {})
+                request.message.max_wait_ms = 0
+                requests.append(request)
+        return requests

@@ -1,0 +1,176 @@
+"""The consumer: blocking calls, and through `async with` the asyncio ones, over the same coroutines.
+
+Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with a waiter that blocks. Must not know
+anything a call does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from partita.consumer.arrow import Decode
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.records import ConsumerRecord, ConsumerRecords
+from partita.consumer.shell.client import AsyncConsumer
+from partita.consumer.shell.committing import Offsets
+from partita.consumer.shell.driver import ConsumerShell
+from partita.consumer.shell.look_ups import Partitions
+from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
+from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from partita.now import Clock
+from partita.protocol.metadata_view import TopicView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class _Calls(AsyncConsumer):
+    """The coroutines over a shell that somebody else made."""
+
+    def __init__(self, shell: ConsumerShell) -> None:
+        self._start(shell)
+
+
+class Consumer:
+    """`with Consumer(...) as consumer` blocks; `async with Consumer(...) as consumer` is an AsyncConsumer.
+
+    Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling:
+    `Consumer(bootstrap_servers="localhost:9092", group_id="g")` or `Consumer({"bootstrap.servers": "localhost:9092"})`.
+    Timeouts are in seconds. One thread at a time may use it; only `wakeup` and `done` may be called from others.
+    """
+
+    def __init__(
+        self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
+    ) -> None:
+        checked = ConsumerConfig.of(config, **options)
+        self._start(ConsumerShell(checked, BlockingWaiter(), strict=True, clock=clock))
+
+    @classmethod
+    def over(cls, shell: ConsumerShell) -> Consumer:
+        """A consumer over a shell made elsewhere (with another clock, or without sockets)."""
+        consumer = cls.__new__(cls)
+        consumer._start(shell)
+        return consumer
+
+    def _start(self, shell: ConsumerShell) -> None:
+        self._shell = shell
+        self._calls = calls = _Calls(shell)
+        self.subscribe = calls.subscribe
+        self.assign = calls.assign
+        self.assignment = calls.assignment
+        self.subscription = calls.subscription
+        self.hold = calls.hold
+        self.done = calls.done
+        self.commit_async = calls.commit_async
+        self.seek = calls.seek
+        self.seek_to_beginning = calls.seek_to_beginning
+        self.seek_to_end = calls.seek_to_end
+        self.pause = calls.pause
+        self.resume = calls.resume
+        self.paused = calls.paused
+        self.current_lag = calls.current_lag
+        self.lag = calls.lag
+        self.group_metadata = calls.group_metadata
+        self.enforce_rebalance = calls.enforce_rebalance
+        self.wakeup = calls.wakeup
+        self.on_note = calls.on_note
+        self.stalled = calls.stalled
+        self.metrics = calls.metrics
+        self.metrics_text = calls.metrics_text
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> AsyncConsumer:
+        self._shell.become(AsyncWaiter(), strict=False)
+        return self._calls
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._calls.close()
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        while not self._shell.is_closed:
+            yield from self.poll(1.0)
+
+    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:
+        """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
+        return run_blocking(self._calls.poll(timeout, max_records=max_records))
+
+    def poll_arrow(
+        self,
+        timeout: float = 0.0,
+        *,
+        key: Decode = "bytes",
+        value: Decode = "bytes",
+        headers: bool = True,
+        binary_view: bool = False,
+        timestamp_unit: str = "ms",
+        json_schema: Any = None,
+    ) -> pa.RecordBatch | None:
+        """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout."""
+        return run_blocking(
+            self._calls.poll_arrow(
+                timeout,
+                key=key,
+                value=value,
+                headers=headers,
+                binary_view=binary_view,
+                timestamp_unit=timestamp_unit,
+                json_schema=json_schema,
+            )
+        )
+
+    def unsubscribe(self) -> None:
+        """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
+        run_blocking(self._calls.unsubscribe())
+
+    def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them."""
+        run_blocking(self._calls.commit(offsets, timeout=timeout))
+
+    def committed(
+        self, partitions: Partitions, *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for these partitions."""
+        return run_blocking(self._calls.committed(partitions, timeout=timeout))
+
+    def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
+        """The next offset to be handed out; waits until it is known and valid."""
+        return run_blocking(self._calls.position(partition, timeout=timeout))
+
+    def offsets_for_times(
+        self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
+        return run_blocking(self._calls.offsets_for_times(timestamps, timeout=timeout))
+
+    def beginning_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """The first kept offset of each partition, assigned or not."""
+        return run_blocking(self._calls.beginning_offsets(partitions, timeout=timeout))
+
+    def end_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """The high watermark of each partition; under read_committed the last stable offset."""
+        return run_blocking(self._calls.end_offsets(partitions, timeout=timeout))
+
+    def partitions_for(self, topic: str, *, timeout: float | None = None) -> list[int]:
+        """The topic's partition numbers; empty if there is no such topic."""
+        return run_blocking(self._calls.partitions_for(topic, timeout=timeout))
+
+    def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicView]:
+        """Every topic this client may see."""
+        return run_blocking(self._calls.list_topics(timeout=timeout))
+
+    def close(
+        self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
+    ) -> None:
+        """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
+        run_blocking(self._calls.close(timeout, membership=membership))
+
+
+for _name, _call in vars(Consumer).items():  # what a call promises is said in full there
+    if not _name.startswith("_") and hasattr(AsyncConsumer, _name):
+        _call.__doc__ = getattr(AsyncConsumer, _name).__doc__

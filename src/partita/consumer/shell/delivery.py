@@ -1,0 +1,280 @@
+"""From fetched data to what the application gets: objects, Arrow batches, and what to do with unreadable records.
+
+Positions move in the very step that takes records; whatever then cannot be delivered is put back. Must not know how
+data is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from partita.consumer.arrow import DecodeAs, decode_columns
+from partita.consumer.deserializers import Deserializer, deserializer
+from partita.consumer.errors import CorruptRecordError, RecordDeserializationError
+from partita.consumer.partition_state import Position
+from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
+from partita.consumer.records import ConsumerRecords
+from partita.consumer.request import Note
+from partita.consumer.shell.dead_letter import DeadLetters
+from partita.consumer.shell.driver import ConsumerShell
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.records.batch import Record, read_header
+from partita.records.header import cut
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from partita.records.to_arrow import ArrowRead, FetchedPart
+
+
+class Delivery:
+    """`take_records` and `take_arrow` return None while there is nothing to hand out."""
+
+    def __init__(self, shell: ConsumerShell) -> None:
+        values = shell.config.values
+        self._shell = shell
+        self._core = shell.core
+        self._key: Deserializer | None = deserializer(values["key_deserializer"])
+        self._value: Deserializer | None = deserializer(values["value_deserializer"])
+        self._policy: str = values["poison_policy"]
+        self._dead_letters = DeadLetters(values["dead_letter_topic"], shell) if self._policy == "dead_letter" else None
+
+    # Records
+
+    async def take_records(self, limit: int) -> ConsumerRecords | None:
+        shell, core = self._shell, self._core
+        with shell.io.lock:
+            buffered = len(core.fetching.buffer)
+            try:
+                collected = core.collect(limit)
+            except CorruptRecordError as error:
+                collected = None
+                corrupt = error
+            if collected is not None:
+                if len(core.fetching.buffer) < buffered:
+                    shell.step()
+                offsets = self._next_offsets(collected.records)
+        if collected is None:
+            await self._corrupt(corrupt)
+            return None
+        if not collected.records:
+            return ConsumerRecords() if collected.has_moved else None
+        by_partition = collected.records
+        if self._key is not None or self._value is not None:
+            by_partition, offsets = await self._deserialized(by_partition, offsets)
+        self._note_handed_out(by_partition, offsets)
+        return ConsumerRecords(by_partition, offsets)
+
+    def _next_offsets(self, records: dict[TopicPartition, list[Record]]) -> dict[TopicPartition, OffsetAndMetadata]:
+        found = {}
+        for tp in records:
+            position = self._core.subscription.assignment[tp].position
+            if position is not None:
+                found[tp] = OffsetAndMetadata(position.offset, position.offset_epoch)
+        return found
+
+    def _note_handed_out(
+        self, records: dict[TopicPartition, list[Record]], offsets: dict[TopicPartition, OffsetAndMetadata]
+    ) -> None:
+        if self._shell.config.commit_done_only:
+            with self._shell.io.lock:
+                for tp, some in records.items():
+                    if tp in offsets:
+                        end = offsets[tp]
+                        self._core.done.handed_out(tp, (r.offset for r in some), end.offset, end.leader_epoch)
+
+    async def _deserialized(
+        self, records: dict[TopicPartition, list[Record]], offsets: dict[TopicPartition, OffsetAndMetadata]
+    ) -> tuple[dict[TopicPartition, list[Record]], dict[TopicPartition, OffsetAndMetadata]]:
+        """Turn bytes into objects. A failure ends the poll before that record, unless the policy passes over it."""
+        good: dict[TopicPartition, list[Record]] = {}
+        partitions = list(records.items())
+        for p, (tp, some) in enumerate(partitions):
+            for i, record in enumerate(some):
+                try:
+                    readable = self._read(record)
+                except RecordDeserializationError as error:
+                    if await self._passed_over(error):
+                        continue
+                    rest = {tp: some[i:], **dict(partitions[p + 1 :])}
+                    with self._shell.io.lock:
+                        self._core.fetching.put_back(rest)
+                    if not good:
+                        raise
+                    return good, self._cut(offsets, good, rest)
+                good.setdefault(tp, []).append(readable)
+        return good, offsets
+
+    def _cut(
+        self,
+        offsets: dict[TopicPartition, OffsetAndMetadata],
+        good: dict[TopicPartition, list[Record]],
+        rest: dict[TopicPartition, list[Record]],
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        ends = {tp: offsets[tp] for tp in good if tp in offsets}
+        for tp, some in rest.items():
+            if tp in ends:
+                ends[tp] = OffsetAndMetadata(some[0].offset, good[tp][-1].leader_epoch)
+        return ends
+
+    def _read(self, record: Record) -> Record:
+        key = self._convert("KEY", self._key, record, record.key)
+        value = self._convert("VALUE", self._value, record, record.value)
+        return Record(
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp,
+            record.timestamp_type,
+            key,
+            value,
+            record.headers,
+            record.leader_epoch,
+        )
+
+    def _convert(self, origin: str, function: Deserializer | None, record: Record, data: Any) -> Any:
+        if function is None:
+            return data
+        try:
+            return function(record.topic, record.headers, data)
+        except Exception as error:
+            tp = TopicPartition(record.topic, record.partition)
+            raw = {"key": record.key, "value": record.value, "headers": record.headers}
+            raise RecordDeserializationError(origin, tp, record.offset, record.timestamp, raw, error) from error
+
+    # Unreadable records
+
+    async def _passed_over(self, error: RecordDeserializationError) -> bool:
+        if self._policy == "raise":
+            return False
+        if self._dead_letters is not None:
+            await self._dead_letters.send(error)
+        self._note_poison(error.topic_partition, error.offset, str(error))
+        return True
+
+    async def _corrupt(self, error: CorruptRecordError) -> None:
+        """A batch that is broken as a whole: skipped as a whole, if the policy says so."""
+        if self._policy == "raise":
+            raise error
+        core, tp = self._core, error.topic_partition
+        with self._shell.io.lock:
+            state = core.subscription.state(tp)
+            fetch = next((f for f in core.fetching.buffer if f.tp == tp), None)
+            end = _end_of_batch(fetch, error.offset)
+            position = state.position
+            if position is not None:
+                state.seek(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
+        if self._dead_letters is not None:
+            await self._dead_letters.send_corrupt(error, end)
+        self._note_poison(tp, error.offset, f"{error}; skipped to {end}")
+
+    def _note_poison(self, tp: TopicPartition, offset: int, text: str) -> None:
+        note = Note("poison", text, {"topic": tp.topic, "partition": tp.partition, "offset": offset})
+        with self._shell.io.lock:
+            self._core.member.events.append(note)
+
+    # Arrow
+
+    async def take_arrow(self, decode: DecodeAs) -> pa.RecordBatch | None:
+        """Everything fetched so far as one RecordBatch; the next fetch runs while this one is decoded."""
+        from partita.records.to_arrow import FetchedPart, to_arrow
+
+        shell, core = self._shell, self._core
+        with shell.io.lock:
+            fetches = core.fetching.take_fetches()
+            if not fetches:
+                return None
+            starts = [fetch.next_offset for fetch in fetches]
+            ends = [_end_of_data(fetch) for fetch in fetches]
+            for fetch, (end, epoch) in zip(fetches, ends, strict=True):
+                core.fetching.handed_out(fetch, end, epoch)
+            shell.step()
+        parts = [
+            FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
+            for f, start in zip(fetches, starts, strict=True)
+        ]
+        read = to_arrow(
+            parts,
+            timestamp_unit=decode.timestamp_unit,
+            headers=decode.headers,
+            check_crcs=shell.config.check_crcs,
+        )
+        expected = [end for end, _ in ends]
+        self._settle(fetches, starts, expected, read)
+        self._note_arrow(parts, read)
+        if read.batch.num_rows == 0:
+            return None
+        return decode_columns(read.batch, decode)
+
+    def _settle(
+        self,
+        fetches: Sequence[CompletedFetch],
+        starts: Sequence[int],
+        expected: Sequence[int],
+        read: ArrowRead,
+    ) -> None:
+        """Where decoding ended early, the position goes back there; what stopped it is raised when nothing precedes."""
+        raised: CorruptRecordError | None = None
+        for fetch, start, there, end, fault in zip(
+            fetches, starts, expected, read.next_offsets, read.faults, strict=True
+        ):
+            if end != there:
+                self._go_back(fetch.tp, there, end)
+            if fault is not None:
+                raised = raised or CorruptRecordError(fetch.tp, end, fault.reason)
+            elif end == start and fetch.size:
+                raised = raised or CorruptRecordError(fetch.tp, start, no_progress(fetch.size))
+        if raised is not None and read.batch.num_rows == 0:
+            raise raised
+
+    def _go_back(self, tp: TopicPartition, expected: int, end: int) -> None:
+        with self._shell.io.lock:
+            state = self._core.subscription.assignment.get(tp)
+            position = None if state is None else state.position
+            if state is not None and position is not None and position.offset == expected:
+                state.advance(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
+
+    def _note_arrow(self, parts: Sequence[FetchedPart], read: Any) -> None:
+        rows = read.batch.num_rows
+        topics = {part.topic for part in parts}
+        self._shell.metrics.consumed(rows, {topic: rows for topic in topics if len(topics) == 1})
+        if not self._shell.config.commit_done_only:
+            return
+        offsets, partitions = read.batch.column("offset").to_pylist(), read.batch.column("partition").to_pylist()
+        names = read.batch.column("topic").to_pylist()
+        by_partition: dict[TopicPartition, list[int]] = {}
+        for topic, partition, offset in zip(names, partitions, offsets, strict=True):
+            by_partition.setdefault(TopicPartition(topic, partition), []).append(offset)
+        with self._shell.io.lock:
+            for part, end in zip(parts, read.next_offsets, strict=True):
+                tp = TopicPartition(part.topic, part.partition)
+                self._core.done.handed_out(tp, by_partition.get(tp, ()), end, -1)
+
+    def close(self) -> None:
+        if self._dead_letters is not None:
+            self._dead_letters.close()
+
+
+def _end_of_data(fetch: CompletedFetch) -> tuple[int, int]:
+    """The offset behind the last whole batch and its leader epoch, from the headers alone."""
+    end, epoch = fetch.next_offset, -1
+    last = None
+    for magic, entry in cut(fetch.data):
+        last = (magic, entry)
+    if last is None:
+        return end, epoch
+    magic, entry = last
+    if magic < 2:
+        return max(end, int.from_bytes(entry[:8], "big", signed=True) + 1), -1
+    header = read_header(entry)
+    return max(end, header.last_offset + 1), header.partition_leader_epoch
+
+
+def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
+    """The offset behind the batch that holds `offset`; the next offset when that cannot be told."""
+    if fetch is not None:
+        for magic, entry in cut(fetch.data):
+            if magic >= 2 and (header := read_header(entry)).last_offset >= offset:
+                return max(offset + 1, header.last_offset + 1) if header.base_offset <= offset else offset + 1
+    return offset + 1

@@ -1,0 +1,255 @@
+"""What every call of the consumer needs around the core: ownership, waiting, callbacks, errors.
+
+One coroutine per call, written once for both faces. Must not know the protocol, nor which face is calling.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from partita.consumer.config import ConsumerConfig
+from partita.consumer.core import ConsumerCore
+from partita.consumer.errors import ApiTimeoutError, ConcurrentModificationError, IllegalStateError, WakeupError
+from partita.consumer.listener import Interceptors, RebalanceListener
+from partita.consumer.request import Assigned, CommitCallback, Committed, Event, Lost, Note, Operation, Revoked
+from partita.consumer.shell.io_thread import IoThread
+from partita.consumer.shell.metrics import Metrics
+from partita.consumer.shell.waiting import Waiter
+from partita.net.config import ClientConfig, parse_servers
+from partita.now import Clock, Now
+from partita.system_clock import SystemClock
+
+LOG = logging.getLogger("partita.consumer")
+_NUMBERS: dict[str, Iterator[int]] = {}
+_STEP_AT_LEAST_MS = 10
+_WARNED = frozenset((
+    "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
+))  # fmt: skip
+
+
+class ConsumerShell:
+    """Core, I/O thread and the application's callbacks."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        waiter: Waiter,
+        *,
+        strict: bool,
+        clock: Clock | None = None,
+        make_io: Callable[[ConsumerCore, ClientConfig, Clock], IoThread] = IoThread,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        config.client_id = config.client_id or _client_id(config)
+        self.config = config
+        self.core = ConsumerCore(config, uniform)
+        self.waiter = waiter
+        self.clock = clock or SystemClock()
+        self.io = make_io(self.core, client_config(config), self.clock)
+        self.listener: RebalanceListener | None = None
+        self.on_note: Callable[[Note], Any] | None = None
+        self.metrics = Metrics(config, self.clock)
+        self.io.on_answer = self.metrics.answered
+        self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, LOG.warning)
+        self.is_closed = False
+        self._strict = strict
+        self._owner: object = None
+        self._depth = 0
+        self._wakeup = False
+        self._wakeups_off = False
+        self._stepped_ms = 0
+
+    def now(self) -> Now:
+        return self.clock.now()
+
+    def become(self, waiter: Waiter, *, strict: bool) -> None:
+        """Serve the other face from now on."""
+        self.waiter = waiter
+        self._strict = strict
+
+    # Ownership
+
+    @contextmanager
+    def owned(self, *, exclusive: bool = False) -> Iterator[None]:
+        """One thread at a time; with asyncio one task at a time for calls that must not overlap."""
+        if self.is_closed:
+            raise IllegalStateError("the consumer is closed")
+        if not (exclusive or self._strict):
+            yield
+            return
+        who = self.waiter.identity()
+        with self.io.lock:
+            if self._owner is not None and self._owner != who:
+                raise ConcurrentModificationError(
+                    "the consumer is used by another thread or task; only wakeup() may be"
+                )
+            self._owner = who
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self.io.lock:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._owner = None
+
+    def wakeup(self) -> None:
+        """The only call another thread may make."""
+        with self.io.lock:
+            self._wakeup = True
+            self.io.notify()
+
+    def ignore_wakeups(self) -> None:
+        self._wakeups_off = True
+
+    def check(self) -> None:
+        """Raise what cannot wait: a dead I/O thread, a wakeup."""
+        if self.io.failure is not None:
+            raise self.io.failure
+        if self._wakeup and not self._wakeups_off:
+            self._wakeup = False
+            raise WakeupError("wakeup() was called")
+
+    # Waiting
+
+    def step(self) -> None:
+        """Let the core act on what has changed."""
+        with self.io.lock:
+            self._stepped_ms = self.now().mono_ms
+            self.io.step()
+
+    def mark_stale(self) -> None:
+        """The next poll steps first, however recent the last step is."""
+        self._stepped_ms = -_STEP_AT_LEAST_MS
+
+    def step_if_stale(self) -> None:
+        if self.now().mono_ms - self._stepped_ms >= _STEP_AT_LEAST_MS or self.core.member.events:
+            self.step()
+
+    def deadline_ms(self, timeout: float | None) -> int:
+        """When a call that may take `timeout` seconds has to end; None stands for default_api_timeout_ms."""
+        if timeout is None:
+            return self.now().mono_ms + int(self.config.values["default_api_timeout_ms"])
+        if timeout < 0:
+            raise ValueError(f"a timeout is 0 s or more, not {timeout}")
+        return self.now().mono_ms + min(int(timeout * 1000), 1 << 40)
+
+    async def until(self, is_done: Callable[[], bool], deadline_ms: int) -> bool:
+        """Wait until something is the case; false at the deadline."""
+        while True:
+            with self.io.lock:
+                seen = self.io.activity
+                self.step()
+                if is_done():
+                    return True
+            self.check()
+            left_ms = deadline_ms - self.now().mono_ms
+            if left_ms <= 0:
+                return False
+            await self.waiter.wait(self.io, seen, left_ms / 1000)
+
+    async def result(
+        self, operation: Operation, deadline_ms: int, what: str, cancel: Callable[[Operation], None] | None = None
+    ) -> Any:
+        """The operation's value; raises its error, or ApiTimeoutError."""
+        try:
+            done = await self.until(lambda: operation.is_done, deadline_ms)
+        except BaseException:
+            if cancel is not None:
+                with self.io.lock:
+                    cancel(operation)
+            raise
+        if not done:
+            if cancel is not None:
+                with self.io.lock:
+                    cancel(operation)
+            cause = operation.value if isinstance(operation.value, BaseException) else None
+            raise ApiTimeoutError(f"{what} did not finish in time" + (f"; last: {cause}" if cause else "")) from cause
+        if operation.error is not None:
+            raise operation.error
+        return operation.value
+
+    # Callbacks
+
+    async def dispatch(self) -> None:
+        """Run every callback that is due, on the caller's thread or task."""
+        while True:
+            with self.io.lock:
+                event = self.core.take_event()
+            if event is None:
+                return
+            await self._hear(event)
+
+    async def _hear(self, event: Event) -> None:
+        match event:
+            case Assigned() | Revoked() | Lost():
+                await self._rebalance_callback(event)
+            case CommitCallback():
+                try:
+                    await self.waiter.call(event.callback, dict(event.offsets), event.error)
+                except Exception:
+                    LOG.exception("the callback of an asynchronous commit raised")
+            case Committed():
+                self.metrics.committed()
+                self.interceptors.on_commit(dict(event.offsets))
+            case Note():
+                self._take_note(event)
+
+    def _take_note(self, note: Note) -> None:
+        level = logging.WARNING if note.kind in _WARNED else logging.INFO
+        LOG.log(level, "%s: %s", self.config.client_id, note.text)
+        self.metrics.noted(note)
+        if self.on_note is not None:
+            self.on_note(note)
+
+    async def _rebalance_callback(self, event: Assigned | Revoked | Lost) -> None:
+        error: BaseException | None = None
+        started_ms = self.now().mono_ms
+        try:
+            await self.call_listener(event)
+        except BaseException as raised:
+            error = raised
+        with self.io.lock:
+            self.core.callback_done(error, self.now())
+            self.step()
+        self.metrics.rebalance_callback(event, self.now().mono_ms - started_ms)
+        if error is not None and not isinstance(error, Exception):
+            raise error
+
+    async def call_listener(self, event: Assigned | Revoked | Lost) -> None:
+        if self.listener is None:
+            return
+        partitions = list(event.partitions)
+        match event:
+            case Assigned():
+                await self.waiter.call(self.listener.on_partitions_assigned, partitions)
+            case Revoked():
+                await self.waiter.call(self.listener.on_partitions_revoked, partitions)
+            case Lost():
+                await self.waiter.call(self.listener.on_partitions_lost, partitions)
+
+
+def client_config(config: ConsumerConfig) -> ClientConfig:
+    """The options that connections need."""
+    values: Mapping[str, Any] = config.values
+    names = set(ClientConfig.__dataclass_fields__) & set(values) - {"bootstrap_servers", "client_id"}
+    most = int(values["fetch_max_bytes"]) + (128 << 20)
+    return ClientConfig(
+        bootstrap_servers=parse_servers(values["bootstrap_servers"]),
+        client_id=config.client_id,
+        response_max_bytes=min(most, 2**31 - 1),
+        **{name: values[name] for name in names},
+    )
+
+
+def _client_id(config: ConsumerConfig) -> str:
+    """consumer-<group>-<n>, or the instance id in place of the number, as Kafka names its clients."""
+    group = config.group_id or "none"
+    if config.group_instance_id is not None:
+        return f"consumer-{group}-{config.group_instance_id}"
+    return f"consumer-{group}-{next(_NUMBERS.setdefault(group, itertools.count(1)))}"

@@ -1,0 +1,1 @@
+"""The two faces of the producer and the asyncio driver that runs its core."""

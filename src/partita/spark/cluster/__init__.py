@@ -1,0 +1,1 @@
+"""Blocking access to brokers for code that Spark calls."""

@@ -1,0 +1,307 @@
+"""Answers the planner's questions by asking real brokers: metadata, offsets, leader epochs, committed offsets.
+
+Every question is retried until the client's timeout while its error is retriable, so a broker that restarts is waited
+for, and one that is gone ends in an error. Group requests use the versions that name topics.
+Must not know Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from partita.errors import KafkaError, error_for
+from partita.net.cluster import COORDINATOR_MOVED
+from partita.net.errors import Disconnected
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from partita.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from partita.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from partita.records.header import cut, read_header
+from partita.spark.cluster.broker_link import BrokerLink
+from partita.spark.options import TopicSelection
+from partita.spark.planning.commits import Committed
+from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.starts import ClusterView, PartitionFacts
+from partita.spark.positions import EARLIEST, LATEST, TopicPartition
+
+COMMIT_BUDGET_MS = 5_000
+SAMPLE_BYTES = 64 << 10
+FETCH_BY_NAME = 12
+OFFSET_FETCH_ONE_GROUP = 7
+OFFSET_COMMIT_BY_NAME = 9
+NOT_ALONE = frozenset(
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.FENCED_INSTANCE_ID,
+    }
+)
+Found = dict[TopicPartition, Any]
+
+
+class ClusterLookups:
+    """See `lookups.Lookups`. `look_again_ms` is the pause before a view is taken again."""
+
+    def __init__(self, link: BrokerLink, *, read_committed: bool = False, look_again_ms: int = 500) -> None:
+        self._link = link
+        self._cluster = link.cluster
+        self._isolation = int(read_committed)
+        self._look_again_ms = look_again_ms
+        self._record_sizes: dict[TopicPartition, float] = {}
+
+    def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
+        return self._link.call(self._view(selection, attempt))
+
+    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        found = self._link.call(self._list_offsets(wanted))
+        return {key: None if answer.offset < 0 else answer.offset for key, answer in found.items()}
+
+    def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        found = self._link.call(self._epoch_ends(wanted))
+        return {key: answer.end_offset for key, answer in found.items() if answer.end_offset >= 0}
+
+    def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        return self._link.call(self._record_bytes(wanted))
+
+    def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        return self._link.call(self._committed(group, partitions))
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        self._link.call(self._commit(group, offsets))
+
+    async def _view(self, selection: TopicSelection, attempt: int) -> ClusterView:
+        if attempt:
+            await asyncio.sleep(self._look_again_ms / 1000)
+            self._cluster.expire_metadata()
+        names = None if selection.pattern is not None else {*selection.names, *(t for t, _ in selection.assigned)}
+        topics = await self._cluster.topics(names)
+        chosen = [
+            topic
+            for topic in topics.values()
+            if selection.wants(topic.name) and not topic.error_code and not (topic.is_internal and selection.pattern)
+        ]
+        wanted = {
+            (topic.name, p.partition): p.leader_epoch
+            for topic in chosen
+            for p in topic.partitions
+            if not selection.assigned or (topic.name, p.partition) in selection.assigned
+        }
+        earliest, latest = await asyncio.gather(
+            self._list_offsets(dict.fromkeys(wanted, EARLIEST)), self._list_offsets(dict.fromkeys(wanted, LATEST))
+        )
+        partitions = {
+            key: PartitionFacts(earliest[key].offset, max(earliest[key].offset, latest[key].offset), epoch)
+            for key, epoch in wanted.items()
+        }
+        return ClusterView(partitions, {topic.name: topic.topic_id for topic in chosen})
+
+    async def _list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Found:
+        """The answer for each partition; timestamps -1 and -2 are latest and earliest."""
+
+        def request(topics: dict[str, list[int]]) -> ListOffsetsRequest:
+            return ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=self._isolation,
+                timeout_ms=self._cluster.config.request_timeout_ms,
+                topics=[
+                    ListOffsetsTopic(
+                        name=topic,
+                        partitions=[
+                            ListOffsetsPartition(partition_index=p, timestamp=wanted[topic, p]) for p in numbers
+                        ],
+                    )
+                    for topic, numbers in topics.items()
+                ],
+            )
+
+        def answers(response: Any) -> Found:
+            return {(t.name, p.partition_index): p for t in response.topics for p in t.partitions}
+
+        return await self._ask_leaders(wanted, request, answers)
+
+    async def _epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> Found:
+        def request(topics: dict[str, list[int]]) -> OffsetForLeaderEpochRequest:
+            return OffsetForLeaderEpochRequest(
+                replica_id=-1,
+                topics=[
+                    OffsetForLeaderTopic(
+                        topic=topic,
+                        partitions=[
+                            OffsetForLeaderPartition(partition=p, leader_epoch=wanted[topic, p]) for p in numbers
+                        ],
+                    )
+                    for topic, numbers in topics.items()
+                ],
+            )
+
+        def answers(response: Any) -> Found:
+            return {(t.topic, p.partition): p for t in response.topics for p in t.partitions}
+
+        return await self._ask_leaders(wanted, request, answers)
+
+    async def _record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        def request(topics: dict[str, list[int]]) -> FetchRequest:
+            return FetchRequest(
+                max_wait_ms=100,
+                isolation_level=self._isolation,
+                topics=[
+                    FetchTopic(
+                        topic=topic,
+                        partitions=[
+                            FetchPartition(partition=p, fetch_offset=wanted[topic, p], partition_max_bytes=SAMPLE_BYTES)
+                            for p in numbers
+                        ],
+                    )
+                    for topic, numbers in topics.items()
+                ],
+            )
+
+        def answers(response: Any) -> Found:
+            return {(t.topic, p.partition_index): p for t in response.responses for p in t.partitions}
+
+        found = await self._ask_leaders(wanted, request, answers, max_version=FETCH_BY_NAME)
+        measured = {key: _average_size(answer.records) for key, answer in found.items()}
+        self._record_sizes.update({key: size for key, size in measured.items() if size is not None})
+        known = [self._record_sizes[key] for key in wanted if key in self._record_sizes]
+        # A broker sends nothing of a partition whose next batch exceeds the sample, unless it is the first asked for.
+        usual = sum(known) / len(known) if known else 1.0
+        return {key: self._record_sizes.get(key, usual) for key in wanted}
+
+    async def _ask_leaders(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        request: Callable[[dict[str, list[int]]], Any],
+        answers: Callable[[Any], Found],
+        max_version: int | None = None,
+    ) -> Found:
+        """Ask each partition's leader, all leaders at once; what fails with a retriable error is asked again."""
+        found: Found = {}
+
+        async def ask(node_id: int, topics: dict[str, list[int]]) -> None:
+            for key, answer in answers(
+                await self._cluster.request(node_id, request(topics), max_version=max_version)
+            ).items():
+                if not answer.error_code:
+                    found[key] = answer
+                elif not ErrorCode(answer.error_code).retriable:
+                    raise error_for(answer.error_code, f"{key[0]}-{key[1]}")
+                else:
+                    self._cluster.expire_metadata()
+
+        async def once() -> None:
+            by_leader: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+            for topic, partition in wanted.keys() - found.keys():
+                leader = await self._cluster.leader_for(topic, partition)
+                by_leader[leader.id][topic].append(partition)
+            await asyncio.gather(*(ask(node_id, topics) for node_id, topics in by_leader.items()))
+            lacking = sorted(wanted.keys() - found.keys())
+            if lacking:
+                raise error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"no answer yet for {lacking[:5]}")
+
+        await self._cluster.retry(once)
+        return found
+
+    async def _committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        if not partitions:
+            return {}
+        topics = [OffsetFetchRequestTopic(name=t, partition_indexes=ps) for t, ps in _by_topic(partitions).items()]
+        request = OffsetFetchRequest(group_id=group, topics=topics, require_stable=True)
+
+        async def once() -> Any:
+            answer = await self._ask_coordinator(group, request, OFFSET_FETCH_ONE_GROUP)
+            for code in (answer.error_code, *(p.error_code for t in answer.topics for p in t.partitions)):
+                self._raise_for(group, code)
+            return answer
+
+        answer = await self._cluster.retry(once)
+        return {
+            (t.name, p.partition_index): Committed(p.committed_offset, p.committed_leader_epoch, p.metadata or "")
+            for t in answer.topics
+            for p in t.partitions
+            if p.committed_offset >= 0
+        }
+
+    async def _commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        request = OffsetCommitRequest(
+            group_id=group,
+            topics=[
+                OffsetCommitRequestTopic(
+                    name=topic, partitions=[_commit_entry(p, offsets[topic, p]) for p in partitions]
+                )
+                for topic, partitions in _by_topic(offsets).items()
+            ],
+        )
+
+        async def once() -> None:
+            answer = await self._ask_coordinator(group, request, OFFSET_COMMIT_BY_NAME)
+            for topic in answer.topics:
+                for partition in topic.partitions:
+                    self._raise_for(group, partition.error_code)
+
+        try:
+            await self._cluster.retry(once, timeout_ms=COMMIT_BUDGET_MS)
+        except KafkaError as error:
+            raise CommitRefused(_refusal(group, error)) from error
+
+    async def _ask_coordinator(self, group: str, request: Any, max_version: int) -> Any:
+        node = await self._cluster.coordinator_for(group)
+        try:
+            connection = await self._cluster.pool.connect(node.id, node.host, node.port)
+            return await connection.send(request, max_version=max_version)
+        except Disconnected:
+            self._cluster.forget_coordinator(group)
+            raise
+
+    def _raise_for(self, group: str, code: int) -> None:
+        if code in COORDINATOR_MOVED:
+            self._cluster.forget_coordinator(group)
+        if code:
+            raise error_for(code, f"group {group}")
+
+
+def _by_topic(partitions: Collection[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, partition in sorted(partitions):
+        topics.setdefault(topic, []).append(partition)
+    return topics
+
+
+def _commit_entry(partition: int, committed: Committed) -> OffsetCommitRequestPartition:
+    return OffsetCommitRequestPartition(
+        partition_index=partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        committed_metadata=committed.metadata,
+    )
+
+
+def _refusal(group: str, error: KafkaError) -> str:
+    if error.code in NOT_ALONE:
+        return (
+            f"group {group} has live members, so nobody else may commit to it ({error.code.name}); "
+            f"give the query a group of its own, or stop the other consumers"
+        )
+    return str(error)
+
+
+def _average_size(records: Any) -> float | None:
+    """Bytes for each offset in the whole batches of a fetch answer; None when there are none."""
+    size = count = 0
+    for magic, entry in cut(records or b""):
+        size += len(entry)
+        count += read_header(entry).last_offset_delta + 1 if magic >= 2 else 1
+    return size / count if count else None

@@ -1,0 +1,1 @@
+"""Which offsets a batch reads, as rules without IO and without Spark."""

@@ -1,0 +1,85 @@
+"""Plans a batch read: from options and a look at the cluster to tasks with exact offset ranges.
+
+Follows Spark's Kafka connector, but an end beyond the real end or a start before the log start is reported while
+planning, and partitions of an `assign` that do not exist are named. Must not know Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from partita.spark.options import SourceOptions, check_batch
+from partita.spark.planning.lookups import Lookups
+from partita.spark.planning.offsets import names
+from partita.spark.planning.planner import RangeTask, split
+from partita.spark.planning.starts import (
+    DEFAULT_BATCH_START,
+    DEFAULT_END,
+    ClusterView,
+    DataLossError,
+    SourceError,
+    missing,
+    resolve_end,
+    resolve_start,
+    times_wanted,
+)
+from partita.spark.positions import AtWord, TopicPartition
+
+LOOK_AGAIN = 3
+"""How often topics that are not there are looked for again."""
+
+
+def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
+    """A view in which everything asked for by name exists. Raises SourceError after the last attempt."""
+    view = lookups.view(options.topics, 0)
+    for attempt in range(1, LOOK_AGAIN + 1):
+        if not missing(options.topics, view):
+            return view
+        view = lookups.view(options.topics, attempt)
+    lacking = missing(options.topics, view)
+    if lacking:
+        raise SourceError(f"not found in the cluster: {', '.join(lacking)}")
+    return view
+
+
+def plan_batch(
+    options: SourceOptions, lookups: Lookups, narrow: Callable[[RangeTask], RangeTask] = lambda task: task
+) -> list[RangeTask]:
+    """The tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters)."""
+    check_batch(options)
+    view = existing(options, lookups)
+    starting, ending = options.starting or DEFAULT_BATCH_START, options.ending or DEFAULT_END
+    committed: dict[TopicPartition, int] = {}
+    if starting == AtWord("committed") and options.group is not None:
+        committed = {k: c.offset for k, c in lookups.committed(options.group, sorted(view.partitions)).items()}
+    begins = resolve_start(
+        starting,
+        view,
+        found_by_time=lookups.at_times(times_wanted(starting, view)),
+        committed=committed,
+        time_or_latest=options.time_or_latest,
+    )
+    ends = resolve_end(ending, view, lookups.at_times(times_wanted(ending, view)))
+    if options.fail_on_data_loss:
+        _refuse_loss(begins, ends, view)
+    tasks = [narrow(_task(key, begins, ends, view)) for key in sorted(view.partitions)]
+    return split(tasks, options.min_partitions, options.max_records_per_partition)
+
+
+def _refuse_loss(begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], view: ClusterView) -> None:
+    early = [key for key, facts in view.partitions.items() if begins[key] < facts.earliest]
+    late = [key for key, facts in view.partitions.items() if ends[key] > facts.latest]
+    hint = "failOnDataLoss=false reads what is there"
+    if early:
+        raise DataLossError(f"the start lies before the first offset that is left in {names(early)}; {hint}")
+    if late:
+        raise DataLossError(f"the end lies after the real end of {names(late)}; {hint}")
+
+
+def _task(
+    key: TopicPartition, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], view: ClusterView
+) -> RangeTask:
+    facts = view.partitions[key]
+    begin, end = max(begins[key], facts.earliest), min(ends[key], facts.latest)
+    topic, partition = key
+    return RangeTask(topic, partition, begin, max(begin, end), facts.leader_epoch, view.topic_ids.get(topic, bytes(16)))

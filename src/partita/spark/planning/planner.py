@@ -1,0 +1,104 @@
+"""How much one batch of a stream holds, and into which tasks it is cut.
+
+Limits are cut where Spark's own Kafka connector cuts them: offsets (not records) in proportion to the backlog of each
+partition, rounded up below one and down above, the remainder not redistributed. Bytes are turned into offsets by the
+average record size. Pure: must not know Spark, clusters or clocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import heapify, heapreplace
+from itertools import pairwise
+
+from partita.protocol.primitives import ZERO_UUID
+from partita.spark.options import Limits
+from partita.spark.planning.offsets import Range
+from partita.spark.positions import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """What one task reads: offsets `begin` to `end` (exclusive) of one partition."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+    leader_epoch: int = -1
+    topic_id: bytes = ZERO_UUID
+
+    @property
+    def size(self) -> int:
+        return self.end - self.begin
+
+
+def limited(
+    ranges: Mapping[TopicPartition, Range], limits: Limits, record_bytes: Mapping[TopicPartition, float]
+) -> dict[TopicPartition, Range]:
+    """The ranges, each cut to its share of `max_offsets` and of `max_bytes`.
+
+    `record_bytes` is the average size of a record, needed for partitions with backlog when `max_bytes` is set.
+    """
+    backlog = {key: float(r.size) for key, r in ranges.items() if r.size > 0}
+    allowed = {key: math.inf for key in backlog}
+    if limits.max_offsets is not None:
+        allowed = {key: float(share) for key, share in _shares(limits.max_offsets, backlog).items()}
+    if limits.max_bytes is not None:
+        weights = {key: size * max(1.0, record_bytes.get(key, 1.0)) for key, size in backlog.items()}
+        for key, share in _shares(limits.max_bytes, weights).items():
+            allowed[key] = min(allowed[key], max(1, share // max(1.0, record_bytes.get(key, 1.0))))
+    return {
+        key: Range(r.begin, min(r.end, r.begin + int(allowed[key])), r.leader_epoch)
+        if allowed.get(key, math.inf) < r.size
+        else r
+        for key, r in ranges.items()
+    }
+
+
+def _shares(limit: int, backlog: Mapping[TopicPartition, float]) -> dict[TopicPartition, int]:
+    """The limit in proportion to the backlogs; at least one each. The order of operations is Spark's."""
+    total = sum(backlog.values())
+    shares = {key: limit * (size / total) for key, size in backlog.items()}
+    return {key: math.ceil(share) if share < 1 else math.floor(share) for key, share in shares.items()}
+
+
+def is_held_back(backlog: int, limits: Limits, waited_ms: int | None) -> bool:
+    """Whether to wait for `min_offsets`. `waited_ms`: since the last batch was cut; None: no batch yet, never wait."""
+    if limits.min_offsets is None or waited_ms is None or waited_ms >= limits.max_delay_ms:
+        return False
+    return backlog < limits.min_offsets
+
+
+def split(tasks: list[RangeTask], min_partitions: int | None, max_records: int | None) -> list[RangeTask]:
+    """Cut tasks so that none exceeds `max_records` and there are at least `min_partitions`, the largest cut first.
+
+    Empty tasks vanish. There are never more tasks than offsets.
+    """
+    tasks = [task for task in tasks if task.size > 0]
+    counts = [1 if max_records is None else -(-task.size // max_records) for task in tasks]
+    if tasks and min_partitions is not None:
+        _raise_counts(tasks, counts, min_partitions)
+    return [piece for task, count in zip(tasks, counts, strict=True) for piece in _pieces(task, count)]
+
+
+def _raise_counts(tasks: list[RangeTask], counts: list[int], wanted: int) -> None:
+    """Give one more piece to the task with the largest pieces until there are enough."""
+    heap = [(-task.size / count, i) for i, (task, count) in enumerate(zip(tasks, counts, strict=True))]
+    heapify(heap)
+    for _ in range(sum(counts), wanted):
+        largest, i = heap[0]
+        if largest >= -1:
+            return
+        counts[i] += 1
+        heapreplace(heap, (-tasks[i].size / counts[i], i))
+
+
+def _pieces(task: RangeTask, count: int) -> list[RangeTask]:
+    cuts = [task.begin + task.size * i // count for i in range(count + 1)]
+    return [
+        RangeTask(task.topic, task.partition, begin, end, task.leader_epoch, task.topic_id)
+        for begin, end in pairwise(cuts)
+    ]

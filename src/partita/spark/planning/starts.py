@@ -1,0 +1,181 @@
+"""From positions to offsets, and what counts as lost.
+
+`resolve` turns what the user said into one offset for each partition; `carry_on` continues a stream from its last
+offset and lists every loss: trimmed, truncated, deleted, made again. Whether a loss fails the query is the caller's
+business (failOnDataLoss). Pure: works on a `ClusterView`, must not know how one is obtained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from partita.protocol.primitives import ZERO_UUID
+from partita.spark.options import TopicSelection
+from partita.spark.planning.offsets import StreamOffset, names
+from partita.spark.positions import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, AtWord, Position, TopicPartition
+
+
+class SourceError(Exception):
+    """A read that cannot be planned as asked."""
+
+
+class DataLossError(SourceError):
+    """Records that should have been read are gone, and failOnDataLoss is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """One partition as the cluster tells it; `latest` is the last stable offset for read_committed."""
+
+    earliest: int
+    latest: int
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """The selected partitions at one moment, and the ids of their topics."""
+
+    partitions: Mapping[TopicPartition, PartitionFacts]
+    topic_ids: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """Where each partition goes on; `losses` say in words what was lost on the way."""
+
+    begins: Mapping[TopicPartition, int]
+    losses: tuple[str, ...] = ()
+
+
+def missing(selection: TopicSelection, view: ClusterView) -> list[str]:
+    """What was asked for by name and does not exist: topics, or partitions of an assign."""
+    topics = {topic for topic, _ in view.partitions}
+    lacking = [name for name in selection.names if name not in topics]
+    return lacking + [f"{topic}-{p}" for topic, p in selection.assigned if (topic, p) not in view.partitions]
+
+
+def times_wanted(position: Position | None, view: ClusterView) -> dict[TopicPartition, int]:
+    """The timestamps that have to be looked up for this position."""
+    if isinstance(position, AtTime):
+        return dict.fromkeys(view.partitions, position.timestamp_ms)
+    if isinstance(position, AtTimes):
+        _check_complete("timestamps", position.timestamps, view)
+        return dict(position.timestamps)
+    return {}
+
+
+def resolve_start(
+    position: Position,
+    view: ClusterView,
+    *,
+    found_by_time: Mapping[TopicPartition, int | None],
+    committed: Mapping[TopicPartition, int],
+    time_or_latest: bool,
+) -> dict[TopicPartition, int]:
+    """One start offset for each partition of the view. Raises SourceError where there is none."""
+    if isinstance(position, AtTime | AtTimes):
+        none = [key for key in view.partitions if found_by_time.get(key) is None]
+        if none and not time_or_latest:
+            raise SourceError(
+                f"no record at or after the starting timestamp in {names(none)}; "
+                f"startingOffsetsByTimestampStrategy=latest starts such partitions at their end"
+            )
+        return {key: _or(found_by_time.get(key), facts.latest) for key, facts in view.partitions.items()}
+    if isinstance(position, AtOffsets):
+        _check_complete("starting offsets", position.offsets, view)
+        starts = {key: _symbolic(offset, view.partitions[key]) for key, offset in position.offsets.items()}
+        for key, start in sorted(starts.items()):
+            if start > view.partitions[key].latest:
+                raise SourceError(f"start {start} of {names([key])} lies after its end {view.partitions[key].latest}")
+        return starts
+    if position.word == "committed":
+        return {key: committed.get(key, facts.earliest) for key, facts in view.partitions.items()}
+    return {
+        key: facts.latest if position.word == "latest" else facts.earliest for key, facts in view.partitions.items()
+    }
+
+
+def resolve_end(
+    position: Position, view: ClusterView, found_by_time: Mapping[TopicPartition, int | None]
+) -> dict[TopicPartition, int]:
+    """One end offset for each partition of the view; it may lie beyond the real end."""
+    if isinstance(position, AtOffsets):
+        _check_complete("ending offsets", position.offsets, view)
+        return {key: _symbolic(offset, view.partitions[key]) for key, offset in position.offsets.items()}
+    return {key: _or(found_by_time.get(key), facts.latest) for key, facts in view.partitions.items()}
+
+
+def carry_on(
+    start: StreamOffset,
+    view: ClusterView,
+    *,
+    new_starts: Mapping[TopicPartition, int],
+    diverged_at: Mapping[TopicPartition, int],
+) -> Resumption:
+    """Where the next batch begins for each partition of the view.
+
+    Partitions that `start` lacks begin at `new_starts`, else at their earliest offset. `diverged_at` is the first
+    offset that no longer belongs to the leader epoch of `start` (OffsetForLeaderEpoch).
+    """
+    begins: dict[TopicPartition, int] = {}
+    losses: list[str] = []
+    gone = sorted(start.ranges.keys() - view.partitions.keys())
+    if gone:
+        losses.append(f"{names(gone)} was deleted or is no longer subscribed")
+    for key, facts in sorted(view.partitions.items()):
+        if key not in start.ranges:
+            begins[key] = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)
+        elif was_made_again(key[0], start, view):
+            begins[key] = facts.earliest
+            losses.append(f"topic {key[0]} was deleted and made again (its id changed), {names([key])} starts anew")
+        else:
+            begins[key] = _adjusted(key, start.ranges[key].end, facts, diverged_at.get(key), losses)
+    return Resumption(begins, tuple(losses))
+
+
+def was_made_again(topic: str, start: StreamOffset, view: ClusterView) -> bool:
+    """Whether the topic's id differs from the one in the offset; unknown ids do not count."""
+    before, now = start.topic_ids.get(topic, ZERO_UUID), view.topic_ids.get(topic, ZERO_UUID)
+    return ZERO_UUID not in (before, now) and before != now
+
+
+def looks_wrong(start: StreamOffset, view: ClusterView) -> bool:
+    """Whether the view contradicts the offset in a way that a second look may explain (a cluster in motion)."""
+    return any(
+        key not in view.partitions
+        or (found.end > view.partitions[key].latest and not was_made_again(key[0], start, view))
+        for key, found in start.ranges.items()
+    )
+
+
+def _adjusted(key: TopicPartition, begin: int, facts: PartitionFacts, diverged: int | None, losses: list[str]) -> int:
+    if begin < facts.earliest:
+        losses.append(f"offsets {begin} to {facts.earliest} of {names([key])} were removed before they were read")
+        return facts.earliest
+    end = facts.latest if diverged is None else min(facts.latest, diverged)
+    if begin > end:
+        losses.append(f"{names([key])} was truncated: its end was {begin} and is now {end}")
+        return max(end, facts.earliest)
+    return begin
+
+
+def _check_complete(what: str, given: Mapping[TopicPartition, int], view: ClusterView) -> None:
+    if given.keys() != view.partitions.keys():
+        lacking, odd = view.partitions.keys() - given.keys(), given.keys() - view.partitions.keys()
+        parts = [f"missing: {names(lacking)}"] * bool(lacking) + [f"not among them: {names(odd)}"] * bool(odd)
+        raise SourceError(f"{what} must name exactly the partitions that are read; {'; '.join(parts)}")
+
+
+def _symbolic(offset: int, facts: PartitionFacts) -> int:
+    return {LATEST: facts.latest, EARLIEST: facts.earliest}.get(offset, offset)
+
+
+def _or(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
+
+
+DEFAULT_BATCH_START: Position = AtWord("earliest")
+DEFAULT_STREAM_START: Position = AtWord("latest")
+DEFAULT_END: Position = AtWord("latest")

@@ -1,0 +1,1 @@
+"""Reads planned ranges into Arrow batches inside Spark workers."""

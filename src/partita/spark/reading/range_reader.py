@@ -1,0 +1,180 @@
+"""Reads exactly one offset range in a task: fetch, one fetch ahead, straight into Arrow.
+
+Gaps left by compaction, markers and aborted transactions are normal; records that were removed or truncated away
+while the batch ran are a loss. A broker that gives no answer ends in an error after the client's timeout.
+Must not know Spark; the column names are its caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from partita.errors import error_for
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from partita.protocol.primitives import ZERO_UUID, Buffer
+from partita.records.header import cut, read_header
+from partita.records.to_arrow import FetchedPart, to_arrow
+from partita.spark.cluster.broker_link import BrokerLink
+from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.starts import DataLossError, SourceError
+from partita.spark.positions import EARLIEST
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FETCH_BY_NAME = 12
+ROWS_MAX = 65_536
+SHORT_ANSWERS_MAX = 3
+"""A new leader may tell an old high watermark for a moment; only what it repeats is a truncation."""
+TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """How to fetch; sizes in bytes."""
+
+    read_committed: bool = False
+    fail_on_data_loss: bool = True
+    headers: bool = False
+    max_wait_ms: int = 500
+    max_bytes: int = 64 << 20
+    partition_max_bytes: int = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One answer: batches from `position` on; `next_position` is where the following fetch begins."""
+
+    position: int
+    next_position: int
+    data: Buffer = b""
+    aborted: tuple[tuple[int, int], ...] | None = None
+
+
+class RangeReader:
+    """`for batch in RangeReader(link, task, settings).batches()`: RecordBatches of at most 65,536 rows."""
+
+    def __init__(self, link: BrokerLink, task: RangeTask, settings: FetchSettings) -> None:
+        self._link = link
+        self._task = task
+        self._settings = settings
+        self._where = f"{task.topic}-{task.partition}"
+        self._short_answers = 0
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All records of the range, in order. Raises DataLossError, SourceError or KafkaError."""
+        pending: Future[Fetched] | None = self._link.submit(self._fetch(self._task.begin))
+        try:
+            while pending is not None:
+                fetched = pending.result()
+                pending = None
+                if fetched.next_position < self._task.end:
+                    pending = self._link.submit(self._fetch(fetched.next_position))
+                yield from self._decode(fetched)
+        finally:
+            if pending is not None:
+                pending.cancel()
+
+    def _decode(self, fetched: Fetched) -> Iterator[pa.RecordBatch]:
+        position, end = fetched.position, min(fetched.next_position, self._task.end)
+        while position < end:
+            part = FetchedPart(
+                self._task.topic, self._task.partition, fetched.data, position, self._task.end, fetched.aborted
+            )
+            read = to_arrow([part], timestamp_unit="us", headers=self._settings.headers)
+            for start in range(0, read.batch.num_rows, ROWS_MAX):
+                yield read.batch.slice(start, ROWS_MAX)
+            if read.faults[0] is not None:
+                raise SourceError(f"{self._where} cannot be read at offset {read.next_offsets[0]}: {read.faults[0]}")
+            if read.next_offsets[0] <= position:
+                return
+            position = read.next_offsets[0]
+
+    async def _fetch(self, position: int) -> Fetched:
+        fetched: Fetched = await self._link.cluster.retry(lambda: self._fetch_once(position))
+        return fetched
+
+    async def _fetch_once(self, position: int) -> Fetched:
+        """One request. Raises a retriable KafkaError when it should be made again."""
+        cluster, task = self._link.cluster, self._task
+        leader = await cluster.leader_for(task.topic, task.partition)
+        max_version = FETCH_BY_NAME if task.topic_id == ZERO_UUID else None
+        answer = await cluster.request(leader.id, self._request(position), max_version=max_version)
+        if answer.error_code:
+            raise error_for(answer.error_code, self._where)
+        told = answer.responses[0].partitions[0]
+        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return await self._out_of_range(position)
+        if told.error_code in TOPIC_CHANGED:
+            return await self._topic_changed(position)
+        if told.error_code:
+            raise error_for(told.error_code, self._where)
+        if not told.records:
+            self._short_answers += told.high_watermark < task.end
+            if self._short_answers > SHORT_ANSWERS_MAX:
+                return self._lost(position, task.end, f"ends at {told.high_watermark}, before the planned {task.end}")
+            raise error_for(ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: no records at offset {position}")
+        aborted = None
+        if self._settings.read_committed:
+            aborted = tuple((a.producer_id, a.first_offset) for a in told.aborted_transactions or ())
+        return Fetched(position, self._behind(told.records, position), told.records, aborted)
+
+    def _request(self, position: int) -> FetchRequest:
+        task, settings = self._task, self._settings
+        partition = FetchPartition(
+            partition=task.partition, fetch_offset=position, partition_max_bytes=settings.partition_max_bytes
+        )
+        return FetchRequest(
+            max_wait_ms=settings.max_wait_ms,
+            min_bytes=1,
+            max_bytes=settings.max_bytes,
+            isolation_level=int(settings.read_committed),
+            topics=[FetchTopic(topic=task.topic, topic_id=task.topic_id, partitions=[partition])],
+        )
+
+    @staticmethod
+    def _behind(records: Buffer, position: int) -> int:
+        """The offset behind the last whole batch, whatever records it still has."""
+        for magic, entry in cut(records):
+            behind = read_header(entry).next_offset if magic >= 2 else int.from_bytes(entry[:8], "big") + 1
+            position = max(position, behind)
+        return position
+
+    async def _out_of_range(self, position: int) -> Fetched:
+        task = self._task
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=task.topic,
+                    partitions=[ListOffsetsPartition(partition_index=task.partition, timestamp=EARLIEST)],
+                )
+            ],
+        )
+        answer: Any = await self._link.cluster.request_leader(task.topic, task.partition, request)
+        told = answer.topics[0].partitions[0]
+        if told.error_code:
+            raise error_for(told.error_code, self._where)
+        if told.offset <= position:
+            return self._lost(position, task.end, f"was truncated below offset {position}")
+        return self._lost(position, told.offset, f"lost offsets {position} to {told.offset}: its log starts there now")
+
+    async def _topic_changed(self, position: int) -> Fetched:
+        """The broker does not know the id: it may not know it yet, or the topic was made again."""
+        task = self._task
+        await self._link.cluster.refresh([task.topic])
+        now = self._link.cluster.view.topic_id(task.topic)
+        if now in (ZERO_UUID, task.topic_id):
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_ID, self._where)
+        return self._lost(position, task.end, "belongs to a topic that was deleted and made again")
+
+    def _lost(self, position: int, go_on: int, why: str) -> Fetched:
+        """Go on behind the gap, unless losses fail the query."""
+        if self._settings.fail_on_data_loss:
+            raise DataLossError(f"{self._where} {why}. Set failOnDataLoss=false to go on without these records")
+        return Fetched(position, go_on)

@@ -1,0 +1,1 @@
+"""Writes Spark rows to topics."""

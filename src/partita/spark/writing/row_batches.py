@@ -1,0 +1,125 @@
+"""Turns Arrow batches of a written table into record batches for each partition.
+
+Rows keep their order within a partition. A partition column decides; else the murmur2 hash of the key, as in every
+Kafka client; rows with neither go to one partition for each Arrow batch, the next one each time.
+Must not know Spark or how batches are sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from partita.records.builder import encode_headers
+from partita.spark.positions import TopicPartition
+from partita.spark.writing.murmur2_columns import partitions_of
+from partita.spark.writing.packed_records import PackedRecords, pack
+
+PartitionCount = Callable[[str, int], int]
+"""How many partitions a topic has; the second argument is the least number that is needed."""
+
+
+class RowError(ValueError):
+    """A row that cannot be written."""
+
+
+@dataclass(slots=True)
+class RowBatches:
+    """`topic` is the sink's option; None: the column decides. `turn` moves keyless rows from batch to batch."""
+
+    topic: str | None
+    codec: int
+    batch_bytes: int
+    turn: int = 0
+
+    def build(
+        self, rows: pa.RecordBatch, count_of: PartitionCount, timestamp_ms: int
+    ) -> dict[TopicPartition, list[PackedRecords]]:
+        """Batches of about `batch_bytes` for each partition, in row order. Raises RowError."""
+        self.turn += 1
+        columns = {name: rows.column(i) for i, name in enumerate(rows.schema.names)}
+        keys = _binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
+        values = _binary(columns["value"])
+        headers = _headers(columns["headers"]) if "headers" in columns else None
+        built: dict[TopicPartition, list[PackedRecords]] = {}
+        for topic, chosen in self._by_topic(columns, rows.num_rows):
+            targets = self._targets(topic, columns.get("partition"), keys, chosen, count_of)
+            for partition, places in _groups(targets, chosen):
+                at = pa.array(places)
+                built[topic, partition] = pack(
+                    keys.take(at),
+                    values.take(at),
+                    None if headers is None else headers.take(at),
+                    batch_bytes=self.batch_bytes,
+                    codec=self.codec,
+                    timestamp_ms=timestamp_ms,
+                )
+        return built
+
+    def _by_topic(self, columns: dict[str, pa.Array], count: int) -> Iterator[tuple[str, NDArray[np.int64]]]:
+        """Each topic with the places of its rows."""
+        if self.topic is not None:
+            yield self.topic, np.arange(count)
+            return
+        topics = columns["topic"]
+        if topics.null_count:
+            raise RowError("a row has no topic: its column topic is null and the option topic is not given")
+        encoded = topics.dictionary_encode()
+        codes = np.asarray(encoded.indices)
+        for code, topic in enumerate(encoded.dictionary.to_pylist()):
+            yield topic, np.nonzero(codes == code)[0]
+
+    def _targets(
+        self, topic: str, given: pa.Array | None, keys: pa.Array, chosen: NDArray[np.int64], count_of: PartitionCount
+    ) -> NDArray[np.int64]:
+        """The partition of each chosen row."""
+        picked = keys.take(pa.array(chosen)) if len(chosen) != len(keys) else keys
+        wanted = None if given is None else np.asarray(given.take(pa.array(chosen)).fill_null(-1), np.int64)
+        least = 1 if wanted is None else int(wanted.max(initial=0)) + 1
+        count = count_of(topic, least)
+        targets = np.full(len(chosen), self.turn % count, np.int64)
+        if picked.null_count < len(picked):
+            hashed = partitions_of(*_buffers(picked), count)
+            has_key = np.asarray(picked.is_valid())
+            targets[has_key] = hashed[has_key]
+        if wanted is not None:
+            if int(wanted.min(initial=0)) < -1:
+                raise RowError(f"a row for topic {topic} has the negative partition {int(wanted.min())}")
+            targets = np.where(wanted >= 0, wanted, targets)
+        return targets
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    """Strings as their UTF-8 bytes."""
+    return column if column.type == pa.binary() else pc.cast(column, pa.binary())
+
+
+def _headers(column: pa.Array) -> pa.Array:
+    """The headers of each row, encoded, their count in front. A null header key cannot be written."""
+    rows: list[bytes] = []
+    for row in column.to_pylist():
+        pairs = [(h["key"], h["value"]) for h in row or () if h is not None]
+        if any(key is None for key, _ in pairs):
+            raise RowError("a header has no key")
+        rows.append(encode_headers(pairs) if pairs else b"\x00")
+    return pa.array(rows, pa.binary())
+
+
+def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Offsets and bytes of a binary column."""
+    _, offsets, data = column.buffers()
+    found = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    return found, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+
+
+def _groups(targets: NDArray[np.int64], chosen: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each partition with the places of its rows, in row order."""
+    order = np.argsort(targets, kind="stable")
+    partitions, starts = np.unique(targets[order], return_index=True)
+    for partition, places in zip(partitions, np.split(order, starts[1:]), strict=True):
+        yield int(partition), chosen[places]
