@@ -1,7 +1,6 @@
 """The options that the consumer, the producer and the admin client share: finding brokers and keeping connections.
 
-By Kafka's names with underscores, with Kafka's defaults and bounds (CommonClientConfigs). Must not know what one client
-alone has.
+By Kafka's names with underscores, with Kafka's defaults and bounds (CommonClientConfigs).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Errors a caller meets: one class per error code, all of them `KafkaError`.
 
 Clients raise `error_for(code, message)`; callers catch the class they can help with, or ask `.retriable`.
-Must not know who raises what.
 """
 
 from __future__ import annotations

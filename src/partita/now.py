@@ -1,7 +1,6 @@
 """Time as a parameter: what a decision may know about it.
 
 Pure code receives a `Now`; only shells own a `Clock`. Deadlines use `mono_ms`, stored timestamps `wall_ms`.
-Must not know where time comes from (see `system_clock`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An `Option` says name, type, default and bounds; `check_options` takes keyword arguments in Kafka's names with
 underscores and, if wanted, a dict in Kafka's dotted spelling, and returns every value converted and checked.
-A wrong name is answered with the nearest right one, a wrong value with its bound. Must not know any option itself.
+A wrong name is answered with the nearest right one, a wrong value with its bound.
 """
 
 from __future__ import annotations

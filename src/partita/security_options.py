@@ -1,7 +1,7 @@
 """The security options of Kafka's clients, checked as Kafka checks them.
 
 They are accepted at their names and bounds so that one configuration serves several clients; only the PLAINTEXT
-protocol is spoken so far, and anything else is refused by their configs. Must not know about connections.
+protocol is spoken so far, and anything else is refused by their configs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The blocking face of the admin client: the coroutines of AsyncAdmin, run on a loop in a thread of their own.
-
-Must not know anything a call does.
-"""
+"""The blocking face of the admin client: the coroutines of AsyncAdmin, run on a loop in a thread of their own."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
         for line in admin.group_lag("orders"):
             print(line.topic, line.partition, line.lag)
 
-Works on our broker and on any Kafka. Must not know how an answer is found out: each subject has its own module.
+Works on our broker and on any Kafka.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Every option of the admin client, by Kafka's names with underscores. (Kafka: AdminClientConfig.)
-
-Must not know what the options do.
-"""
+"""Every option of the admin client, by Kafka's names with underscores. (Kafka: AdminClientConfig.)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Options of topics, brokers and groups: describe and change.
-
-Must not know what the options mean.
-"""
+"""Options of topics, brokers and groups: describe and change."""
 
 from __future__ import annotations
 

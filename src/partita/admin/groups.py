@@ -1,6 +1,6 @@
 """Consumer groups: list, describe, lag, delete; their offsets: read, write, delete.
 
-Names travel, not topic ids, so that groups of any broker can be worked on. Must not know where a reset leads to.
+Names travel, not topic ids, so that groups of any broker can be worked on.
 """
 
 from __future__ import annotations

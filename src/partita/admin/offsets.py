@@ -1,7 +1,4 @@
-"""Offsets of partitions: first, last, by time; and deleting records before an offset.
-
-Must not know about groups.
-"""
+"""Offsets of partitions: first, last, by time; and deleting records before an offset."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Where a reset of a group's offsets leads to: targets, and the plan made from them. Pure.
 
 Kept inside what the log holds, as Kafka's own tool does. (Kafka: ConsumerGroupCommand's reset-offsets.)
-Must not know how offsets are read or written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What admin calls return: frozen values that print well and turn into JSON with `as_json`.
-
-Must not know how they were found out.
-"""
+"""What admin calls return: frozen values that print well and turn into JSON with `as_json`."""
 
 from __future__ import annotations
 

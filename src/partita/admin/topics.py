@@ -1,7 +1,4 @@
-"""Topics, partitions, records and the cluster itself: create, list, describe, grow, delete.
-
-Must not know about groups.
-"""
+"""Topics, partitions, records and the cluster itself: create, list, describe, grow, delete."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 In the first round its new owner does not get it yet; the old one sees that it is gone, gives it up and rejoins; the
 second round hands it over. Claims are the owned partitions of the subscriptions. (Kafka: CooperativeStickyAssignor,
-KIP-429.) Must not know about the wire beyond its own user data.
+KIP-429.)
 """
 
 from __future__ import annotations

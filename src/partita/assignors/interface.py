@@ -3,7 +3,7 @@
 The group leader runs one assignor for everybody; each member also asks its own instance for the user data of its
 subscription and tells it the outcome. State belongs to the instance, never to the class: two consumers of one
 process must not see each other's partitions. Write your own by subclassing `Assignor`. (Kafka:
-ConsumerPartitionAssignor.) Must not know about wire versions, connections or clocks.
+ConsumerPartitionAssignor.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A version above the highest known is read as the highest, trailing bytes ignored; a version below 0 is an error.
 Owned partitions are kept only for topics and numbers that can exist: a member's bytes are another machine's word.
-(Kafka: ConsumerProtocol.) Must not know about groups or connections.
+(Kafka: ConsumerProtocol.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Racks: which partitions have a replica near which member.
 
-(Kafka: AbstractPartitionAssignor.useRackAwareAssignment, KIP-881.) Must not know how partitions are shared.
+(Kafka: AbstractPartitionAssignor.useRackAwareAssignment, KIP-881.)
 """
 
 from __future__ import annotations

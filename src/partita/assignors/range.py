@@ -2,7 +2,7 @@
 
 Topics with the same partition count and subscribers line up by number, which joins rely on; in exchange the first
 members collect the odd partitions of every topic. Where racks are known, partitions near a member go to it first,
-within the same quota. Not sticky. (Kafka: RangeAssignor, KIP-881.) Must not know about the wire.
+within the same quota. Not sticky. (Kafka: RangeAssignor, KIP-881.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Round robin: all partitions in order, dealt to the members in a circle.
 
 Members not subscribed to a partition's topic are passed over. Even when all subscribe to the same topics, and
-possibly very uneven when they do not. Not sticky. (Kafka: RoundRobinAssignor.) Must not know about the wire.
+possibly very uneven when they do not. Not sticky. (Kafka: RoundRobinAssignor.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sticky: as even as possible, and as little moved as possible; all partitions are given up first (EAGER).
 
 Each member sends what it was last given, with the generation, as user data; claims in `owned_partitions` are not
-looked at. (Kafka: StickyAssignor.) Must not know about the wire beyond its own user data.
+looked at. (Kafka: StickyAssignor.)
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is free goes to the least loaded subscriber, most constrained partitions first. Then partitions move, one at a
 time, from a member to a subscriber that has at least two fewer, first the homeless ones: those not yet with a rightful
 owner. Every move makes the sum of the squared loads smaller, so it ends. (Kafka: AbstractStickyAssignor's general
-builder; same goals, own search.) Must not know about member ids or claims.
+builder; same goals, own search.)
 """
 
 from __future__ import annotations

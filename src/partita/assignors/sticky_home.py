@@ -2,7 +2,7 @@
 
 A partition away from its rightful owner comes home in exchange for a guest, one that the owner holds without having
 owned it, or for nothing where its holder has one partition more. The loads stay the same, so balance does too. (Kafka
-has no such step.) Must not know how the shares came about.
+has no such step.)
 """
 
 from __future__ import annotations

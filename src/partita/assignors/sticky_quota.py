@@ -1,7 +1,7 @@
 """Sticky sharing when all members subscribe to the same topics: everybody gets the same number, or one more.
 
 Members keep what they own up to their quota; the rest is dealt to those below it. Linear in partitions but for
-sorting. (Kafka: AbstractStickyAssignor.ConstrainedAssignmentBuilder.) Must not know about topics or member ids.
+sorting. (Kafka: AbstractStickyAssignor.ConstrainedAssignmentBuilder.)
 """
 
 from __future__ import annotations

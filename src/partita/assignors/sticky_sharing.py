@@ -2,7 +2,7 @@
 
 Partitions are numbered through in order of (topic, partition), members in order of their ids; shares are lists of
 these numbers. Of several claims on a partition the highest generation wins; equal ones void each other.
-(Kafka: AbstractStickyAssignor.) Must not know where claims come from, nor how partitions are shared.
+(Kafka: AbstractStickyAssignor.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """The user data of the sticky assignor: what a member was last given, and in which generation.
 
 The leader reads one for every member, so reading is compiled by Cython when a compiler is there (its types:
-user_data.pxd); the same file runs uncompiled. (Kafka: StickyAssignor's schemas.) Must not know what is done with it.
+user_data.pxd); the same file runs uncompiled. (Kafka: StickyAssignor's schemas.)
 """
 
 from __future__ import annotations

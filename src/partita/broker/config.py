@@ -2,7 +2,6 @@
 
 Values come from `--set name=value`, keyword arguments (`num_partitions=3`), CreateTopics and IncrementalAlterConfigs. A
 wrong value is refused with its bound in the message, an unknown name with the nearest valid one. (Kafka: ConfigDef.)
-Must not know who uses a value: whoever needs one asks when it needs it, so that a change takes effect at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A broker inside this process: `with Broker() as broker: ...broker.bootstrap...`.
 
 It has a thread with a loop of its own, so that a caller who blocks does not stop it; `async with` works too. Whatever a
-caller asks is done on that loop and awaited here. Must not know how the broker works inside.
+caller asks is done on that loop and awaited here.
 """
 
 from __future__ import annotations

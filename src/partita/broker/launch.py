@@ -1,7 +1,7 @@
 """From settings to a running cluster: the way in shared by the command line and the embedded broker.
 
 Whatever can be wrong with the settings (a taken port, a directory in use, an unknown option) ends as a StartError with
-one line. Must not know threads or terminals.
+one line.
 """
 
 from __future__ import annotations

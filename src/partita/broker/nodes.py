@@ -2,7 +2,7 @@
 
 Each node has its own listener; leadership of partitions, `__consumer_offsets` included, moves between them, and group
 state is loaded by the new leader and unloaded by the old one. Many machines are Apache Kafka's job. Mirrors what
-KRaft's controller decides (ReplicationControlManager). Must not know about frames or single requests.
+KRaft's controller decides (ReplicationControlManager).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Facts about what happened, as they happen: rebalances with their causes, control calls, nodes coming and going.
 
 One place keeps the last ones and hands new ones to whoever listens: `Broker.notes()`, the JSON-lines file, the admin
-endpoint. Must not know what a note says.
+endpoint.
 """
 
 from __future__ import annotations

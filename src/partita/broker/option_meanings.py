@@ -1,6 +1,6 @@
 """What the broker's and topics' options mean, for docs/options.md and for clients that ask DescribeConfigs.
 
-Every option needs a line here; a test checks. Read only when asked for. Must not know values.
+Every option needs a line here; a test checks. Read only when asked for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Mirrors KafkaConfig and LogConfig of Apache Kafka 4.3.1 (a test compares every row with Kafka's own answer). Options
 whose subject Partita does not have (quotas, replication, TLS, remote storage of whole clusters) are absent from
-BROKER. Must not know how values are read or used (see `config`).
+BROKER.
 """
 
 # fmt: off

@@ -1,7 +1,7 @@
 """`partita broker`: run a broker until SIGTERM or Ctrl-C.
 
 Says at start where it listens, where the data is, what survives what, and what differs from Kafka. What is in the way
-of a start is one line and exit code 2. Must not know how a broker works.
+of a start is one line and exit code 2.
 """
 
 from __future__ import annotations

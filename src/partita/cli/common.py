@@ -1,7 +1,4 @@
-"""What several commands share: options, a connected admin client, tables, JSON.
-
-Must not know any command.
-"""
+"""What several commands share: options, a connected admin client, tables, JSON."""
 
 from __future__ import annotations
 

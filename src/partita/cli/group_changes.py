@@ -1,4 +1,4 @@
-"""What changed in a group between two looks: the news of `partita groups watch`. Pure; must not know a terminal.
+"""What changed in a group between two looks: the news of `partita groups watch`. Pure;
 
 A Partita broker tells every rebalance with its cause (its notes). Of any other broker only the difference between two
 descriptions can be seen; then the news says what was seen, not why.

@@ -1,7 +1,6 @@
 """`partita groups`: list, describe and mend consumer groups, on any broker.
 
 Resetting shows the plan first and changes nothing without --execute. (Kafka: kafka-consumer-groups.)
-Must not know how the admin client does it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`partita produce`: write records from standard input or files, a line each.
-
-Must not know how records are sent.
-"""
+"""`partita produce`: write records from standard input or files, a line each."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`partita topics`: create, list, describe, change and delete topics.
-
-Must not know how the admin client does it.
-"""
+"""`partita topics`: create, list, describe, change and delete topics."""
 
 from __future__ import annotations
 

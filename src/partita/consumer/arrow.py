@@ -1,7 +1,7 @@
 """Arrow batches as applications want them: keys and values as text or parsed JSON, views, pandas, polars.
 
 Everything is done by Arrow's own vectorised functions; nothing here looks at single records, except Avro, for which no
-such function exists. Must not know about fetching.
+such function exists.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tells once when no broker can be reached any more, and once when one answers again.
 
-Whoever polls meanwhile gets nothing, and should know why. Must not know how brokers are reached.
+Whoever polls meanwhile gets nothing, and should know why.
 """
 
 from __future__ import annotations

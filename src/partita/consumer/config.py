@@ -2,7 +2,6 @@
 
 `ConsumerConfig.of(...)` takes keyword arguments and, if wanted, a dict in Kafka's dotted spelling; wrong names and
 values are refused with what would be right. (Kafka: ConsumerConfig; consumer.md 3.)
-Must not know what the options do.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 One lookup in flight at most; failures are repeated with back-off; a fatal answer stays in `error` until a later
 lookup succeeds. `drops` tells the shell which connection to cut, so that what waits on it fails.
-Must not know what is said to the coordinator.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From key and value bytes to objects: by a function of the bytes, an object with `deserialize`, or a name.
 
 A plain function gets the bytes and is not called for null; `deserialize(topic, headers, data)` is called for null
-too, as Kafka does. Must not know about partitions or polls.
+too, as Kafka does.
 """
 
 from __future__ import annotations

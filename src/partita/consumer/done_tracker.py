@@ -1,7 +1,7 @@
 """Which records are done, when work finishes out of order: only a prefix without gaps may be committed.
 
 Every record handed out is noted; `done(record)` crosses it off. What may be committed for a partition is the first
-offset not done yet. Must not know how commits are sent.
+offset not done yet.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a consumer can raise beyond the errors that are a broker's error code.
 
-Everything is a `KafkaError`. Must not know who raises what.
+Everything is a `KafkaError`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What applications may hang on to a consumer: rebalance listeners and interceptors.
 
-Callbacks run on the application's own thread or task, inside poll, unsubscribe or close. Must not know the core.
+Callbacks run on the application's own thread or task, inside poll, unsubscribe or close.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A waiter asks for an update and waits until `updates` has grown. Failures are repeated with back-off. Topics that are
 invalid or forbidden are reported once. (Kafka: Metadata, ConsumerMetadata; consumer.md 13.)
-Must not know why somebody wants fresh metadata.
 """
 
 from __future__ import annotations

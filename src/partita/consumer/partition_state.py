@@ -1,7 +1,6 @@
 """The state of one assigned partition: where it stands and whether it may be fetched (consumer.md 4.5).
 
 Four states; transitions outside the table are ignored, as in Kafka's SubscriptionState.TopicPartitionState.
-Must not know about requests, brokers or groups.
 """
 
 from __future__ import annotations

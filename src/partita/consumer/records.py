@@ -1,7 +1,4 @@
-"""What a poll returns: records by partition, and what to commit once all of them are done.
-
-Must not know where records come from.
-"""
+"""What a poll returns: records by partition, and what to commit once all of them are done."""
 
 from __future__ import annotations
 

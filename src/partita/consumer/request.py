@@ -1,7 +1,7 @@
 """What the parts of the consumer and its shell exchange: requests out, events up, operations under way.
 
 A part's `poll(now)` returns the requests to send and when to ask again. The shell sends each to `node` (None: any
-node) and comes back with `on_response` or `on_disconnect`. Must not know any part.
+node) and comes back with `on_response` or `on_disconnect`.
 """
 
 from __future__ import annotations

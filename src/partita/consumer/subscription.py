@@ -2,7 +2,6 @@
 
 Exactly one subscription type at a time (consumer.md 1, 2.2). The assignment is ordered; a partition that delivered
 moves to the end, which shares the polls fairly. (Kafka: SubscriptionState.)
-Must not know about requests, members or brokers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The small values of the consumer's API: a partition's name, an offset to commit, an offset found by time.
-
-Must not know about state, requests or time.
-"""
+"""The small values of the consumer's API: a partition's name, an offset to commit, an offset found by time."""
 
 from __future__ import annotations
 

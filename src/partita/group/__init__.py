@@ -1,7 +1,6 @@
 """The GroupCoordinator: pure rules for consumer groups and their offsets.
 
 Mirrors org.apache.kafka.coordinator.group of Apache Kafka 4.3.1. Start reading at `coordinator`.
-Must not know about sockets, tasks, files, clocks or randomness.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Responses of the group APIs, in the shape each version wants.
 
 `refusal` is the one place that knows what an error looks like in the answer to each request.
-Must not know why something is refused.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A shard holds one `GroupConfig` and reads it anew at each decision, so replacing it changes a running broker. Settings
 of the KIP-848 protocol stand here already, so that the broker checks and reports all of them. (Kafka:
 GroupCoordinatorConfig.) Names starting with `partita_` are ours: limits that Kafka does not have.
-Must not know how options are parsed or where they come from.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What crosses the coordinator's border: requests in; records, replies and notes out.
 
 Named tuples, not frozen dataclasses: as immutable, and half the price to make, which a heartbeat feels.
-Must not know what a token is, nor how records reach the log.
 """
 
 from __future__ import annotations

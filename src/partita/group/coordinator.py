@@ -4,7 +4,7 @@ The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` d
 a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
 it, is durable. If an append fails: drop the shard, answer all its tokens with `refusals.refusal(request,
 NOT_COORDINATOR)`, make a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
-GroupMetadataManager, OffsetMetadataManager, release 4.3.1.) Must not know what tokens are, where records go, the time.
+GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A heartbeat only moves its member's number. The shard's heap holds one wake-up per group, never later than the group's
 earliest deadline; when it comes, the group is looked through once: what is due happens in deadline order, and the next
-wake-up is set. So 10,000 members cost one pass a session, not a timer each. Must not know what a deadline leads to.
+wake-up is set. So 10,000 members cost one pass a session, not a timer each.
 """
 
 from __future__ import annotations

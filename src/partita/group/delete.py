@@ -1,7 +1,6 @@
 """DeleteGroups and OffsetDelete: tombstones, all of them or none.
 
 (Kafka: GroupCoordinatorShard.deleteGroups, OffsetMetadataManager.deleteOffsets; specification sections 14 and 16.3.)
-Must not know about retention (see `expiration`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Both run as sweeps: a generator that writes tombstones slice by slice, so that no batch grows beyond what the offsets
 topic takes and no other request waits long. Whatever is lost with a crash is found again by the next run.
-(Kafka: OffsetMetadataManager.cleanupExpiredOffsets, specification sections 16.4 and 17.) Must not know deadlines.
+(Kafka: OffsetMetadataManager.cleanupExpiredOffsets, specification sections 16.4 and 17.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Values stay the bytes the log holds: frozen, compared and reloaded exactly, decoded when somebody asks. Offsets of a
 million commits therefore load without decoding what a later commit replaced. (Kafka: OffsetMetadataManager.Offsets and
-the hard half of GroupMetadataManager.) Must not know about members waiting, deadlines or requests.
+the hard half of GroupMetadataManager.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Heartbeat: one look-up, one comparison, one assignment; the most frequent request there is.
 
 A heartbeat never writes, so it has no step of its own: `decide` gives the error code at once.
-(Kafka: GroupMetadataManager.classicGroupHeartbeat, specification section 9.1.) Must not know about tokens.
+(Kafka: GroupMetadataManager.classicGroupHeartbeat, specification section 9.1.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Is the caller who it says it is? One answer for sync, heartbeat, commit and transactional commit.
-
-Must not know generations or states.
-"""
+"""Is the caller who it says it is? One answer for sync, heartbeat, commit and transactional commit."""
 
 from __future__ import annotations
 

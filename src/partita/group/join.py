@@ -1,7 +1,7 @@
 """JoinGroup: guards, then a table of state by kind of join, then one short action.
 
 Mirrors GroupMetadataManager.classicGroupJoin* of Apache Kafka 4.3.1 (specification section 6); KIP-848 groups will get
-a file of their own beside this one. Must not know how the join phase ends (see `rebalance`).
+a file of their own beside this one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """LeaveGroup: each entry is classified and answered on its own; one rebalance at the end covers them all.
 
 (Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup, specification section 10.)
-Must not know what removing a member means.
 """
 
 from __future__ import annotations

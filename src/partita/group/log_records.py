@@ -2,7 +2,7 @@
 
 Keys 0 and 1 are offsets, key 2 classic groups; 3 to 8 belong to KIP-848 groups, which are not here yet, and to others.
 Offsets are written by hand (they are most of a log), group values by the generated messages. (Kafka:
-GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.) Must not know about live groups.
+GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.)
 """
 
 from __future__ import annotations

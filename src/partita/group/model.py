@@ -2,7 +2,6 @@
 
 This is soft state, a by-product of requests: a crash may lose it, and `rebalance.restore` makes it anew from the hard
 state. `check` asserts the invariants (faults S9, S13, S16, S18). (Kafka: ClassicGroup, ClassicGroupMember.)
-Must not know about requests, records or time.
 """
 
 from __future__ import annotations

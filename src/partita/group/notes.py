@@ -1,7 +1,6 @@
 """Facts for log, dashboard and trace: what happened to a group, and why.
 
 Values only; each output renders them in one place of its own. `as_json` names the kind.
-Must not know who reads them.
 """
 
 from __future__ import annotations

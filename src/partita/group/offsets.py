@@ -2,7 +2,6 @@
 
 (Kafka: OffsetMetadataManager, specification sections 12 and 13.)
 Deviation: a retention of 0 sent by an old client means the broker's; Kafka expires such offsets at once.
-Must not know about topics' existence: the broker has answered for unknown ones and filled in names and ids.
 """
 
 from __future__ import annotations

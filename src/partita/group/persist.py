@@ -1,6 +1,6 @@
 """A live group as the record that can bring it back.
 
-Of each member only the metadata for the selected protocol is kept, as in Kafka. Must not know when to write.
+Of each member only the metadata for the selected protocol is kept, as in Kafka.
 """
 
 from __future__ import annotations

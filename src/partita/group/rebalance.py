@@ -2,7 +2,7 @@
 
 `prepare` asks members to rejoin, `complete_if_all_joined` and `complete_join` end the join phase, `become_stable` the
 sync phase; `resume` puts loaded groups where their records say. (Kafka: GroupMetadataManager.prepareRebalance,
-tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1.) Must not know requests.
+tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1.)
 """
 
 from __future__ import annotations

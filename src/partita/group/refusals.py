@@ -1,7 +1,7 @@
 """Errors around the coordinator: what is refused before a shard is asked, while it loads, and when its log fails.
 
 The shell uses all of it: `first_check` before it looks for the shard, `while_loading` and `not_here` instead of the
-shard, `failed_write` when an append fails. (Kafka: GroupCoordinatorService.) Must not know any group.
+shard, `failed_write` when an append fails. (Kafka: GroupCoordinatorService.)
 """
 
 from __future__ import annotations

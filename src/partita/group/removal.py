@@ -1,7 +1,7 @@
 """Members that go without asking to: expiry, eviction, missing syncs, and the end of the whole shard.
 
 Also the control verbs by which a test causes these. (Kafka: expireClassicGroupMemberHeartbeat, expirePendingSync,
-onUnloaded.) Must not know when a deadline is due (see `deadlines`).
+onUnloaded.)
 """
 
 from __future__ import annotations

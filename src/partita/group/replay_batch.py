@@ -2,8 +2,7 @@
 """Reads one record batch of `__consumer_offsets` without an object per record.
 
 The inner loop of loading a shard, and the only place where the group package opens a batch. Compiled by Cython when a
-compiler is there (its types: replay_batch.pxd); the same file runs uncompiled. Must not know what an offset or a group
-means, except that plain offsets (keys 0 and 1) may wait in a dict until the whole log is read.
+compiler is there (its types: replay_batch.pxd); the same file runs uncompiled.
 """
 
 from __future__ import annotations

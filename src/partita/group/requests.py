@@ -3,7 +3,6 @@
 The broker splits a wire request, asks each group's shard, and merges the answers (`wire` has the pure halves of both).
 Topics carry name and topic id, both filled in by the broker. All other group requests go in as they are on the wire:
 JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, OffsetDelete.
-Must not know about versions on the wire.
 """
 
 from __future__ import annotations

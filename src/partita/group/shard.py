@@ -2,7 +2,6 @@
 
 Every token taken in is answered once: `park_*` keeps it with its member, `answer_*` takes it from there, and `take`
 asserts that none got lost. Deadlines are lazy: `arm` only ever moves a group's wake-up forward in time.
-Must not know any rule of the protocol.
 """
 
 from __future__ import annotations

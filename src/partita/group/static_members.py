@@ -2,7 +2,6 @@
 
 What could be refused (the record is too large) is decided before anything changes, so there is nothing to put back:
 the defect of KAFKA-13581 has no place to happen. (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin.)
-Must not know how a join was recognised as this.
 """
 
 from __future__ import annotations

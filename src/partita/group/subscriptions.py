@@ -1,7 +1,7 @@
 """Which topics a classic group subscribes to, as far as its members' metadata says.
 
 Only protocol type `consumer` has a known layout, and only its topic list is read, whatever the version.
-(Kafka: ClassicGroup.computeSubscribedTopics, specification section 7.3.) Must not know user data or assignors.
+(Kafka: ClassicGroup.computeSubscribedTopics, specification section 7.3.)
 """
 
 from __future__ import annotations

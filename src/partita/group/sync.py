@@ -2,7 +2,7 @@
 
 The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind that record.
 Deviation: what Kafka does when that write ends happens here when it begins, since a failed append drops the shard.
-(Kafka: GroupMetadataManager.classicGroupSync, specification section 8.) Must not know the bytes of an assignment.
+(Kafka: GroupMetadataManager.classicGroupSync, specification section 8.)
 """
 
 from __future__ import annotations

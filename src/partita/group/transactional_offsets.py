@@ -2,7 +2,6 @@
 
 The offsets wait in the hard state until a marker; see `hard_state.HardState.end_transaction` for what then wins.
 (Kafka: OffsetMetadataManager.commitTransactionalOffset, completeTransaction; specification section 15.)
-Must not know how a transaction begins: the shell says whether this partition is in it.
 """
 
 from __future__ import annotations

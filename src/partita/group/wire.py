@@ -1,6 +1,6 @@
 """From wire requests that hold several groups to requests about one, and from their answers back to one response.
 
-Pure halves of what the broker does around its shards. Must not know which shard a group belongs to.
+Pure halves of what the broker does around its shards.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A plan is made, run on any thread over sealed segments only, and taken over by the log in one step per group of
 segments, oldest first, so that an old value never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
-Deviation: control batches are kept for ever. Must not know topics or threads.
+Deviation: control batches are kept for ever.
 """
 
 from __future__ import annotations

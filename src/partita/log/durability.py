@@ -2,7 +2,6 @@
 
 memory: nothing survives the process. os: everything survives a kill, a power loss may take the tail since the last sync
 (at most a second or 8 MiB). sync: acknowledged means durable, by group commit. (faults.md 7.1; Kafka's is `os`.)
-Must not know about files or threads.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Every write and name change waits in a journal until it is synced; `after_crash` applies a legal part of that journal,
 chosen by one of the eight models of faults.md 7.3. Used by the simulator and by crash tests.
-Must not know what the bytes mean, nor draw random numbers: choices come from `choose(n)` in [0, n).
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The topic configs a partition's log obeys, by Kafka's names with underscores.
-
-Must not know where they are set.
-"""
+"""The topic configs a partition's log obeys, by Kafka's names with underscores."""
 
 from __future__ import annotations
 

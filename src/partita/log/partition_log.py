@@ -2,7 +2,6 @@
 
 Work is per batch, never per record: an append checks the producer's sequence, stamps base offset and leader epoch into
 the header, and writes the bytes; a read returns a view of the file. Upstream: UnifiedLog, LocalLog.
-Must not know about requests, groups, nodes or tasks; whoever wants to hear of new data uses `watch`.
 """
 
 from __future__ import annotations

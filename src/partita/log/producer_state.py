@@ -2,7 +2,7 @@
 
 Duplicates are answered with the offset they already have, gaps in the sequence are refused, old producer epochs are
 fenced; open transactions bound the last stable offset. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where
-a producer without state may start at any sequence number. Must not know about files; it is rebuilt from batch headers.
+a producer without state may start at any sequence number.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A segment whose index matches its size was synced and is trusted; any other is checked batch by batch and cut at the
 first invalid one, and nothing after the cut survives, so that the log is a prefix of what was appended (D2). Running it
-again changes nothing. Upstream: LogLoader. Must not know about leader epochs beyond their history, nor about clients.
+again changes nothing. Upstream: LogLoader.
 """
 
 from __future__ import annotations

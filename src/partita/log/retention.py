@@ -1,6 +1,6 @@
 """Which old segments a log may delete, by age and by size.
 
-Upstream: UnifiedLog.deleteOldSegments. Must not know about files.
+Upstream: UnifiedLog.deleteOldSegments.
 """
 
 from __future__ import annotations

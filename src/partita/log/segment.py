@@ -1,7 +1,6 @@
 """One data file of a log: batches exactly as on the wire, and a sparse index over them.
 
 Positions are bytes in the file, always at a batch boundary. Upstream: LogSegment.
-Must not know which offsets may be read by whom, nor when to roll or delete.
 """
 
 from __future__ import annotations

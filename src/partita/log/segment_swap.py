@@ -2,7 +2,6 @@
 
 `a.cleaned` is written and synced, renamed to `a-b.swap`, which from then on stands for all segments from a up to b; the
 old files are removed, and only when that is durable does it take its final name. (Kafka: .cleaned, .swap; D11.)
-Must not know what is in the files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How a log gets shorter: records deleted on request, segments by retention, records by compaction, a tail cut off.
 
 A part of `PartitionLog`. First what is gone is made durable, then files go: a crash between leaves files that start-up
-deletes. Must not know what is appended or read.
+deletes.
 """
 
 from __future__ import annotations

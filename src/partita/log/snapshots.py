@@ -2,7 +2,6 @@
 
 Both carry a checksum; one that does not match counts as missing, since everything in them but the log start offset can
 be rebuilt from the batches. (Kafka: leader-epoch-checkpoint, log-start-offset-checkpoint, .snapshot, .txnindex.)
-Must not know about storage or segments.
 """
 
 from __future__ import annotations

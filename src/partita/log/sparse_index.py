@@ -3,7 +3,6 @@
 One entry per `interval_bytes` of log: the offset and position of a batch, and the largest timestamp of all batches
 before it. Written to disk in one piece when a segment is sealed; its presence then says that the segment was synced.
 (Kafka: OffsetIndex and TimeIndex; ours is one file of another format, which no client sees.)
-Must not know about files or batches.
 """
 
 from __future__ import annotations

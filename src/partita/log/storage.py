@@ -3,7 +3,6 @@
 Names are relative, `/`-separated, inside one root. A file is only ever appended to or cut; replacing goes by `rename`.
 What survives a crash: bytes before the last `sync`, names before the last `sync_dir` of their directory (faults.md
 7.3). Other implementations: `broker.disk_storage` (real files), `log.faulty_storage` (simulated crashes).
-Must not know what the bytes mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Find an offset by timestamp: by index and batch headers first, then by opening the one batch that can hold it.
 
 Upstream: LogSegment.findOffsetByTimestamp, DefaultRecordBatch.offsetOfMaxTimestamp.
-Must not know which offsets a reader may see.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Commit and abort markers, and how a batch changes what is known of its producer.
 
 A marker is a control batch with one record: key = version, type; value = version, coordinator epoch.
-Upstream: EndTransactionMarker. Must not know about segments.
+Upstream: EndTransactionMarker.
 """
 
 from __future__ import annotations

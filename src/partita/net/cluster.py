@@ -2,7 +2,6 @@
 
 `request(node_id, message)` sends to one node, or to the least loaded when `node_id` is None; `request_leader` and
 `request_coordinator` find the node, and look again when told that it moved. Every wait ends at `timeout_ms`.
-Must not know what a request is for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Options every client shares: addresses, timeouts, back-off.
 
-Names are Kafka's with underscores, defaults those of consumer.md 3.2. Must not know about consumers or producers.
+Names are Kafka's with underscores, defaults those of consumer.md 3.2.
 """
 
 from __future__ import annotations

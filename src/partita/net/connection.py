@@ -3,7 +3,6 @@
 `Connection.open` connects and asks ApiVersions; `send` awaits one answer, `post` returns a future. Whatever goes wrong
 on the wire (reset, timeout, an answer that makes no sense) closes the connection and fails everything waiting with
 `Disconnected`; what to do then is the caller's affair. (Kafka: NetworkClient, Selector.)
-Must not know about clusters, groups, retries.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The receiver hands out the buffer the next bytes go to: small frames share one, a large frame gets its own, which grows
 with what really arrived and never by the announced length alone (faults.md C1). Buffers that nobody looks at any more
-are used again: fresh memory costs as much as filling it. Must not know what frames mean.
+are used again: fresh memory costs as much as filling it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """An event loop in a thread of its own, for the blocking faces of the clients.
 
-Background work (heartbeats, batches that linger) goes on there whatever the caller's thread does. Must not know what
-runs on it.
+Background work (heartbeats, batches that linger) goes on there whatever the caller's thread does.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Keys are the caller's: a node id, or anything else that deserves a connection of its own (the coordinator's, so that
 heartbeats never queue behind fetches). Back-off doubles per failure with jitter and resets on success; the setup
 timeout doubles likewise. (Kafka: NetworkClient, ClusterConnectionStates.)
-Must not know about topics, groups, or what is sent.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A batch is ready when it is full, when it has waited for linger.ms, or when somebody is flushing. Batches of a
 partition leave in the order they were filled in; one that must be sent again goes back to its place. Sequence numbers
 are given when a batch leaves for the first time. (Kafka: RecordAccumulator, TransactionManager's partition map.)
-Must not know about nodes, requests or answers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an error code in a produce answer means for the batch.
 
 Mirrors Sender.completeBatch and TransactionManager.canRetry of Kafka 4.3 for an idempotent producer without
-transactions. Must not know how a batch is sent again.
+transactions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the producer hands round: records, the batches they are collected in, and where they ended up.
-
-Must not know when a batch is sent, nor by whom.
-"""
+"""What the producer hands round: records, the batches they are collected in, and where they ended up."""
 
 from __future__ import annotations
 

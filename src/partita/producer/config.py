@@ -1,7 +1,7 @@
 """Every option of the producer: Kafka's names with underscores, Kafka's defaults and bounds.
 
 `ProducerConfig.of(...)` takes keyword arguments and, if wanted, a dict in Kafka's dotted spelling; wrong names and
-values are refused with what would be right. (Kafka: ProducerConfig.) Must not know what the options do.
+values are refused with what would be right. (Kafka: ProducerConfig.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 The shell calls `add` for each record, sends what `poll` returns, and reports back with `on_response` and `on_failure`;
 callbacks of what is finished are taken with `take_callbacks`. (Kafka: Sender, TransactionManager.)
-Must not know about connections, tasks or threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What can go wrong with a record besides what a broker answers. All are `KafkaError`.
-
-Must not know how records are sent.
-"""
+"""What can go wrong with a record besides what a broker answers. All are `KafkaError`."""
 
 from __future__ import annotations
 

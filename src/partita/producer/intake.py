@@ -2,7 +2,6 @@
 
 A record waits while its topic or partition is not known, or the buffer is full; records of one topic keep their order,
 and none waits longer than max.block.ms. (Kafka: KafkaProducer.doSend and waitOnMetadata, which block instead.)
-Must not know when batches are sent.
 """
 
 from __future__ import annotations

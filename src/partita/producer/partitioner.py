@@ -2,7 +2,7 @@
 
 Records without a key stick to one partition until about batch.size bytes went there, then another is drawn; with
 adaptive partitioning those with longer queues are drawn less often. (Kafka:
-BuiltInPartitioner, KIP-794; Utils.murmur2.) Must not know about batches or brokers; randomness is given.
+BuiltInPartitioner, KIP-794; Utils.murmur2.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From what a caller gives to bytes.
 
 A serializer is a callable from an object to bytes; without one, bytes are taken as they are and str as UTF-8. None
-stays None. Must not know what happens to the bytes.
+stays None.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A module of messages is imported when its API is first used, so that a broker starts quickly.
 `index.py` beside the messages is generated from the schema files. (Kafka: ApiKeys, ApiMessageType.)
-Must not know what is served, or how.
 """
 
 from __future__ import annotations

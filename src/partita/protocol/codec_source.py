@@ -3,7 +3,6 @@
 A struct has up to two encodings: the plain one, and from some version on the flexible one with compact lengths
 and tagged fields. Each becomes its own branch, in which a field costs one line; tests of the version remain only
 where a field comes or goes within the branch.
-Must not know what any API means.
 """
 
 from __future__ import annotations

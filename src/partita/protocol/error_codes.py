@@ -1,7 +1,6 @@
 """Every error code of the protocol: its number, what a client may do about it, and what it means.
 
 The numbers, names and kinds are those of `org.apache.kafka.common.protocol.Errors` in release 4.3.1.
-Must not know which API answers with which code.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A frame is a length (int32) and that many bytes: a header, then the body. Frames are built as chunks, so that
 records are sent without being copied. Ours are cut from a stream as the bytes arrive; nothing is allocated
 for a length that was only announced. (Kafka: NetworkReceive, RequestHeader, ResponseHeader.)
-Must not know about sockets, or what an API means.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Run `python -m partita.protocol.generate` after changing a schema; `--check` only tells whether the checked-in
 files are fresh (exit code 1 when not). The output is formatted by ruff, a development dependency.
 How a schema file reads is told in `schema_file.py`; how a codec looks, in `codec_source.py`.
-Must not know what any API means.
 """
 
 from __future__ import annotations

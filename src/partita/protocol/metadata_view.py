@@ -3,7 +3,6 @@
 Fed with Metadata responses; answers who leads a partition. Rules of Kafka's MetadataCache: a leader with an older
 epoch than one already seen is ignored, a changed topic id means a recreated topic and forgets epochs, epochs of
 responses before version 9 are unreliable and count as unknown.
-Must not know about sockets, requests in flight, or when to refresh.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What generated messages are made of, and what their users import: Reader, Writer, Message.
-
-Must not know about any API, version, socket or clock.
-"""
+"""What generated messages are made of, and what their users import: Reader, Writer, Message."""
 
 from __future__ import annotations
 

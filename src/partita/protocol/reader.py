@@ -3,7 +3,6 @@
 A `Reader` never allocates by an announced length: every length and count is checked against the bytes that are left,
 and the elements of one message are counted. (Kafka: ByteBufferAccessor; hostile input: faults H6, H7.)
 Compiled where a compiler is there, with the types in `reader.pxd`.
-Must not know about any API, version, socket or clock.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ spaces a level, in wire order: `name type [versions] [null versions] [tag number
 Types: int8 int16 uint16 int32 int64 float64 boolean string bytes records uuid, or a struct's name, whose fields
 follow one level deeper; `[]` before makes an array, `?` behind makes it nullable (`null` narrows the versions).
 Versions are `2`, `2-5` or `2+`; left out: all of the parent's. `plain`: never in the flexible encoding.
-Must not know how code is generated from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the generator must know about each type of a schema: its Python type, method, default and least size.
-
-Must not know what the generated code looks like around an expression.
-"""
+"""What the generator must know about each type of a schema: its Python type, method, default and least size."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 A `Writer` collects bytes; large record payloads are kept as they are, so that a response can be sent without copying
 them. Compiled where a compiler is there, with the types in `writer.pxd`.
-Must not know about any API, version, socket or clock.
 """
 
 from __future__ import annotations

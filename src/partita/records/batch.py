@@ -2,7 +2,6 @@
 
 What the broker needs on its way from start to first answer is in `header` and `validate` alone.
 Upstream: RecordBatch, MemoryRecords.
-Must not know about topics, requests or files.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 
 Compiled by Cython when a compiler is there (its types: builder.pxd); the same file runs uncompiled.
 Upstream: MemoryRecordsBuilder, DefaultRecord.writeTo, EndTransactionMarker.
-Must not know about topics, partitions, requests or clocks: timestamps are given.
 """
 
 from __future__ import annotations

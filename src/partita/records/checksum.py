@@ -2,7 +2,6 @@
 
 The package itself imports its command line and the e-mail parser, most of a broker's start-up budget; so only
 its C extension is loaded, found without importing the package.
-Must not know about batches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Arrow memory for the columns of fetched records: given out ahead, grown when needed, made into arrays at the end.
 
 Buffers are larger than what will be written; memory that is never touched costs nothing, and the rest is given back.
-Must not know how records are encoded.
 """
 
 from __future__ import annotations

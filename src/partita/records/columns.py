@@ -3,7 +3,6 @@
 """Copy the records of batches straight into Arrow's column buffers, with no Python object per record.
 
 Compiled by Cython when a compiler is there (its types: columns.pxd); the same file runs uncompiled.
-Must not know about pyarrow, codecs or fetches: it fills memory it is given.
 """
 
 from __future__ import annotations

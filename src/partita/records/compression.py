@@ -4,7 +4,6 @@ Libraries are imported at first use and were chosen by measurement (1 MB of JSON
 at 850 MB/s (zlib 310), cramjam snappy 1.1 GB/s, lz4 2.0 GB/s (the lz4 package 1.5), zstd 590 MB/s; lz4's
 own package compresses nine times faster than cramjam's. Output never exceeds `max_bytes`, nor 1,000 times the
 input beyond the first MiB. Upstream: CompressionType, and the xerial container of snappy-java.
-Must not know about batches or records.
 """
 
 from __future__ import annotations

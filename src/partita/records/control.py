@@ -1,7 +1,6 @@
 """Control records: what a transaction marker says.
 
 Upstream: ControlRecordType, EndTransactionMarker. Types this release does not know are left to the caller to ignore.
-Must not know about batches or fetches.
 """
 
 from __future__ import annotations

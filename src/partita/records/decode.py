@@ -4,7 +4,6 @@
 
 Compiled by Cython when a compiler is there; the same file runs uncompiled.
 Upstream: DefaultRecord, DefaultRecordBatch, ConsumerRecord.
-Must not know about codecs, checksums or fetches.
 """
 
 from __future__ import annotations

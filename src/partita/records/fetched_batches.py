@@ -2,7 +2,6 @@
 
 Upstream: CompletedFetch (consumer.md 9.7). Every batch is checked before any of its records is given out; the first
 fault ends the walk and is kept, so that everything before it can still be delivered.
-Must not know about requests, positions or Arrow.
 """
 
 from __future__ import annotations

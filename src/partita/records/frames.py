@@ -2,7 +2,6 @@
 
 An output buffer of that size is enough, so nothing is ever allocated by a number an attacker may choose freely.
 Upstream: the LZ4 frame format 1.6, RFC 8878, and KafkaLZ4BlockInputStream for what Kafka accepts.
-Must not know about codecs by number, batches or records.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Cutting, checking and restamping never look at a record: the broker works with this module alone.
 Upstream: DefaultRecordBatch, ByteBufferLogInputStream.
-Must not know about codecs, records, topics or files.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A message, or a compressed wrapper around several, becomes a header and a payload in the encoding of magic 2, so
 that everything after it needs to know one format. Old data is rare; the second encoding costs nothing that counts.
 Upstream: AbstractLegacyRecordBatch, LegacyRecord.
-Must not know about fetches or topics.
 """
 
 from __future__ import annotations

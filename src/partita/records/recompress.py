@@ -1,7 +1,6 @@
 """The same records in another codec: what a broker stores where `compression.type` is not `producer`.
 
 The records' own bytes stay as they are; only length, codec and checksum of the batch change. Upstream: LogValidator.
-Must not know about topics or their settings.
 """
 
 from __future__ import annotations

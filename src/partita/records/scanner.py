@@ -4,7 +4,6 @@
 
 Compiled by Cython when a compiler is there (its types: scanner.pxd); the same file runs uncompiled.
 Upstream: DefaultRecord.readFrom, ByteUtils.
-Must not know what becomes of the records.
 """
 
 from __future__ import annotations

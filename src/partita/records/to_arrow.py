@@ -3,7 +3,6 @@
 The schema is stable: key, value, topic, partition, offset, timestamp, timestamp_type, headers, and on demand
 leader_epoch. The columns are those of Spark's Kafka source, so that a Spark reader only renames. The hot loop is in
 `columns`; here memory is given to it and arrays are made of it. pyarrow is imported when first used.
-Must not know about requests, positions or Spark.
 """
 
 from __future__ import annotations

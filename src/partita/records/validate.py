@@ -3,7 +3,6 @@
 One batch of magic 2, whole, its checksum right, its header without contradictions, no larger than allowed.
 Records inside are not looked at (docs/decisions/0020-records-are-not-opened.md).
 Upstream: ProduceRequest.validateRecords, UnifiedLog.analyzeAndValidateRecords, LogValidator.
-Must not know about partitions, producers' state or files.
 """
 
 from __future__ import annotations

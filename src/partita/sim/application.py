@@ -1,7 +1,7 @@
 """What a program over a consumer does: polls, works on what it gets for a while, commits in the way it was made to.
 
 It is a generator: it yields how long it wants to sleep, or until when it waits for something to happen. Its callbacks
-take time. Must not know connections, nor when it is resumed.
+take time.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Wire codec, coordinator, reply gate and replay are the real ones. What `broker.shard_runner` does with tasks and a disk
 is done here with events and a `GroupLog`: append, hold replies until durable, drop and replay the shard when an append
-fails, die and come back. Must not know clients other than by their connections.
+fails, die and come back.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules of what applications see: S3 one live owner, S32 at least once, S33 and S34 no gaps, S35 and S36 callbacks.
 
-A client is one life of one process. Must not know how its consumer works, nor the group log.
+A client is one life of one process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules of generations, members and assignments, read off what the broker decides and answers.
 
 S1 assignments are the leader's, S2 they are disjoint and whole, S5 generations, S6 one leader, S8 one assignment, S11
-and S12 stale callers, S13 static members, S29 replay, S30 restarts. Must not know clients' callbacks.
+and S12 stale callers, S13 static members, S29 replay, S30 restarts.
 """
 
 from __future__ import annotations

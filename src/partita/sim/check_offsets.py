@@ -2,7 +2,7 @@
 
 Commits are numbered as they reach the coordinator. An acknowledged one is never forgotten; one that was refused for
 good never shows; one whose fate is unknown may show. Whoever reads gets the value of a commit that is no older than any
-acknowledged before the question came, or read before. Must not know the coordinator's state.
+acknowledged before the question came, or read before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Consumers of a simulation: the real pure core, driven as the asyncio shell drives it, under an application.
-
-Must not know the broker; talks to it by frames over the network.
-"""
+"""Consumers of a simulation: the real pure core, driven as the asyncio shell drives it, under an application."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Rates differ from run to run and most kinds are absent from most runs, because an even mixture never shows much of one
 fault with a little of another. Faults like to come at the very tick of a deadline, or beside it.
-Must not know how the faults are carried out (see `mischief`).
 """
 
 from __future__ import annotations

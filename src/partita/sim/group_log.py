@@ -1,7 +1,7 @@
 """The simulated storage of one `__consumer_offsets` partition: real batches, durable some time after they are appended.
 
 A crash keeps what is durable and a prefix, drawn from the seed, of what is not. An append can be made to fail or to be
-slow. `cleaned` is what a log cleaner may leave. Must not know what the records mean.
+slow. `cleaned` is what a log cleaner may leave.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A connection keeps the order of what it carries, like TCP: nothing is lost out of its middle. It may fall silent in one
 direction (half-open), be held up and then release everything at once, or be closed; the other end may never hear of it.
-Must not know what the frames say.
 """
 
 from __future__ import annotations

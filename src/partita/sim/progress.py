@@ -3,7 +3,7 @@
 L1 joins are answered, L11 the group becomes stable with every live client, and L12 stays so; L13 everything is
 processed and committed.
 
-Bounds are the protocol's own timeouts. Must not know what went wrong before.
+Bounds are the protocol's own timeouts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One simulation from its seed: draw the plan, build the world, run it with faults, heal it, judge it.
 
 Safety mode runs with faults to the end. Liveness mode stops them, heals what remains, and then demands progress within
-the bounds of the protocol. Must not know how results are shown.
+the bounds of the protocol.
 """
 
 from __future__ import annotations

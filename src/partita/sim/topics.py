@@ -1,7 +1,7 @@
 """The topics of a simulation: numbered records, and the answers to Metadata, Fetch, ListOffsets and epoch questions.
 
 One node leads everything. Records are real batches; the value of a record is its own offset. Fetches wait for data
-as they do at a real broker. Must not know groups or connections.
+as they do at a real broker.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The history of a simulation: one line per event, a running digest of all of them, and a legend.
 
 The digest covers every event, whether lines are kept or not; two runs of a seed must agree on it.
-Must not know what the events mean.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Everything that happens in a simulation is an event of this queue; what is due at the same instant happens in an order
 drawn from the seed. Nothing in this package reads time, entropy or hash order, so that a seed is a history.
-Must not know brokers, consumers or faults.
 """
 
 from __future__ import annotations

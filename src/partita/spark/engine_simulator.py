@@ -3,7 +3,6 @@
 The order was measured on Spark 4.3: the offset log is written before a batch runs, the commit log after the sink has
 committed; latestOffset(start) comes after both; commit(end) one batch late; a restart with an unfinished batch plans
 that one first, from the very text in the log. Use it to test offset logic, thousands of runs a second.
-Must not know pyspark.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The source itself learns that a batch is complete only when Spark asks it for the next one. `session()` therefore adds
 a listener: a progress event is sent once a batch is in the commit log, so the end it names is proven. Only queries
-with groupMode=commit are looked at, and a commit is never lowered. Must not know how batches are planned.
+with groupMode=commit are looked at, and a commit is never lowered.
 """
 
 from __future__ import annotations

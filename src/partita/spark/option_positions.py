@@ -1,7 +1,7 @@
 """The options that say where a read starts and ends: which are given, which goes first, which contradict.
 
 startingTimestamp goes before startingOffsetsByTimestamp, and that before startingOffsets. Problems that Spark's
-connector reports only once the query runs are added to `problems`. Pure: must not know clusters or Spark.
+connector reports only once the query runs are added to `problems`. Pure:
 """
 
 from __future__ import annotations

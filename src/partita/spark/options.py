@@ -3,7 +3,7 @@
 `parse_source` and `parse_sink` raise ConfigError for everything that must fail at `load()`. What Spark's connector
 reports only once the query runs is collected in `run_problems`, and what needs to know whether this is a batch or a
 stream in `check_batch` and `check_stream`, since a Python data source is not told at `load()`.
-Pure: must not know Spark or a cluster.
+Pure:
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The settings of a Spark session that runs `format("partita")` well. Each has its reason; see `SETTINGS`.
-
-Must not know about topics or groups.
-"""
+"""The settings of a Spark session that runs `format("partita")` well. Each has its reason; see `SETTINGS`."""
 
 from __future__ import annotations
 

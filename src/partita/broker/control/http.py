@@ -1,7 +1,7 @@
 """The control verbs and the notes over HTTP, on loopback only, for tests that are not in Python.
 
 `POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`. Browsers
-are turned away: a request with an Origin, or for another host name, is refused. Must not know what a verb does.
+are turned away: a request with an Origin, or for another host name, is refused.
 """
 
 from __future__ import annotations

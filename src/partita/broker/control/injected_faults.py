@@ -1,7 +1,7 @@
 """What a test does to requests on their way to the handler: fail them, delay them, hold joins back.
 
 A rule matches an API (and, where given, a group) a number of times. Without rules `active` is False and requests do
-not come here at all. Must not know how a rule was asked for (see `control`).
+not come here at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Answers that are made of several shards' answers.
-
-Must not know what the parts mean.
-"""
+"""Answers that are made of several shards' answers."""
 
 from __future__ import annotations
 

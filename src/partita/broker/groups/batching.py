@@ -1,7 +1,4 @@
-"""What the steps of a coordinator become in the group log: which of them share a batch, and the batches' bytes.
-
-Must not know when they are appended, nor what a record means.
-"""
+"""What the steps of a coordinator become in the group log: which of them share a batch, and the batches' bytes."""
 
 from __future__ import annotations
 

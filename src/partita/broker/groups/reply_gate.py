@@ -2,7 +2,7 @@
 
 First in, first out, also for steps that wrote nothing. A step that waits longer than `offsets.commit.timeout.ms` is
 answered as timed out; its records stay in the log and may still take effect. (Kafka: CoordinatorRuntime's deferred
-events.) Must not know how records reach the log.
+events.)
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 The coordinator decides, this shell acts: records of all steps of one loop turn are appended together, and no reply
 leaves before every record decided before it is durable (one queue, first in, first out). If an append fails the shard
 is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no undo. (Kafka: CoordinatorRuntime.)
-Must not know what a record or a request means.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What produce, fetch and the offset look-ups check first: is the partition here, and does the client know its leader?
 
-Upstream: Partition.checkCurrentLeaderEpoch, ReplicaManager.getPartitionOrError. Must not know what is asked of it.
+Upstream: Partition.checkCurrentLeaderEpoch, ReplicaManager.getPartitionOrError.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""DeleteRecords: raise the log start offset of partitions. (Kafka: ReplicaManager.deleteRecords.)
-
-Must not know when segments are really removed.
-"""
+"""DeleteRecords: raise the log start offset of partitions. (Kafka: ReplicaManager.deleteRecords.)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fetch: read whole batches of many partitions, wait for more if asked to. (Kafka: KafkaApis, ReplicaManager.)
 
 Answers hold views of the files. The first partition with data gets at least one batch whatever the limits say.
-Deviation: no more than 50 MiB an answer and 30 s of waiting. Must not know how sessions or logs keep what they keep.
+Deviation: no more than 50 MiB an answer and 30 s of waiting.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """InitProducerId: an id for an idempotent producer.
 
 Deviation: a transactional id is refused as FindCoordinator refuses it, since there is no transaction coordinator yet.
-Must not know how ids are kept unique across restarts.
 """
 
 from __future__ import annotations

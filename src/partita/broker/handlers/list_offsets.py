@@ -1,7 +1,4 @@
-"""ListOffsets: the first, the last, or the offset of an instant. (Kafka: KafkaApis, UnifiedLog.fetchOffsetByTimestamp.)
-
-Must not know how a log finds an instant.
-"""
+"""ListOffsets: the first offset, the last, or that of an instant. (Kafka: UnifiedLog.fetchOffsetByTimestamp.)"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from partita.broker.handlers._partitions import described
 from partita.broker.requests.context import RequestContext
-from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
 from partita.broker.topics import checks as topic_admin
+from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import (
     MetadataRequest,

@@ -1,6 +1,6 @@
 """OffsetCommit: check that topics and partitions exist, give the shard both names and ids of them, merge.
 
-(Kafka: KafkaApis.handleOffsetCommitRequest, OffsetCommitResponse.Builder.) Must not know groups.
+(Kafka: KafkaApis.handleOffsetCommitRequest, OffsetCommitResponse.Builder.)
 """
 
 from __future__ import annotations

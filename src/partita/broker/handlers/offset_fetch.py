@@ -1,6 +1,6 @@
 """OffsetFetch: one group (up to version 7) or many; topics by name, from version 10 by id. (Kafka: KafkaApis.)
 
-Every group is asked of its own shard and answered on its own. Must not know groups.
+Every group is asked of its own shard and answered on its own.
 """
 
 from __future__ import annotations

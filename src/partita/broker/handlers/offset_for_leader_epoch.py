@@ -1,7 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader epoch ended, so that a client sees what was cut off behind its back. (KIP-320)
-
-Must not know how a log keeps its history.
-"""
+"""OffsetForLeaderEpoch: where a leader epoch ended, so that a client notices a truncation. (KIP-320)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Produce: check one batch per partition, append it as it is, say where it went. (Kafka: KafkaApis, ReplicaManager.)
 
 Batches are not opened, but for compacted topics, whose records must have keys, and where `compression.type` wants
-another codec than the producer's. Must not know how a batch is stored.
+another codec than the producer's.
 """
 
 from __future__ import annotations

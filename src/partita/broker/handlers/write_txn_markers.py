@@ -1,7 +1,7 @@
 """WriteTxnMarkers: end a transaction in the partitions named, by a control batch in each.
 
 A partition of `__consumer_offsets` is left to its shard, which then knows what became of the pending offsets. (Kafka:
-KafkaApis.handleWriteTxnMarkersRequest.) Must not know who coordinates transactions.
+KafkaApis.handleWriteTxnMarkersRequest.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Incremental fetch sessions (KIP-227): what a client asked for is remembered, and only news is answered.
 
 A session has an id, an epoch that counts its requests, and partitions in the order they are served; those that gave
-data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.) Must not know how partitions are read.
+data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.)
 """
 
 from __future__ import annotations

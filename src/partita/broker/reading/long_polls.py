@@ -1,7 +1,6 @@
 """Fetches that wait for data: looked at again whenever a log they read moves, answered at the latest when time is up.
 
 Many appends of one loop turn lead to one new look. (Kafka: DelayedFetch in its purgatory.)
-Must not know what an answer holds; `look(is_final)` decides whether there is one.
 """
 
 from __future__ import annotations

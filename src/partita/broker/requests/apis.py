@@ -2,7 +2,7 @@
 
 Versions are exactly those Apache Kafka 4.3.1 advertises. The README's table is printed from here
 (`python -m partita.broker.requests.apis`). A handler's module is imported at its first request, so that a broker starts
-quickly; its function is always called `handle`. Must not know how requests arrive.
+quickly; its function is always called `handle`.
 """
 
 from __future__ import annotations

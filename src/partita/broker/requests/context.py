@@ -6,7 +6,7 @@ A handler is a plain function. It returns the response; or None where the protoc
 acks=0); or an `asyncio.Future` of the response when it must wait (long polls, sync durability, parked joins).
 Coroutines are accepted too and cost a task each: keep them off hot paths. Replies leave in request order whatever
 completes first, so a handler never orders anything. What a handler raises is logged by `dispatch` and answered with
-the API's own error response; `KafkaError` gives its code. Must not know about frames, sockets or correlation ids.
+the API's own error response; `KafkaError` gives its code.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A frame's outcome is its reply's chunks, None (no answer is due), or a `Parked` that has the chunks later. Whatever a
 handler raises becomes the API's own error response and one log line with api, version, client id and correlation id.
-Must not know about sockets, or in which order replies leave.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The answer each API has when the whole request failed with one code.
 
 Mirrors `getErrorResponse` of Kafka's request classes: the code goes to the top where the version has a place for it,
-otherwise onto every group, topic or partition asked for. Must not know why a request failed.
+otherwise onto every group, topic or partition asked for.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), catalogue (lines with
 a checksum each), topics/<topic id>/<partition>/ (logs). The lock dies with its process, so a stale one is no hindrance.
-Must not know what the catalogue's lines mean.
 """
 
 from __future__ import annotations

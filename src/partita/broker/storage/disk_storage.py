@@ -2,7 +2,6 @@
 
 A range inside the current map is served as a view of it, without a copy; short ranges at a growing tail are read, and
 only a long one maps the file anew. Views keep their map alive, so they outlive `close`, `unlink` and a new map.
-Must not know what the bytes mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A topic's settings as its log wants them.
-
-Must not know what a log does with them.
-"""
+"""A topic's settings as its log wants them."""
 
 from __future__ import annotations
 

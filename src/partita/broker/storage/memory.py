@@ -1,7 +1,7 @@
 """Fresh memory for logs kept in this process.
 
 Large blocks come from the system as they are: a bytearray would fill them with zeros first, which takes longer than
-writing the data. Must not know what is kept.
+writing the data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Syncs and compactions run on another thread, so that a slow disk does not hold up requests; everything else is done on
 the loop. Under `sync` all appends of a window share one sync. (Kafka: LogManager's tasks, LogCleaner.)
-Must not know when a sync is due or what is old: logs say so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Checks on topics to be made, shared by CreateTopics, CreatePartitions and auto-creation.
 
-Messages and codes are those of Kafka's ReplicationControlManager. Must not know about requests' versions.
+Messages and codes are those of Kafka's ReplicationControlManager.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Small frames arrive in the server's one scratch buffer; a frame that does not fit gets a buffer of its own, which grows
 with the bytes received and never by the announced length. All frames of one read are answered and their replies leave
 in one write. A client that does not read its replies is not read from. (Kafka: KafkaChannel, Processor.)
-Must not know what any request means.
 """
 
 from __future__ import annotations

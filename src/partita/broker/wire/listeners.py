@@ -1,7 +1,7 @@
 """Where a node listens and where its clients find it: Kafka's `listeners` and `advertised.listeners`.
 
 A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. All are
-unencrypted. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1. Must not know sockets.
+unencrypted. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Answers frames that a connection has sent before: the same bytes but for the correlation id mean the same again.
 
 A consumer's heartbeats are such frames, and there are more of them than of all else together. Compiled by Cython when a
-compiler is there (its types: repeats.pxd); the same file runs uncompiled. Must not know what a frame means.
+compiler is there (its types: repeats.pxd); the same file runs uncompiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One node's listener: accept within limits, keep every connection's deadlines, stop in order.
 
 Deadlines are counted in ticks of one second: silence of `connections.max.idle.ms` closes a connection that waits for
-nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Must not know what is served.
+nothing (H12), a frame begun and not finished in 30 s closes it too (H10).
 """
 
 from __future__ import annotations

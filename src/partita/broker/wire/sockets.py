@@ -3,7 +3,7 @@
 asyncio's transports spend more on a small request than the request itself takes (a list, a handle and a callback for
 each readable socket), and copy what a peer does not take at once. Here one wake-up serves everything that is readable,
 small answers leave together at the end of a round, and unsent bytes stay where they are. A peer sees no difference.
-Where the system has no epoll, asyncio's transports serve instead (see `server`). Must not know frames or requests.
+Where the system has no epoll, asyncio's transports serve instead (see `server`).
 """
 
 from __future__ import annotations

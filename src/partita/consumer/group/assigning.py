@@ -1,7 +1,7 @@
 """What the group leader does: read the members' subscriptions, run the assignor, write the assignments.
 
 Pure functions over the JoinGroup answer. A member whose bytes make no sense gets nothing; the others are served.
-(Kafka: ConsumerCoordinator.onLeaderElected; consumer.md 5.3.) Must not know about states or timers.
+(Kafka: ConsumerCoordinator.onLeaderElected; consumer.md 5.3.)
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Commits leave in call order on the coordinator's one connection. A synchronous one is repeated while its errors may
 pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerCoordinator.sendOffsetCommitRequest.)
-Must not know about fetched records or how positions come about.
 """
 
 from __future__ import annotations

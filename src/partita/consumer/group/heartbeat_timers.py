@@ -1,7 +1,4 @@
-"""The three clocks of a group member: next heartbeat, session, time between polls (consumer.md 5.8).
-
-Must not know about requests or what happens when a clock runs out.
-"""
+"""The three clocks of a group member: next heartbeat, session, time between polls (consumer.md 5.8)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 One exchange at a time; an answer to an exchange given up meanwhile is ignored. Repeated refusals back off, so no error
 spins (faults.md L17). (Kafka: AbstractCoordinator's response handlers; consumer.md 5.3, 5.4, 15.3.)
-Must not know about callbacks, commits or heartbeats.
 """
 
 from __future__ import annotations

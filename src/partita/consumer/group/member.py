@@ -1,7 +1,7 @@
 """This consumer as a member of its group: client state, generation, and why it has to join again.
 
 Shared by the parts that join, beat and commit; only they change it. (Kafka: AbstractCoordinator's fields;
-consumer.md 5.0, 5.6, 5.11.) Must not know about requests or timers.
+consumer.md 5.0, 5.6, 5.11.)
 """
 
 from __future__ import annotations

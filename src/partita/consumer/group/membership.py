@@ -2,7 +2,7 @@
 
 `poll` is asked all the time and keeps the member alive; only while the application is inside its own poll
 (`app_polling`) does a rebalance go forward, for its callbacks are the application's. (Kafka: AbstractCoordinator,
-ConsumerCoordinator; consumer.md 5.) Must not know about positions or fetched data.
+ConsumerCoordinator; consumer.md 5.)
 """
 
 from __future__ import annotations

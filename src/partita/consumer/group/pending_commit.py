@@ -1,7 +1,4 @@
-"""One commit under way: what it commits, as whom, and the request that says so (consumer.md 11).
-
-Must not know when a commit is sent or repeated.
-"""
+"""One commit under way: what it commits, as whom, and the request that says so (consumer.md 11)."""
 
 from __future__ import annotations
 

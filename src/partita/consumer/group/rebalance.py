@@ -2,7 +2,7 @@
 
 Each script is a generator: it yields an event whose callback the application has to run and is sent that callback's
 error, or yields None to be resumed at a later poll. (Kafka: ConsumerCoordinator.onJoinPrepare, onJoinComplete;
-consumer.md 5.5, 5.7.) Must not know about requests or timers other than the join-prepare deadline.
+consumer.md 5.5, 5.7.)
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Asking the group for committed offsets: to start partitions, and for the application (consumer.md 8.2, 15.3).
 
-Offsets that transactions have not settled yet are waited for (require_stable). Must not know what an answer is for.
+Offsets that transactions have not settled yet are waited for (require_stable).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The answer for one partition, waiting to be handed out as records or as bytes for Arrow (consumer.md 9.5, 9.7).
 
 Bytes stay bytes until `take` makes records of some. What is wrong with them names partition and offset and repeats
-until the application seeks. Must not know about positions, sessions or other partitions.
+until the application seeks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Answers that wait to be handed out, in their order: records up to a limit, or whole answers (consumer.md 9).
 
 What is here counts only as long as its partition stands where it was fetched for. (Kafka: FetchCollector.)
-Must not know how answers are asked for, or what the application does with records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One fetch session with one broker: which partitions it holds, and its epoch (KIP-227; consumer.md 9.3).
-
-Must not know about offsets' meaning, connections or time.
-"""
+"""One fetch session with one broker: which partitions it holds, and its epoch (KIP-227; consumer.md 9.3)."""
 
 from __future__ import annotations
 

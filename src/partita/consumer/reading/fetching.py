@@ -2,7 +2,6 @@
 
 One Fetch in flight per broker; a broker that leads a partition with unpaused data in the buffer is not asked, so the
 next fetch leaves when the last record of the previous one is handed out. (Kafka: AbstractFetch, FetchCollector.)
-Must not know where positions come from, or what the application does with records.
 """
 
 from __future__ import annotations

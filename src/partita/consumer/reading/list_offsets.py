@@ -1,7 +1,7 @@
 """ListOffsets: finding offsets by time, at the beginning, at the end (consumer.md 2.2, 8.1, 15.3).
 
 `list_offsets` builds the requests, one per leader. `OffsetLookups` answers the application's questions with them,
-asking leaders again until each partition has an answer. Must not know about positions.
+asking leaders again until each partition has an answer.
 """
 
 from __future__ import annotations

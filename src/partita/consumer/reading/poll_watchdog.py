@@ -1,7 +1,7 @@
 """Notices partitions that stand still although data waits for them: nobody should find out from a lag graph.
 
 A partition makes progress when its position moves. If it has not for `progress_timeout_ms` while the broker holds
-more, a Note says so, once per standstill. Must not know why it stands still.
+more, a Note says so, once per standstill.
 """
 
 from __future__ import annotations

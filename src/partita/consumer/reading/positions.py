@@ -2,7 +2,6 @@
 
 A committed offset that cannot be read is asked for again, never taken for "none"; only an answer without one leads to
 a reset. A reset's answer counts only if that very reset is still wanted. (Kafka: OffsetFetcher.)
-Must not know about records or the group's state.
 """
 
 from __future__ import annotations

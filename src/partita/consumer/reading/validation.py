@@ -1,7 +1,4 @@
-"""Has the log been cut below a position? Asked of every new leader of a partition (KIP-320; consumer.md 8.3).
-
-Must not know about fetching or resets beyond asking for one.
-"""
+"""Has the log been cut below a position? Asked of every new leader of a partition (KIP-320; consumer.md 8.3)."""
 
 from __future__ import annotations
 

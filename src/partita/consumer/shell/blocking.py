@@ -1,7 +1,6 @@
 """The consumer: blocking calls, and through `async with` the asyncio ones, over the same coroutines.
 
-Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with a waiter that blocks. Must not know
-anything a call does.
+Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with a waiter that blocks.
 """
 
 from __future__ import annotations

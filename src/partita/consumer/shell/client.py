@@ -2,7 +2,7 @@
 
 Each call is a coroutine over the core; the I/O happens in a thread of its own, so a callback or handler that blocks
 the application's loop costs no heartbeat. `blocking.Consumer` runs these same coroutines. (Kafka: Consumer,
-ClassicKafkaConsumer; consumer.md 2.) Must not know the protocol.
+ClassicKafkaConsumer; consumer.md 2.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Leaving in order: callbacks, commit, LeaveGroup, fetch sessions, sockets, all within the time given (5.9, 5.10).
-
-Must not know the face that closes.
-"""
+"""Leaving in order: callbacks, commit, LeaveGroup, fetch sessions, sockets, all within the time given (5.9, 5.10)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Committing offsets and reading them back, as the application calls it.
 
-A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2, 11.) Must not know positions or subscriptions.
+A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2, 11.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Records that cannot be read, sent on to a topic of their own with the reason, before the consumer goes on.
-
-Must not know how records are read.
-"""
+"""Records that cannot be read, sent on to a topic of their own with the reason, before the consumer goes on."""
 
 from __future__ import annotations
 

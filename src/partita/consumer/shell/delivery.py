@@ -1,7 +1,6 @@
 """From fetched data to what the application gets: objects, Arrow batches, and what to do with unreadable records.
 
-Positions move in the very step that takes records; whatever then cannot be delivered is put back. Must not know how
-data is fetched.
+Positions move in the very step that takes records; whatever then cannot be delivered is put back.
 """
 
 from __future__ import annotations

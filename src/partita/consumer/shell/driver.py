@@ -1,6 +1,6 @@
 """What every call of the consumer needs around the core: ownership, waiting, callbacks, errors.
 
-One coroutine per call, written once for both faces. Must not know the protocol, nor which face is calling.
+One coroutine per call, written once for both faces.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Holding the rebalance while a batch is in hand.
 
 Inside the block polls go on as usual (paused partitions, other partitions), but nothing is taken away: the group waits
-for this member until the block ends, at most max_poll_interval_ms. Must not know how rebalances work.
+for this member until the block ends, at most max_poll_interval_ms.
 """
 
 from __future__ import annotations

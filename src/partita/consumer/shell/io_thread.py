@@ -2,7 +2,7 @@
 
 It sends what the core asks, feeds what arrives, and sleeps until the core wants to be asked again, whatever the
 application's thread does meanwhile; so heartbeats never wait for user code. The core is guarded by one lock, held for
-single steps only and never across a wait. Must not know any rule of the protocol.
+single steps only and never across a wait.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a consumer asks the cluster without reading: offsets by time, both ends of partitions, topics.
 
-A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2.) Must not know groups or positions.
+A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2.)
 """
 
 from __future__ import annotations

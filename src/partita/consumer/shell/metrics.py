@@ -1,6 +1,6 @@
 """Numbers about a consumer, by Kafka's names (consumer.md 14): a snapshot as a dict, or as Prometheus text.
 
-Averages and maxima are over the sample window, rates per second over the same. Must not know rules of the protocol.
+Averages and maxima are over the sample window, rates per second over the same.
 """
 
 from __future__ import annotations

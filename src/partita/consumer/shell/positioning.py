@@ -1,6 +1,6 @@
 """Where a consumer reads its partitions: seeking, positions, pausing, lag.
 
-A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2.) Must not know groups or commits.
+A part of `AsyncConsumer`, whose shell and core it uses. (consumer.md 2.)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How the two faces wait: the blocking one on a condition, the asyncio one on a future of its own loop.
 
 The consumer's calls are written once, as coroutines. With `BlockingWaiter` such a coroutine never suspends, and
-`run_blocking` simply runs it to its end. Must not know what is waited for.
+`run_blocking` simply runs it to its end.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
         producer.send("flights", b"value", key=b"N12345")
 
 `send` is the same in both and returns at once with a future: `.result()` waits for it, `await` does in asyncio. Leaving
-the block sends what is left. Must not know rules or connections: those are the core's and the shell's.
+the block sends what is left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The producer's asyncio shell: sends what the core says, feeds it what arrives, wakes it in time.
 
-Records come in from any thread under one lock; everything else happens on the loop that `start` ran on. Must not know
-the rules: it carries them out.
+Records come in from any thread under one lock; everything else happens on the loop that `start` ran on.
 """
 
 from __future__ import annotations

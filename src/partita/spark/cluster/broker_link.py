@@ -2,7 +2,6 @@
 
 Links are cached per process and per client options, so that the tasks of one worker share connections. A forked
 worker never uses its parent's: the process id is part of the key.
-Must not know about topics, groups or Spark.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Every question is retried until the client's timeout while its error is retriable, so a broker that restarts is waited
 for, and one that is gone ends in an error. Group requests use the versions that name topics.
-Must not know Spark.
 """
 
 from __future__ import annotations

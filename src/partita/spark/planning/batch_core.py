@@ -1,7 +1,7 @@
 """Plans a batch read: from options and a look at the cluster to tasks with exact offset ranges.
 
 Follows Spark's Kafka connector, but an end beyond the real end or a start before the log start is reported while
-planning, and partitions of an `assign` that do not exist are named. Must not know Spark.
+planning, and partitions of an `assign` that do not exist are named.
 """
 
 from __future__ import annotations

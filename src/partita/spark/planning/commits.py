@@ -2,7 +2,7 @@
 
 A position may be committed once Spark has the batch that ends there in its commit log, never earlier; so the group is
 a mirror that may lag behind, but never leads. Commits carry metadata `spark:<query key>:<ordinal>` by which a later
-run knows its own. Never lowers a value that this query wrote. Pure: must not know Spark, clusters or clocks.
+run knows its own. Never lowers a value that this query wrote. Pure:
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 numeric partitions sorted. Spark compares offsets as text, so the same offset must always give the same text; and the
 end of a batch holds its own begin, so a logged batch can be planned again whatever happened to the group meanwhile.
 `i` holds topic ids, to tell a topic that was deleted and made again; `n` counts batches with data; `g`, the member
-epoch at planning, is there only for group members. Pure: must not know Spark, clusters or files.
+epoch at planning, is there only for group members. Pure:
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Limits are cut where Spark's own Kafka connector cuts them: offsets (not records) in proportion to the backlog of each
 partition, rounded up below one and down above, the remainder not redistributed. Bytes are turned into offsets by the
-average record size. Pure: must not know Spark, clusters or clocks.
+average record size. Pure:
 """
 
 from __future__ import annotations

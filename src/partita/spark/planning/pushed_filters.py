@@ -1,7 +1,4 @@
-"""Filters that Spark offers to a batch read: those on topic, partition and offset narrow the ranges that are read.
-
-Must not know about clusters.
-"""
+"""Filters that Spark offers to a batch read: those on topic, partition and offset narrow the ranges that are read."""
 
 from __future__ import annotations
 

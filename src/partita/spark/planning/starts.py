@@ -2,7 +2,7 @@
 
 `resolve` turns what the user said into one offset for each partition; `carry_on` continues a stream from its last
 offset and lists every loss: trimmed, truncated, deleted, made again. Whether a loss fails the query is the caller's
-business (failOnDataLoss). Pure: works on a `ClusterView`, must not know how one is obtained.
+business (failOnDataLoss). Pure: works on a `ClusterView`,
 """
 
 from __future__ import annotations

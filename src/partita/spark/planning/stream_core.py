@@ -3,7 +3,6 @@
 One `StreamCore` lives as long as one run of a query. At each `latest_offset(start)` Spark has everything before the
 end of `start` in its commit log, so that is where progress is committed to the group, before anything else; then
 comes the next batch. `start` itself is returned, untouched, when there is nothing to do, since Spark compares text.
-Must not know Spark, sockets or files: it has `Lookups` and a clock.
 """
 
 from __future__ import annotations

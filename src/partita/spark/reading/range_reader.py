@@ -2,7 +2,6 @@
 
 Gaps left by compaction, markers and aborted transactions are normal; records that were removed or truncated away
 while the batch ran are a loss. A broker that gives no answer ends in an error after the client's timeout.
-Must not know Spark; the column names are its caller's.
 """
 
 from __future__ import annotations

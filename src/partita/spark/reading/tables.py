@@ -1,6 +1,6 @@
 """The columns of `format("partita")` as Spark knows them, and what a written table must look like.
 
-The same names, order and types as Spark's own Kafka connector, everything nullable. Must not know about brokers.
+The same names, order and types as Spark's own Kafka connector, everything nullable.
 """
 
 from __future__ import annotations

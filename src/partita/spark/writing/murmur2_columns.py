@@ -1,7 +1,7 @@
 """Kafka's murmur2 over a whole column of keys at once, and the partition of each.
 
 The same hash, seed and sign rule as Kafka's own partitioner (Utils.murmur2, toPositive), computed with numpy word by
-word instead of key by key. Must not know topics.
+word instead of key by key.
 """
 
 from __future__ import annotations

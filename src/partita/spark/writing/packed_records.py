@@ -1,7 +1,6 @@
 """Encodes rows into record batches column by column: no Python object for each record.
 
 The bytes are those of `records.builder.encode_record`; Arrow joins prefix, key, value and headers of all rows at once.
-Must not know about topics, requests or Spark.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Rows keep their order within a partition. A partition column decides; else the murmur2 hash of the key, as in every
 Kafka client; rows with neither go to one partition for each Arrow batch, the next one each time.
-Must not know Spark or how batches are sent.
 """
 
 from __future__ import annotations

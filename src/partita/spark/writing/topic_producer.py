@@ -2,7 +2,6 @@
 
 With idempotence every batch carries producer id and sequence, so that a retry is stored once; a task that fails and
 runs again is a new producer, and its rows are written again (at least once).
-Must not know Spark or Arrow.
 """
 
 from __future__ import annotations
