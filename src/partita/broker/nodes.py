@@ -27,7 +27,7 @@ from partita.broker.wire.server import Server
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
-    from partita.broker.groups.coordinators import GroupShards
+    from partita.broker.groups.coordinators import Coordinators
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
 
@@ -125,11 +125,11 @@ class Cluster:
         return LongPolls(self.loop, self.clock)
 
     @cached_property
-    def groups(self) -> GroupShards:
+    def groups(self) -> Coordinators:
         """The coordinator's shards. Imported at first use: a broker without groups starts without them."""
-        from partita.broker.groups.coordinators import GroupShards
+        from partita.broker.groups.coordinators import Coordinators
 
-        return GroupShards(self)
+        return Coordinators(self)
 
     @property
     def alive(self) -> list[Node]:

@@ -1,21 +1,23 @@
 """Compaction: of each key only the newest record stays, and deletions go when everyone had time to see them.
 
-A plan is made, run on any thread over sealed segments only, and taken over by the log in one step per group of
-segments, oldest first, so that an old value never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
-Deviation: control batches are kept for ever.
+`plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `install_compacted`
+puts the new files into the log, one group of segments at a time. Groups go oldest first, so that an old value never
+outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
+Deviation: control batches are never removed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from partita.log.durability import Durability
 from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import NO_PRODUCER, Aborted
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
-from partita.log.segment_swap import CLEANED_SUFFIX
-from partita.log.sparse_index import NO_TIMESTAMP
+from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
+from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts
 from partita.log.storage import Storage
 from partita.log.transaction_markers import bytes_of
 from partita.now import Now
@@ -28,8 +30,8 @@ _WRITE_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
-class Group:
-    """Adjacent segments that become one. `size` and what follows describe the new file once it is written."""
+class SegmentGroup:
+    """Adjacent segments that become one file. `size` and what follows describe the new file once it is written."""
 
     segments: list[Segment]
     size: int = 0
@@ -38,10 +40,12 @@ class Group:
 
     @property
     def base_offset(self) -> int:
+        """The first offset of the group; the new file is named by it."""
         return self.segments[0].base_offset
 
     @property
     def end_offset(self) -> int:
+        """The first offset behind the group."""
         return self.segments[-1].next_offset
 
 
@@ -51,7 +55,7 @@ class CompactionPlan:
 
     storage: Storage
     directory: str
-    groups: list[Group]
+    groups: list[SegmentGroup]
     dirty_from: int
     now_ms: int
     delete_retention_ms: int
@@ -81,7 +85,7 @@ class CompactionPlan:
             for entry in self.aborted
         )
 
-    def _write(self, group: Group, newest: dict[bytes, int]) -> None:
+    def _write(self, group: SegmentGroup, newest: dict[bytes, int]) -> None:
         file = self.storage.open(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}", create=True)
         file.truncate(0)
         pending: list[Buffer] = []
@@ -101,7 +105,7 @@ class CompactionPlan:
         file.sync()
         file.close()
 
-    def _cleaned_batches(self, group: Group, newest: dict[bytes, int]) -> Iterator[Buffer]:
+    def _cleaned_batches(self, group: SegmentGroup, newest: dict[bytes, int]) -> Iterator[Buffer]:
         for segment in group.segments:
             for header, batch in _batches(segment):
                 if header.is_control:
@@ -126,7 +130,10 @@ class CompactionPlan:
 
 
 def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> CompactionPlan | None:
-    """Say what to compact; None when there is too little to gain. With `force` any unclean record is enough."""
+    """Choose the segments to compact; None when too little would be gained.
+
+    With `force` the active segment is rolled and any record not yet compacted is enough.
+    """
     config = log.config
     active = log.segments[-1]
     if force or now.wall_ms - active.created_ms > config.max_compaction_lag_ms:
@@ -151,6 +158,43 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
     )
 
 
+def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
+    """Replace the segments that a finished plan read by what it wrote, oldest first.
+
+    Groups whose segments retention has removed meanwhile are passed over. Raises StorageError.
+    """
+    for group in plan.groups:
+        known = [segment for segment in log.segments if segment in group.segments]
+        if known != group.segments:
+            log.storage.unlink(f"{log.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
+            continue
+        at = log.segments.index(known[0])
+        log.segments[at : at + len(known)] = _swapped_in(log, group)
+        for segment in known:
+            segment.file.close()
+    log.state = replace(log.state, cleaned_to=plan.groups[-1].end_offset)
+    log.save_state()
+
+
+def _swapped_in(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
+    if not group.size:
+        remove_segments(log.storage, log.directory, group.base_offset, group.end_offset)
+        log.storage.unlink(f"{log.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
+        return []
+    swap_in(log.storage, log.directory, group.base_offset, group.end_offset)
+    facts = SegmentFacts(
+        is_sealed=True,
+        log_size=group.size,
+        next_offset=group.next_offset,
+        max_timestamp=group.max_timestamp,
+        last_append_ms=max(segment.last_append_ms for segment in group.segments),
+    )
+    compacted = Segment.open_as(log.storage, log.directory, group.base_offset, log.config.index_interval_bytes, facts)
+    if log.durability is not Durability.MEMORY:
+        compacted.write_index()
+    return [compacted]
+
+
 def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
     """Sealed segments below the last stable offset and older than the compaction lag."""
     found = []
@@ -162,15 +206,15 @@ def _cleanable(log: PartitionLog, now: Now) -> list[Segment]:
     return found
 
 
-def _groups(segments: list[Segment], segment_bytes: int) -> list[Group]:
-    groups: list[Group] = []
+def _groups(segments: list[Segment], segment_bytes: int) -> list[SegmentGroup]:
+    groups: list[SegmentGroup] = []
     size = 0
     for segment in segments:
         if groups and size + segment.size <= segment_bytes:
             groups[-1].segments.append(segment)
             size += segment.size
         else:
-            groups.append(Group([segment]))
+            groups.append(SegmentGroup([segment]))
             size = segment.size
     return groups
 

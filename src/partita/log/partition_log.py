@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
-from partita.log.recovery import Recovered, base_offsets, recover
+from partita.log.recovery import Recovered, base_offsets, rebuild_states, recover
+from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
-from partita.log.shortening import OffsetOutOfRange, ShortenedLog
-from partita.log.snapshots import PRODUCERS_SUFFIX, encode_producers
+from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
 from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
 from partita.log.timestamp_search import TimestampOffset, first_at_or_after, with_largest_timestamp
 from partita.log.transaction_markers import note_batch, read_marker
@@ -26,6 +26,10 @@ from partita.protocol.primitives import Buffer
 from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
 
 _SNAPSHOTS_KEPT = 2
+
+
+class OffsetOutOfRange(LookupError):
+    """An offset outside [log start offset, log end offset]."""
 
 
 class AppendRefused(Exception):
@@ -61,13 +65,14 @@ class SyncTicket:
         self.error: StorageError | None = None
 
     def run(self) -> None:
+        """Sync the file; a failure is kept in `error`."""
         try:
             self._file.sync()
         except StorageError as error:
             self.error = error
 
 
-class PartitionLog(ShortenedLog):
+class PartitionLog:
     """Segments in order; the last one takes appends. Not for use by two threads."""
 
     def __init__(
@@ -109,11 +114,18 @@ class PartitionLog(ShortenedLog):
         return cls(storage, directory, config, durability, recovered)
 
     @property
+    def log_start_offset(self) -> int:
+        """The first offset that is still there."""
+        return self.state.log_start_offset
+
+    @property
     def last_stable_offset(self) -> int:
+        """The first offset of the earliest open transaction, else the high watermark."""
         return self.producers.last_stable_offset(self.high_watermark)
 
     @property
     def size_in_bytes(self) -> int:
+        """Bytes of all segments."""
         return sum(segment.size for segment in self.segments)
 
     def append(self, batch: Buffer, leader_epoch: int, now: Now, *, header: BatchHeader | None = None) -> Appended:
@@ -186,6 +198,7 @@ class PartitionLog(ShortenedLog):
         self._watchers[watcher] = None
 
     def unwatch(self, watcher: Callable[[], None]) -> None:
+        """Stop calling `watcher`. Nothing happens when it is unknown."""
         self._watchers.pop(watcher, None)
 
     def read(self, offset: int, max_bytes: int, *, up_to: int | None = None, at_least_one: bool = True) -> memoryview:
@@ -225,6 +238,7 @@ class PartitionLog(ShortenedLog):
         return first_at_or_after(self.segments, timestamp, self.log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
+        """The first record with the largest timestamp of the log; None when there is none."""
         return with_largest_timestamp(self.segments, self.log_start_offset)
 
     def epoch_end_offset(self, leader_epoch: int, current_epoch: int = -1) -> tuple[int, int]:
@@ -267,16 +281,20 @@ class PartitionLog(ShortenedLog):
 
     @property
     def unsynced_bytes(self) -> int:
+        """Bytes appended since the last sync began."""
         return self._appended_bytes - self._synced_bytes
 
     def begin_sync(self, now: Now) -> SyncTicket | None:
-        """What must be synced now; None when nothing waits. `run` it anywhere, then hand it to `finish_sync`."""
+        """Return a ticket for what must be synced now; None when nothing waits.
+
+        `run` the ticket on any thread, then hand it to `finish_sync` on this one.
+        """
         if not self.unsynced_bytes:
             return None
         return SyncTicket(self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
 
     def finish_sync(self, ticket: SyncTicket) -> None:
-        """The sync is over. A failed one is the end of this log (D7)."""
+        """Take note of a sync that was run. After a failed one the log accepts no appends (D7)."""
         if ticket.error is not None:
             self.fail(str(ticket.error))
             return
@@ -318,6 +336,72 @@ class PartitionLog(ShortenedLog):
             self._note_synced(self.log_end_offset, self._appended_bytes)
         for segment in self.segments:
             segment.file.close()
+
+    # -- becoming shorter ------------------------------------------------------------------------------------------
+
+    def delete_records_before(self, offset: int) -> int:
+        """Raise the log start offset (-1: to the high watermark), durably; return it. Raises OffsetOutOfRange."""
+        offset = self.high_watermark if offset == -1 else offset
+        if not 0 <= offset <= self.high_watermark:
+            raise OffsetOutOfRange(f"offset {offset} is beyond the high watermark {self.high_watermark}")
+        if offset > self.log_start_offset:
+            self._start_at(offset)
+        return self.log_start_offset
+
+    def delete_old_segments(self, now: Now) -> int:
+        """Apply retention; return how many segments went."""
+        count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
+        while count and self.segments[count - 1].next_offset > self.high_watermark:
+            count -= 1
+        if not count:
+            return 0
+        if count == len(self.segments):
+            self.roll(now)
+        gone, start = self.segments[:count], self.segments[count].base_offset
+        # First the durable start offset, then the files: a crash between leaves files that start-up deletes.
+        if start > self.log_start_offset:
+            self._start_at(start)
+        del self.segments[:count]
+        for segment in gone:
+            segment.delete()
+        self.storage.sync_dir(self.directory)
+        return count
+
+    def _start_at(self, offset: int) -> None:
+        self.state = self.state.started_at(offset)
+        self.producers.forget_before(offset)
+        self.save_state()
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
+        if offset >= self.log_end_offset:
+            return
+        while len(self.segments) > 1 and self.segments[-1].base_offset >= offset:
+            self.segments.pop().delete()
+        last = self.segments[-1]
+        position = last.position_of(offset)
+        end = max((header.next_offset for header, at in last.headers() if at < position), default=last.base_offset)
+        last.truncate(position, end)
+        self._after_truncation(end)
+
+    def _after_truncation(self, end: int) -> None:
+        self.log_end_offset = end
+        self.durable_offset = min(self.durable_offset, end)
+        state = self.state.truncated(end)
+        self.state = replace(state, log_start_offset=min(state.log_start_offset, end))
+        self.save_state()
+        for base in base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX):
+            if base > end:
+                self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+        self.storage.sync_dir(self.directory)
+        self.segments[-1].file.sync()
+        _, self.producers = rebuild_states(self.storage, self.directory, self.segments)
+        self._move_high_watermark(min(self.high_watermark, end))
+
+    def save_state(self) -> None:
+        """Write `state` to its file, durably. Raises StorageError."""
+        if self.durability is not Durability.MEMORY:
+            replace_file(self.storage, self.directory, STATE_NAME, encode_state(self.state))
 
     def _save_snapshots(self) -> None:
         self.save_state()

@@ -42,10 +42,12 @@ class Producer:
 
     @property
     def last_sequence(self) -> int:
+        """The last sequence number of the newest remembered batch; -1 without any."""
         return self.batches[-1].last_sequence if self.batches else -1
 
     @property
     def last_offset(self) -> int:
+        """The last offset of the newest remembered batch; -1 without any."""
         return self.batches[-1].last_offset if self.batches else -1
 
 

@@ -45,7 +45,7 @@ class Recovered:
 
 
 def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: bool, wall_ms: int) -> Recovered:
-    """Open what is there. `was_clean`: the process before stopped in order, so nothing needs to be checked."""
+    """Open the log in `directory`. `was_clean`: the last process stopped in order."""
     report = RecoveryReport(directory, was_clean)
     storage.make_dir(directory)
     finish_swaps(storage, directory)

@@ -39,6 +39,7 @@ _SCAN_BYTES = 1 << 20
 
 
 def file_name(base_offset: int, suffix: str = LOG_SUFFIX) -> str:
+    """The name of a segment file: the offset in 20 digits, and the suffix."""
     return f"{base_offset:020d}{suffix}"
 
 
@@ -120,7 +121,7 @@ class Segment:
 
     @property
     def index(self) -> SparseIndex:
-        """Loaded on first use, built anew from the batches when it is missing or garbage."""
+        """Loaded on first use; rebuilt from the batches when the file is missing or damaged."""
         if self._index is None:
             content = read_file(self._storage, self.directory, file_name(self.base_offset, INDEX_SUFFIX))
             self._index = decode_index(content, self.size, self._interval_bytes) if content is not None else None
@@ -209,6 +210,7 @@ class Segment:
             position += header.batch_length + LENGTH_OVERHEAD
 
     def batch_at(self, position: int) -> memoryview:
+        """The whole batch that starts at `position`."""
         (_, _, length, _) = next(self._steps(position))
         return self.file.read_at(position, length + LENGTH_OVERHEAD)
 

@@ -39,6 +39,7 @@ class PartitionState:
         return replace(self, epochs=(*kept, (leader_epoch, start_offset)))
 
     def truncated(self, end_offset: int) -> PartitionState:
+        """The history without epochs that start at or after `end_offset`."""
         return replace(self, epochs=tuple(entry for entry in self.epochs if entry[1] < end_offset))
 
     def started_at(self, log_start_offset: int) -> PartitionState:
@@ -72,6 +73,7 @@ class PartitionState:
 
 
 def encode_state(state: PartitionState) -> bytes:
+    """The state as text lines, the last one its checksum."""
     lines = [_STATE_TITLE, f"log_start_offset {state.log_start_offset}", f"cleaned_to {state.cleaned_to}"]
     lines += [f"epoch {epoch} {start_offset}" for epoch, start_offset in state.epochs]
     text = "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """The sparse index of one segment: where to start looking for an offset or a timestamp.
 
 One entry per `interval_bytes` of log: the offset and position of a batch, and the largest timestamp of all batches
-before it. Written to disk in one piece when a segment is sealed; its presence then says that the segment was synced.
+before it. Written to disk in one piece when a segment is sealed; its presence says that the segment was synced.
 (Kafka: OffsetIndex and TimeIndex; ours is one file of another format, which no client sees.)
 """
 
@@ -72,6 +72,7 @@ class SparseIndex:
         return self.positions[i - 1] if i else 0
 
     def truncate(self, size: int) -> None:
+        """Forget the entries at or behind byte `size`."""
         kept = bisect_left(self.positions, size)
         for column in (self.offsets, self.positions, self.timestamps):
             del column[kept:]
@@ -79,6 +80,7 @@ class SparseIndex:
 
 
 def encode_index(index: SparseIndex, facts: SegmentFacts) -> bytes:
+    """The content of an index file: header, then one column after the other, little-endian."""
     columns = b"".join(_little_endian(column) for column in (index.offsets, index.positions, index.timestamps))
     rest = _HEADER.pack(
         _MAGIC,
@@ -107,6 +109,7 @@ def decode_facts(content: Buffer, log_size: int) -> SegmentFacts | None:
 
 
 def decode_index(content: Buffer, log_size: int, interval_bytes: int) -> SparseIndex | None:
+    """Return the index; None when it is damaged or belongs to a log of another size."""
     if decode_facts(content, log_size) is None:
         return None
     count, crc = _HEADER.unpack_from(content)[7:]

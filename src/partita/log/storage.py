@@ -2,7 +2,7 @@
 
 Names are relative, `/`-separated, inside one root. A file is only ever appended to or cut; replacing goes by `rename`.
 What survives a crash: bytes before the last `sync`, names before the last `sync_dir` of their directory (faults.md
-7.3). Other implementations: `broker.disk_storage` (real files), `log.faulty_storage` (simulated crashes).
+7.3). Other implementations: `partita.broker.storage.disk_storage` (real files), and a simulated disk in the tests.
 """
 
 from __future__ import annotations
@@ -28,17 +28,21 @@ class StorageFull(StorageError):
 class File(Protocol):
     """One open file."""
 
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Bytes in the file."""
+        ...
 
     def append(self, chunks: Sequence[Buffer]) -> None:
         """Write all chunks at the end, or raise StorageError and leave the file as long as it was."""
         ...
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """Return up to `size` bytes from `position`, fewer only at the end. The view stays valid for ever."""
+        """Return up to `size` bytes from `position`, fewer only at the end. Views stay valid while referenced."""
         ...
 
-    def truncate(self, size: int) -> None: ...
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes; a longer size changes nothing. Raises StorageError."""
+        ...
 
     def sync(self) -> None:
         """Return once every byte is durable. After a failure the file must not be trusted again (D7)."""
@@ -60,7 +64,9 @@ class Storage(Protocol):
         """Names (files and directories) directly inside, sorted; empty when there is no such directory."""
         ...
 
-    def make_dir(self, directory: str) -> None: ...
+    def make_dir(self, directory: str) -> None:
+        """Make a directory and its parents, durably. Nothing happens when it exists."""
+        ...
 
     def remove_dir(self, directory: str) -> None:
         """Remove it with all that is in it; nothing happens when it is missing."""
@@ -70,9 +76,13 @@ class Storage(Protocol):
         """Replaces `new` when it exists."""
         ...
 
-    def unlink(self, name: str) -> None: ...
+    def unlink(self, name: str) -> None:
+        """Remove one file. Raises StorageError when it is missing."""
+        ...
 
-    def sync_dir(self, directory: str) -> None: ...
+    def sync_dir(self, directory: str) -> None:
+        """Return once all name changes in the directory are durable."""
+        ...
 
 
 def replace_file(storage: Storage, directory: str, name: str, content: Buffer) -> None:
@@ -113,9 +123,11 @@ class MemoryFile:
         self._size = 0
 
     def size(self) -> int:
+        """Bytes in the file."""
         return self._size
 
     def append(self, chunks: Sequence[Buffer]) -> None:
+        """Copy all chunks to the end."""
         total = sum(len(chunk) for chunk in chunks)
         if not self._blocks or self._used[-1] + total > len(self._blocks[-1]):
             self._add_block(total)
@@ -133,6 +145,7 @@ class MemoryFile:
         self._used.append(0)
 
     def read_at(self, position: int, size: int) -> memoryview:
+        """A view of the bytes, or a copy where they lie in two blocks."""
         end = min(position + size, self._size)
         if end <= position:
             return memoryview(b"")
@@ -153,6 +166,7 @@ class MemoryFile:
         return pieces
 
     def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes."""
         if size >= self._size:
             return
         while self._blocks and self._starts[-1] >= size:
@@ -165,7 +179,7 @@ class MemoryFile:
         self._size = size
 
     def sync(self) -> None:
-        """Nothing to do: memory is as durable as it gets."""
+        """Nothing to do: memory has nothing to sync."""
 
     def close(self) -> None:
         """Nothing to give back."""
@@ -179,6 +193,7 @@ class MemoryStorage:
         self._files: dict[str, MemoryFile] = {}
 
     def open(self, name: str, *, create: bool = False) -> MemoryFile:
+        """Return the file itself; every user shares it."""
         file = self._files.get(name)
         if file is None:
             if not create:
@@ -187,21 +202,25 @@ class MemoryStorage:
         return file
 
     def list(self, directory: str) -> list[str]:
+        """Names directly inside, sorted."""
         return names_inside(self._files, directory)
 
     def make_dir(self, directory: str) -> None:
         """Nothing to do: directories are name prefixes."""
 
     def remove_dir(self, directory: str) -> None:
+        """Remove every file below the directory."""
         for name in [name for name in self._files if name.startswith(f"{directory}/")]:
             del self._files[name]
 
     def rename(self, old: str, new: str) -> None:
+        """Rename a file, replacing `new` when it exists."""
         if old not in self._files:
             raise StorageError(f"{old}: no such file")
         self._files[new] = self._files.pop(old)
 
     def unlink(self, name: str) -> None:
+        """Remove one file."""
         if self._files.pop(name, None) is None:
             raise StorageError(f"{name}: no such file")
 

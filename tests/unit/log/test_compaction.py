@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.log.compaction import plan_compaction
+from partita.log.compaction import install_compacted, plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records
@@ -27,7 +27,7 @@ def compact(log: PartitionLog, ms: int = 0) -> bool:
     if plan is None:
         return False
     plan.run()
-    log.take_compacted(plan)
+    install_compacted(log, plan)
     return True
 
 
@@ -198,7 +198,7 @@ def test_every_subset_of_finished_groups_replays_to_the_same_state() -> None:
         assert plan is not None
         plan.run()
         plan.groups = plan.groups[:count] or plan.groups[:1]
-        log.take_compacted(plan)
+        install_compacted(log, plan)
         assert {key: value for _, key, value in content(log) if value is not None} == before
         reopened = open_log(storage, COMPACT)
         assert content(reopened) == content(log)

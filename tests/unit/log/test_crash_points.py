@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from partita.log.compaction import plan_compaction
+from partita.log.compaction import install_compacted, plan_compaction
 from partita.log.durability import Durability
-from partita.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.records.batch import iter_batches
+from support.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
 from support.logs import DIRECTORY, at, open_log, pairs, served
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100)
@@ -54,7 +54,7 @@ def _tidy_up(log: PartitionLog, promises: Promises, *, compacted: bool) -> None:
         plan = plan_compaction(log, at(10), force=True)
         assert plan is not None
         plan.run()
-        log.take_compacted(plan)
+        install_compacted(log, plan)
     else:
         log.delete_records_before(5)
         promises.log_start = 5

@@ -8,7 +8,7 @@ import pytest
 
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
-from partita.log.shortening import OffsetOutOfRange
+from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import MemoryStorage
 from partita.records.batch import LOG_APPEND_TIME, iter_batches
 from support.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served

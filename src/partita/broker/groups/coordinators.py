@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REMEMBERED_GROUPS_MAX = 100_000
 
 
-class GroupShards:
+class Coordinators:
     """Runners by partition index; `runner_of` finds the one of a group."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -127,15 +127,18 @@ class GroupShards:
         return first_check(request, self.group_config) or not_here(request)
 
     def led_by(self, node_id: int) -> list[ShardRunner]:
+        """The runners of the shards that this node leads."""
         return [runner for runner in self.runners.values() if runner.node_id == node_id]
 
     def topics_deleted(self, names: list[str]) -> None:
+        """Remove the committed offsets of topics that are gone."""
         now = self.cluster.clock.now()
         for runner in list(self.runners.values()):
             if runner.state is State.ACTIVE:
                 runner.take(runner.coordinator.on_topics_deleted(names, now))
 
     def clock_jumped(self) -> None:
+        """Do in every shard what became due."""
         for runner in list(self.runners.values()):
             runner.on_timer()
 

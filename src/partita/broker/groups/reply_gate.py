@@ -30,6 +30,7 @@ class Call:
         self.future: asyncio.Future[Structure | None] | None = None
 
     def answer(self, response: Structure) -> None:
+        """Give the caller its answer; later answers are ignored."""
         if self.future is None:
             self.response = response
         elif not self.future.done():
@@ -54,6 +55,7 @@ class ReplyGate:
         return len(self._waiting)
 
     def next_due_ms(self) -> int | None:
+        """When (monotonic) the oldest waiting step times out; None when nothing waits."""
         return self._waiting[0].due_ms if self._waiting else None
 
     def last_offset(self) -> int:
@@ -61,6 +63,7 @@ class ReplyGate:
         return self._waiting[-1].offset
 
     def add(self, offset: int, step: Step, due_ms: int) -> None:
+        """Let `step` wait until `offset` is durable, at most until `due_ms`."""
         self._waiting.append(_Waiting(offset, step, due_ms))
 
     def release(self, durable: int) -> None:
@@ -82,6 +85,7 @@ class ReplyGate:
 
 
 def release(step: Step) -> None:
+    """Give the callers of a step their answers."""
     for token, message in step.replies:
         assert isinstance(token, Call), "tokens are calls of the runner"
         token.answer(message)

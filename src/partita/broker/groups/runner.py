@@ -26,7 +26,7 @@ from partita.protocol.primitives import MalformedRequest, Structure
 from partita.records.header import InvalidBatch, iter_batches
 
 if TYPE_CHECKING:
-    from partita.broker.groups.coordinators import GroupShards
+    from partita.broker.groups.coordinators import Coordinators
     from partita.broker.topics.catalogue import Partition
 
 log = logging.getLogger("partita.broker")
@@ -47,7 +47,7 @@ class State(Enum):
 class ShardRunner:
     """One shard on the node that leads its partition, for one leader epoch."""
 
-    def __init__(self, shards: GroupShards, partition: Partition) -> None:
+    def __init__(self, shards: Coordinators, partition: Partition) -> None:
         self._shards = shards
         self._cluster = shards.cluster
         self._loop = shards.cluster.loop
@@ -203,7 +203,7 @@ class ShardRunner:
             self._end_offset = appended.last_offset + 1
 
     def _release_durable(self) -> None:
-        """Answer what is durable by now; be called again when the log moves, as long as something waits."""
+        """Answer what is durable by now, and watch the log while something still waits."""
         self.gate.release(self.partition.log.high_watermark)
         if not self.gate:
             self.partition.log.unwatch(self._release_durable)

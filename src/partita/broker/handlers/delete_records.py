@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from partita.broker.handlers._partitions import find
 from partita.broker.requests.context import RequestContext
-from partita.log.shortening import OffsetOutOfRange
+from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_records import (

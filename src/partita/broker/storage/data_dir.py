@@ -98,18 +98,23 @@ class MemoryStore(_LogStore):
         self._catalogue: list[bytes] = []
 
     def read_catalogue(self) -> list[bytes]:
+        """All lines so far."""
         return list(self._catalogue)
 
     def append_catalogue(self, line: bytes) -> None:
+        """Add one line."""
         self._catalogue.append(line)
 
     def rewrite_catalogue(self, lines: list[bytes]) -> None:
+        """Replace all lines."""
         self._catalogue = list(lines)
 
     def volume_bytes(self) -> tuple[int, int]:
+        """There is no volume."""
         return -1, -1
 
     def close(self) -> None:
+        """Forget every log."""
         self.logs.clear()
         self._configs.clear()
 

@@ -1,7 +1,7 @@
 """Real files for the log: appended with `write`, read through memory maps, durable by `fdatasync`.
 
 A range inside the current map is served as a view of it, without a copy; short ranges at a growing tail are read, and
-only a long one maps the file anew. Views keep their map alive, so they outlive `close`, `unlink` and a new map.
+only a long one maps the file again. Views keep their map alive, so they outlive `close`, `unlink` and a new map.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ class DiskFile:
         self._view = memoryview(b"")
 
     def size(self) -> int:
+        """Bytes in the file."""
         return self._size
 
     def append(self, chunks: Sequence[Buffer]) -> None:
+        """Write all chunks at the end, or leave the file as long as it was and raise StorageError."""
         total = sum(len(chunk) for chunk in chunks)
         self._storage.take_room(total, self._path)
         if len(chunks) > _CHUNKS_AT_ONCE:
@@ -68,6 +70,7 @@ class DiskFile:
             raise StorageError(f"{self._path}: cannot take back a failed append: {error}") from error
 
     def read_at(self, position: int, size: int) -> memoryview:
+        """A view of the map where it reaches that far, else a copy or a new map."""
         end = min(position + size, self._size)
         if end <= len(self._view):
             return self._view[position:end] if end > position else memoryview(b"")
@@ -84,6 +87,7 @@ class DiskFile:
         return self._view
 
     def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes; views of what is cut stay valid."""
         if size >= self._size:
             return
         try:
@@ -116,6 +120,7 @@ class DiskFile:
                 raise _storage_error(error, self._path) from error
 
     def close(self) -> None:
+        """Give back the descriptor and the map."""
         if self._fd >= 0:
             with self._sync_lock:
                 os.close(self._fd)
@@ -152,6 +157,7 @@ class DiskStorage:
             self._room = min(free, _FREE_CHECK_BYTES + size) - size
 
     def open(self, name: str, *, create: bool = False) -> DiskFile:
+        """Open a file, or create an empty one."""
         path = self._path(name)
         try:
             if create and not os.path.exists(path):
@@ -161,12 +167,14 @@ class DiskStorage:
             raise _storage_error(error, path) from error
 
     def list(self, directory: str) -> list[str]:
+        """Names directly inside, sorted; empty when there is no such directory."""
         try:
             return sorted(os.listdir(self._path(directory)))
         except FileNotFoundError:
             return []
 
     def make_dir(self, directory: str) -> None:
+        """Make a directory and its parents, durably."""
         path = self._path(directory)
         if not os.path.isdir(path):
             parent = os.path.dirname(directory)
@@ -179,21 +187,25 @@ class DiskStorage:
             self.sync_dir(parent)
 
     def remove_dir(self, directory: str) -> None:
+        """Remove a directory with all that is in it."""
         shutil.rmtree(self._path(directory), ignore_errors=True)
 
     def rename(self, old: str, new: str) -> None:
+        """Rename a file or directory, replacing a file named `new`."""
         try:
             os.replace(self._path(old), self._path(new))
         except OSError as error:
             raise _storage_error(error, self._path(old)) from error
 
     def unlink(self, name: str) -> None:
+        """Remove one file."""
         try:
             os.unlink(self._path(name))
         except OSError as error:
             raise _storage_error(error, self._path(name)) from error
 
     def sync_dir(self, directory: str) -> None:
+        """Make the name changes in a directory durable."""
         path = self._path(directory)
         try:
             fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

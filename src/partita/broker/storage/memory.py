@@ -12,6 +12,7 @@ _MAPPED_FROM_BYTES = 1 << 20
 
 
 def fresh_block(size: int) -> bytearray | mmap.mmap:
+    """Return `size` zeroed bytes."""
     if size < _MAPPED_FROM_BYTES or not hasattr(mmap, "MAP_ANONYMOUS"):
         return bytearray(size)
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -164,7 +164,7 @@ class Upkeep:
 
     async def compact_now(self, *, force: bool = False) -> int:
         """Compact every open log that is due, or with `force` every compacted one; return how many were."""
-        from partita.log.compaction import plan_compaction
+        from partita.log.compaction import install_compacted, plan_compaction
 
         self._store.refresh_configs()
         count = 0
@@ -174,7 +174,7 @@ class Upkeep:
                 continue
             try:
                 await self._loop.run_in_executor(self._in_thread(), plan.run)
-                kept.take_compacted(plan)
+                install_compacted(kept, plan)
                 count += 1
             except (StorageError, InvalidBatch) as error:
                 log.warning("compaction of %s: %s", kept.directory, error)

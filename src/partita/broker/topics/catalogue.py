@@ -57,6 +57,7 @@ class Partition:
 
     @property
     def log(self) -> PartitionLog:
+        """The log, opened when it is first asked for. Raises StorageError."""
         if self._log is None:
             self._log = self._store.open_log(self.topic.topic_id, self.index, self.topic.config)
         return self._log
@@ -86,9 +87,11 @@ class Topic:
 
     @property
     def is_internal(self) -> bool:
+        """Whether only the broker itself writes to the topic."""
         return self.name in INTERNAL_TOPICS
 
     def partition(self, index: int) -> Partition | None:
+        """The partition with this index, or None."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
@@ -115,9 +118,11 @@ class TopicCatalogue:
         return iter(self.by_name.values())
 
     def get(self, name: str) -> Topic | None:
+        """The topic of this name, or None."""
         return self.by_name.get(name)
 
     def partition(self, name: str, index: int) -> Partition | None:
+        """The partition of this topic name and index, or None."""
         topic = self.by_name.get(name)
         return None if topic is None else topic.partition(index)
 
@@ -147,6 +152,7 @@ class TopicCatalogue:
         return topic
 
     def add_partitions(self, topic: Topic, replicas: list[list[int]]) -> None:
+        """Add one partition per entry of `replicas` (node ids, the first one leads)."""
         self._record({"type": "partitions", "id": topic.topic_id.hex(), "replicas": replicas})
         for listener in self._on_created:
             listener(topic)
@@ -201,6 +207,7 @@ class TopicCatalogue:
         return given
 
     def name_cluster(self, cluster_id: str) -> None:
+        """Record the id of the cluster."""
         self._record({"type": "cluster", "id": cluster_id})
 
     def close(self) -> None:

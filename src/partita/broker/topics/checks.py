@@ -31,6 +31,7 @@ def collision(catalogue: TopicCatalogue, name: str) -> str | None:
 
 
 def too_many(catalogue: TopicCatalogue, more: int) -> bool:
+    """Whether `more` partitions would exceed the limit of one topic or of the broker."""
     total = sum(len(topic.partitions) for topic in catalogue)
     return more > PARTITIONS_PER_TOPIC_MAX or total + more > PARTITIONS_MAX
 
@@ -70,6 +71,7 @@ def manual_replicas(assignments: list[CreatableReplicaAssignment], live: set[int
 
 
 def check_replicas(replicas: list[list[int]], live: set[int]) -> None:
+    """Raise Refused unless every list names live nodes once, and all lists are equally long."""
     width = len(replicas[0]) if replicas else 0
     for nodes in replicas:
         if not nodes:
