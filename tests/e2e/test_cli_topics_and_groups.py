@@ -37,12 +37,12 @@ def test_topics_from_create_to_delete(run):
         "created orders with 3 partitions\n"
     )
     assert "exists" in run("topics", "create", "orders", code=1)
-    assert "exists already" in run("topics", "create", "orders", "--if-not-exists")
+    assert "already exists" in run("topics", "create", "orders", "--if-not-exists")
     assert "would create more" in run("topics", "create", "more", "--dry-run")
     assert [topic["name"] for topic in json.loads(run("topics", "list", "--json"))] == ["orders"]
     assert lines(run("topics", "list"))[1][:2] == ["orders", "3"]
     assert run("topics", "alter", "orders", "-p", "4", "--set", "max.message.bytes=999999").splitlines() == [
-        "orders has 4 partitions now",
+        "orders now has 4 partitions",
         "orders: 1 option changed",
     ]
     described = run("topics", "describe", "orders")
@@ -88,7 +88,7 @@ def test_files_become_records(run, tmp_path):
         (["--json"], "[1]\n", 2, "line 1 is not an object with a value"),
         (["--json", "--key", "k"], "", 2, "leave out --key"),
         (["--key-separator", ":"], "none here\n", 2, "line 1 has no ':'"),
-        (["--set", "linger"], "", 2, "--set wants NAME=VALUE"),
+        (["--set", "linger"], "", 2, "--set expects NAME=VALUE"),
         (["--set", "linger.sm=1"], "", 2, "did you mean 'linger.ms'"),
         (["--set", "max.request.size=200"], "x" * 300 + "\n", 1, "more than max_request_size 200"),
     ],
@@ -97,7 +97,7 @@ def test_what_cannot_be_produced_is_told_by_line(run, words, stdin, code, told):
     assert told in run("produce", "t", *words, stdin=stdin, code=code)
 
 
-def test_groups_are_described_and_mended(run, broker):
+def test_groups_are_described_and_managed(run, broker):
     run("topics", "create", "t", "-p", "2")
     run("produce", "t", "--partition", "0", stdin="\n".join("0123456789"))
     assert run("groups", "list") == "no groups\n"
@@ -111,13 +111,13 @@ def test_groups_are_described_and_mended(run, broker):
     assert described[2].split() == ["t", "0", "4", "10", "6", "-", "-", "-"]
     plan = run("groups", "reset-offsets", "g", "--to-earliest", "--topic", "t:0")
     assert plan.splitlines()[1].split() == ["t", "0", "4", "0"]
-    assert "nothing changed yet; --execute moves 1 offset" in plan
-    assert "1 offset of g moved" in run(
+    assert "nothing has changed; --execute would move 1 offset" in plan
+    assert "moved 1 offset of g" in run(
         "groups", "reset-offsets", "g", "--to-offset", "2", "--topic", "t:0", "--execute"
     )
     (group,) = json.loads(run("groups", "describe", "g", "--json"))
     assert [row["committed_offset"] for row in group["offsets"]] == [2, 0]
-    assert run("groups", "delete-offsets", "g", "--topic", "t:1") == "1 offset of g deleted\n"
+    assert run("groups", "delete-offsets", "g", "--topic", "t:1") == "deleted 1 offset of g\n"
     assert "has committed nothing for u" in run("groups", "delete-offsets", "g", "--topic", "u", code=1)
     assert run("groups", "delete", "g") == "deleted g\n"
     assert "there is no group 'g'" in run("groups", "describe", "g", code=1)
@@ -147,7 +147,7 @@ def test_a_reset_goes_through_a_file(run, broker, tmp_path):
         (["--to-datetime", "tomorrow"], "is no date and time"),
         (["--by-duration", "1 day"], "is no duration"),
         (["--to-earliest", "--topic", "t:x"], "expected TOPIC or TOPIC:0,1"),
-        (["--to-earliest", "--topic", "t", "--all-topics"], "exclude each other"),
+        (["--to-earliest", "--topic", "t", "--all-topics"], "cannot be combined"),
         (["--to-earliest"], "has committed nothing; name topics to reset"),
     ],
 )

@@ -1,7 +1,7 @@
 """`partita broker`: run a broker until SIGTERM or Ctrl-C.
 
-Says at start where it listens, where the data is, what survives what, and what differs from Kafka. What is in the way
-of a start is one line and exit code 2.
+At the start it prints where it listens, where the data is, what survives a crash, and which defaults differ from
+Kafka's. If it cannot start, it prints one line and exits with code 2.
 """
 
 from __future__ import annotations
@@ -19,23 +19,39 @@ from partita.broker.launch import BrokerSettings, StartError, banner, new_event_
 
 DEFAULT_PORT = 9092
 GARBAGE_OBJECTS = 20_000
-"""How many new objects the garbage collector waits for: requests leave no cycles, and parked ones are no garbage."""
+"""Allocations between two garbage collections. Requests leave no reference cycles, so more are waste."""
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; see also --set listeners.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen on; 0 picks a free one.",
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on; --set listeners gives several."
+)
 @click.option("--data-dir", type=click.Path(file_okay=False), help="Keep topics and groups in this directory.")
 @click.option("--memory", is_flag=True, help="Keep everything in memory (the default without --data-dir).")
 @click.option(
     "--durability",
     type=click.Choice(["memory", "os", "sync"]),
-    help="When a write is acknowledged: os = handed to the system (survives a kill), sync = on the disk.",
+    help="When a write is acknowledged: memory = at once (data is lost at exit), os = once the operating system has it "
+    "(survives a process crash), sync = once it is on the disk.",
 )
-@click.option("--nodes", type=click.IntRange(1, 32), default=1, show_default=True, help="Nodes over one store.")
-@click.option("--kafka-defaults", is_flag=True, help="Kafka's defaults where Partita's differ.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A broker option by Kafka's name.")
-@click.option("--notes", "notes_file", type=click.Path(dir_okay=False), help="Append what happens, as JSON lines.")
+@click.option(
+    "--nodes", type=click.IntRange(1, 32), default=1, show_default=True, help="Number of nodes that share one store."
+)
+@click.option("--kafka-defaults", is_flag=True, help="Use Kafka's defaults where Partita's differ.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a broker option by Kafka's name.")
+@click.option(
+    "--notes",
+    "notes_file",
+    type=click.Path(dir_okay=False),
+    help="Append events, such as rebalances, to this file as JSON lines.",
+)
 @click.option("--admin-port", type=click.IntRange(0, 65535), help="Serve the control endpoint on this loopback port.")
 def broker(
     port: int,
@@ -49,17 +65,17 @@ def broker(
     notes_file: str | None,
     admin_port: int | None,
 ) -> None:
-    """Run a broker that any Kafka client can use. Stops in order on SIGTERM or Ctrl-C."""
+    """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
-        _refuse("--memory and --data-dir exclude each other")
+        _refuse("--memory and --data-dir cannot be combined")
     options: dict[str, object] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
-            _refuse(f"--set wants NAME=VALUE, not {setting}")
+            _refuse(f"--set expects NAME=VALUE, not {setting!r}")
         options[name.strip()] = value
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
-        _refuse("--set listeners takes the place of --host and --port")
+        _refuse("--set listeners replaces --host and --port; give one or the other")
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     chosen = BrokerSettings(host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options)
     loop = new_event_loop()
@@ -82,7 +98,7 @@ async def _serve(settings: BrokerSettings) -> None:
     for line in banner(cluster):
         click.echo(line)
     sys.stdout.flush()
-    gc.freeze()  # what is loaded stays: no collection needs to look at it again
+    gc.freeze()  # loaded modules stay for good, so collections can skip them
     gc.set_threshold(GARBAGE_OBJECTS)
     await stopping.wait()
     await cluster.stop()

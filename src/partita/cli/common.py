@@ -1,4 +1,4 @@
-"""What several commands share: options, a connected admin client, tables, JSON."""
+"""What the commands share: common options, a connected admin client, tables and JSON output."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ CONNECT_TIMEOUT_MS = 3_000
 
 
 def bootstrap_option(command: F) -> F:
-    """`--bootstrap`, where the cluster is."""
+    """Add `--bootstrap`, the address of the cluster."""
     return click.option(
         "--bootstrap",
         "-b",
         default="127.0.0.1:9092",
         show_default=True,
         envvar="PARTITA_BOOTSTRAP",
-        help="Broker address, host:port; several with commas.",
+        help="Broker address, host:port; separate several with commas.",
     )(command)
 
 
 def json_option(command: F) -> F:
-    """`--json`, for scripts."""
+    """Add `--json`, output for scripts."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")(command)
 
 
 @contextmanager
 def connected(bootstrap: str) -> Iterator[Admin]:
-    """An admin client; what it raises becomes one clear line, bad input with exit code 2."""
+    """Connect an admin client. Its errors become one line each; bad input exits with code 2."""
     from partita.admin import Admin
     from partita.errors import KafkaError
     from partita.net.errors import Disconnected
@@ -56,13 +56,13 @@ def connected(bootstrap: str) -> Iterator[Admin]:
 
 
 def require_broker(bootstrap: str) -> None:
-    """Say at once, in one line, that no broker answers, where a client would go on trying."""
+    """Fail at once with one line if no broker answers; a client would keep trying. Raises ClickException."""
     with connected(bootstrap):
         pass
 
 
 def print_json(value: Any) -> None:
-    """JSON of a result, a list of results, or plain data."""
+    """Print a result, a list of results, or plain data as JSON."""
     if isinstance(value, list):
         value = [item.as_json() if hasattr(item, "as_json") else item for item in value]
     elif hasattr(value, "as_json"):
@@ -71,7 +71,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns under their names; numbers to the right; "-" for what is not known."""
+    """Print rows as columns under their names, numbers aligned to the right, "-" for unknown values."""
     body = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     numeric = [bool(body) and all(_is_number(row[i]) for row in body) for i in range(len(columns))]
     widths = [max(len(name), *(len(row[i]) for row in body)) if body else len(name) for i, name in enumerate(columns)]
@@ -88,18 +88,18 @@ def _is_number(text: str) -> bool:
 
 
 def settings_of(given: Iterable[str], option: str = "--set") -> dict[str, str]:
-    """Pairs of NAME=VALUE arguments. Raises UsageError."""
+    """Parse NAME=VALUE arguments into a dict. Raises UsageError."""
     settings = {}
     for setting in given:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
-            raise click.UsageError(f"{option} wants NAME=VALUE, not {setting!r}")
+            raise click.UsageError(f"{option} expects NAME=VALUE, not {setting!r}")
         settings[name.strip()] = value.strip()
     return settings
 
 
 def partitions_of(given: Iterable[str]) -> list[str | tuple[str, int]]:
-    """Topics, or partitions of topics, from TOPIC and TOPIC:0,1. Raises UsageError."""
+    """Parse TOPIC and TOPIC:0,1 into topics and (topic, partition) pairs. Raises UsageError."""
     chosen: list[str | tuple[str, int]] = []
     for text in given:
         topic, colon, numbers = text.rpartition(":")
@@ -114,5 +114,5 @@ def partitions_of(given: Iterable[str]) -> list[str | tuple[str, int]]:
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 topic", "2 topics"."""
+    """A number with its noun in singular or plural: 1 topic, 2 topics."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -25,7 +25,7 @@ POLL_S = 0.5
               help="Where to begin: without a group always, in a group where it has no committed offset.")  # fmt: skip
 @click.option("--max", "limit", type=click.IntRange(min=1), help="Stop after so many records.")
 @click.option("--until-end", is_flag=True, help="Stop at the end the topics had when reading began.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a record, with all its fields.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per record, with all its fields.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A consumer option by Kafka's name.")
 def consume(
     topics: tuple[str, ...], bootstrap: str, group: str | None, start: str, limit: int | None, until_end: bool,

@@ -1,4 +1,4 @@
-"""`partita demo`: the main job on real data, shown as it runs. Draws; knows nothing of how the run works."""
+"""`partita demo`: shows the progress and the result of `partita.demo.runner`, a complete example on real data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OUR_OWN = frozenset({"report.html", "logs", "usable", "delays", "checkpoint"})
 
 
 class Bars:
-    """Progress bars on a terminal, plain lines elsewhere."""
+    """Shows progress as bars on a terminal and as plain lines elsewhere."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -32,10 +32,11 @@ class Bars:
         self._told: dict[str, int] = {}
 
     def say(self, text: str) -> None:
+        """Print one line above the bars."""
         self.progress.console.print(f"[bold]*[/bold] {text}")
 
     def at(self, bar: str, done: int, total: int) -> None:
-        """Move a bar; without a terminal, print a line for each quarter."""
+        """Set how far a bar is. Without a terminal, print one line for each quarter."""
         if not total:
             return
         if not self.console.is_terminal:
@@ -50,15 +51,18 @@ class Bars:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder with files that are not an earlier run's; empty one that is."""
+    """Empty the folder of an earlier run. Raises BadParameter if it holds any other files."""
     found = {path.name for path in folder.iterdir()} if folder.exists() else set()
     if found - OUR_OWN:
         strangers = ", ".join(sorted(found - OUR_OWN)[:3])
-        raise click.BadParameter(f"{folder} holds files that are not the demo's ({strangers}); name another folder")
+        raise click.BadParameter(
+            f"{folder} contains files that are not from the demo ({strangers}); choose another folder"
+        )
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def print_story(bars: Bars, story: Story) -> None:
+    """Print every check with its expected and actual value."""
     from rich.table import Table
 
     table = Table(title="Checked against the CSV", title_justify="left")
@@ -78,16 +82,16 @@ def print_story(bars: Bars, story: Story) -> None:
 
 @click.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="partita-demo", show_default=True,
-              help="Folder for the report, the Parquet files and the logs; an earlier run's is replaced.")  # fmt: skip
+              help="Folder for the report, the Parquet files and the logs. An earlier run is replaced.")  # fmt: skip
 @click.option("--rate", type=click.FloatRange(min=0), default=10_000, show_default=True,
-              help="Flights replayed per second; 0 is as fast as it goes.")  # fmt: skip
+              help="Flights replayed per second; 0 means as fast as possible.")  # fmt: skip
 def demo(out: Path, rate: float) -> None:
-    """Run the main job on real flight data.
+    """Run a complete example on real flight data.
 
     An embedded broker starts; 336,776 flights of 2013 are replayed into a topic. A group of three consumers reads them
-    live and loses one member to SIGKILL on the way; a Spark stream reads the same topic in its own group, joins the
-    weather, writes Parquet, and sends unusable rows to a dead-letter topic. At the end everything is checked against
-    the CSV. Exit code 0 only when every check holds.
+    live and one of them is killed on the way; a Spark stream reads the same topic in its own group, joins the
+    weather, writes Parquet, and sends unusable rows to a dead-letter topic. At the end all results are checked against
+    the CSV file. The exit code is 0 only if every check holds.
     """
     from partita.demo.children import ChildFailed
     from partita.demo.flights import MissingData, data_directory
@@ -102,7 +106,7 @@ def demo(out: Path, rate: float) -> None:
     except (MissingData, ChildFailed, DemoFailed) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
-        bars.console.print("stopped; nothing is left running")
+        bars.console.print("stopped; no process is left running")
         raise SystemExit(130) from None
     print_story(bars, story)
     bars.console.print(f"\nThe report with pictures: {out / 'report.html'}   ({story.took_s:.0f} s)")

@@ -1,4 +1,4 @@
-"""`partita doctor`: what works on this machine, what does not, and what to do about it."""
+"""`partita doctor`: checks this installation and suggests a fix for each missing part."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NEEDED = frozenset({"crc32c", "cramjam", "lz4", "isal"})
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the diagnosis; `advice` is empty when nothing needs doing."""
+    """One line of the report. `advice` is empty if nothing needs to be done."""
 
     what: str
     found: str
@@ -39,13 +39,13 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    """Look at interpreter, compiled parts, packages and Java, in this order."""
+    """Check the interpreter, the compiled parts, the packages and Java, in this order."""
     supported = sys.version_info >= (3, 11)
     yield Finding("Python", platform.python_version(), supported, True, "" if supported else "use Python 3.11 or newer")
     active = compiled_modules()
     compiled = sum(active.values())
     is_whole = compiled == len(active)
-    advice = "" if is_whole else "install a C compiler and reinstall partita; everything works without, slower"
+    advice = "" if is_whole else "install a C compiler and reinstall partita; without it everything works, but slower"
     yield Finding("compiled parts", f"{compiled} of {len(active)} active", is_whole, False, advice)
     for package, purpose, remedy in PACKAGES:
         yield _package(package, purpose, remedy)
@@ -71,11 +71,11 @@ def _java() -> Finding:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON array instead of lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
 def doctor(as_json: bool) -> None:
-    """Say what works on this machine, and what to do about the rest.
+    """Check this installation and suggest fixes.
 
-    Ends with exit code 1 only when something needed is missing; optional parts are advice.
+    The exit code is 1 if a required part is missing. Missing optional parts are only reported.
     """
     found = list(findings())
     if as_json:

@@ -1,7 +1,7 @@
-"""What changed in a group between two looks: the news of `partita groups watch`. Pure;
+"""The changes of a group between two observations, for `partita groups watch`. Pure.
 
-A Partita broker tells every rebalance with its cause (its notes). Of any other broker only the difference between two
-descriptions can be seen; then the news says what was seen, not why.
+A Partita broker reports every rebalance with its cause (its notes). For any other broker only the difference between
+two descriptions is visible, so the text says what changed, not why.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from partita.cli.common import count
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One group at one moment: member id -> client id, and the summed lag (None: nothing committed)."""
+    """One group at one moment. `members` maps member id to client id; `lag` is None if nothing is committed."""
 
     group_id: str
     state: str
@@ -23,7 +25,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One line of the history: when, which group, what."""
+    """One line of the history: the time in ms, the group, and what happened."""
 
     wall_ms: int
     group_id: str
@@ -31,25 +33,25 @@ class News:
 
 
 def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
-    """What two looks tell: members that came or went, and a new state."""
+    """What differs between two observations: members that joined or left, and a new state."""
     if before is None:
         return []
     came = [f"{client} joined" for member, client in after.members.items() if member not in before.members]
-    went = [f"{client} gone" for member, client in before.members.items() if member not in after.members]
+    went = [f"{client} left" for member, client in before.members.items() if member not in after.members]
     moved = [f"{before.state} -> {after.state}"] if before.state != after.state else []
     parts = [*came, *went, *moved]
     return [News(wall_ms, after.group_id, ", ".join(parts))] if parts else []
 
 
 def told_changes(notes: Iterable[Mapping[str, Any]]) -> list[News]:
-    """The completed rebalances among a broker's notes, with their causes and how long each phase took."""
+    """The completed rebalances among a broker's notes, with their causes and the duration of each phase."""
     found = []
     for note in notes:
         if note["note"] != "Rebalanced":
             continue
-        causes = ", ".join(_cause(cause) for cause in note["causes"]) or "no cause told"
+        causes = ", ".join(_cause(cause) for cause in note["causes"]) or "no cause given"
         took = f"join {note['join_phase_ms']} ms, sync {note['sync_phase_ms']} ms"
-        text = f"generation {note['generation']}, {note['members']} members: {causes} ({took})"
+        text = f"generation {note['generation']}, {count(note['members'], 'member')}: {causes} ({took})"
         found.append(News(note["wall_ms"], note["group_id"], text))
     return found
 

@@ -1,4 +1,4 @@
-"""`partita groups`: list, describe and mend consumer groups, on any broker.
+"""`partita groups`: list, describe and manage consumer groups, on any broker.
 
 Resetting shows the plan first and changes nothing without --execute. (Kafka: kafka-consumer-groups.)
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def groups() -> None:
-    """List, describe and mend consumer groups."""
+    """List, describe, watch and manage consumer groups."""
 
 
 groups.add_command(watch)
@@ -38,8 +38,8 @@ groups.add_command(watch)
 
 @groups.command("list")
 @bootstrap_option
-@click.option("--state", "states", multiple=True, help="Only groups in this state, such as Stable or Empty.")
-@click.option("--type", "types", multiple=True, help="Only groups of this type: classic, consumer.")
+@click.option("--state", "states", multiple=True, help="Show only groups in this state, such as Stable or Empty.")
+@click.option("--type", "types", multiple=True, help="Show only groups of this type: classic or consumer.")
 @json_option
 def list_(bootstrap: str, states: tuple[str, ...], types: tuple[str, ...], as_json: bool) -> None:
     """List the groups of the cluster."""
@@ -57,10 +57,10 @@ def list_(bootstrap: str, states: tuple[str, ...], types: tuple[str, ...], as_js
 @groups.command()
 @click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
 @bootstrap_option
-@click.option("--members", "with_members", is_flag=True, help="Show the members and what each one holds instead.")
+@click.option("--members", "with_members", is_flag=True, help="Show members and their partitions instead of offsets.")
 @json_option
 def describe(group_ids: tuple[str, ...], bootstrap: str, with_members: bool, as_json: bool) -> None:
-    """Show state, members, committed offsets and lag of groups."""
+    """Show the state, members, committed offsets and lag of groups."""
     with connected(bootstrap) as admin:
         shown = [(admin.describe_group(group_id), admin.group_lag(group_id)) for group_id in group_ids]
     if as_json:
@@ -109,7 +109,7 @@ def _print_lag(lag: list[PartitionLag]) -> None:
 @bootstrap_option
 @json_option
 def lag(group_ids: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
-    """Show how far groups are behind: one line each, all groups if none is named."""
+    """Show how far groups are behind, one line per group; all groups if none is named."""
     with connected(bootstrap) as admin:
         names = group_ids or [group.group_id for group in admin.list_groups()]
         rows = [_sum_up(admin, name) for name in names]
@@ -138,17 +138,27 @@ def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
 @click.argument("group_id", metavar="GROUP")
 @bootstrap_option
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Reset this topic, or partitions of it.")
-@click.option("--all-topics", is_flag=True, help="Reset everything the group has committed (the default).")
-@click.option("--to-earliest", is_flag=True, help="To the first record.")
-@click.option("--to-latest", is_flag=True, help="To the end: only new records will be read.")
-@click.option("--to-current", is_flag=True, help="To where the group is; commits the same offsets again.")
-@click.option("--to-offset", type=click.IntRange(min=0), help="To this offset.")
-@click.option("--shift-by", type=int, help="So many records forwards, or back if negative.")
-@click.option("--to-datetime", metavar="WHEN", help="To the first record at or after 2026-01-31T12:00:00.000 (UTC).")
-@click.option("--by-duration", metavar="P7D", help="To the first record at most so old: P7D, PT1H30M.")
-@click.option("--from-file", type=click.Path(exists=True, dir_okay=False), help="Lines topic,partition,offset.")
-@click.option("--export", is_flag=True, help="Print the plan as lines topic,partition,offset, for --from-file.")
-@click.option("--execute", is_flag=True, help="Do it; without this the plan is shown and nothing changes.")
+@click.option("--all-topics", is_flag=True, help="Reset every partition with a committed offset (the default).")
+@click.option("--to-earliest", is_flag=True, help="Move to the first record.")
+@click.option("--to-latest", is_flag=True, help="Move to the end, so that only new records are read.")
+@click.option("--to-current", is_flag=True, help="Keep the current offsets; commits them again.")
+@click.option("--to-offset", type=click.IntRange(min=0), help="Move to this offset.")
+@click.option("--shift-by", type=int, help="Move forward by this many records, or back if negative.")
+@click.option(
+    "--to-datetime",
+    metavar="WHEN",
+    help="Move to the first record at or after a time, such as 2026-01-31T12:00:00.000 (UTC).",
+)
+@click.option("--by-duration", metavar="P7D", help="Move to the first record that is no older than this: P7D, PT1H30M.")
+@click.option(
+    "--from-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Read the offsets from a file with lines topic,partition,offset.",
+)
+@click.option(
+    "--export", is_flag=True, help="Print the plan as lines topic,partition,offset, the input of --from-file."
+)
+@click.option("--execute", is_flag=True, help="Carry out the plan; without this it is only shown.")
 @json_option
 def reset_offsets(
     group_id: str, bootstrap: str, topics: tuple[str, ...], all_topics: bool, export: bool, execute: bool,
@@ -156,7 +166,7 @@ def reset_offsets(
 ) -> None:  # fmt: skip
     """Move the committed offsets of a group that has no members. Shows the plan; --execute carries it out."""
     if all_topics and topics:
-        raise click.UsageError("--all-topics and --topic exclude each other")
+        raise click.UsageError("--all-topics and --topic cannot be combined")
     with connected(bootstrap) as admin:
         plan = admin.plan_reset(group_id, _target(targets), partitions_of(topics) or None)
         if execute:
@@ -195,7 +205,9 @@ def _print_plan(plan: ResetPlan, executed: bool) -> None:
     rows = [(move.topic, move.partition, move.before, move.after, move.note) for move in plan.moves]
     print_table(["topic", "partition", "from", "to", "note"], rows)
     moved = count(sum(move.before != move.after for move in plan.moves), "offset")
-    click.echo(f"{moved} of {plan.group_id} moved" if executed else f"nothing changed yet; --execute moves {moved}")
+    click.echo(
+        f"moved {moved} of {plan.group_id}" if executed else f"nothing has changed; --execute would move {moved}"
+    )
 
 
 @groups.command()
@@ -212,9 +224,16 @@ def delete(group_ids: tuple[str, ...], bootstrap: str) -> None:
 @groups.command("delete-offsets")
 @click.argument("group_id", metavar="GROUP")
 @bootstrap_option
-@click.option("--topic", "topics", multiple=True, required=True, metavar="TOPIC[:0,1]", help="What to forget.")
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    required=True,
+    metavar="TOPIC[:0,1]",
+    help="Topic or partitions whose offsets to delete.",
+)
 def delete_offsets(group_id: str, bootstrap: str, topics: tuple[str, ...]) -> None:
-    """Forget what a group has committed for topics that none of its members reads."""
+    """Delete committed offsets of a group, for topics that none of its members reads."""
     with connected(bootstrap) as admin:
         wanted = partitions_of(topics)
         chosen = [
@@ -225,4 +244,4 @@ def delete_offsets(group_id: str, bootstrap: str, topics: tuple[str, ...]) -> No
         if not chosen:
             raise click.ClickException(f"group {group_id} has committed nothing for {', '.join(topics)}")
         admin.delete_group_offsets(group_id, chosen)
-    click.echo(f"{count(len(chosen), 'offset')} of {group_id} deleted")
+    click.echo(f"deleted {count(len(chosen), 'offset')} of {group_id}")

@@ -1,4 +1,4 @@
-"""`partita groups watch`: a live view of groups, their members and lag, and the last rebalances with their causes."""
+"""`partita groups watch`: a live view of groups with members, lag, and recent rebalances with their causes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT_NEWS = 12
 
 
 class Watcher:
-    """Looks at the groups again and again; keeps the last news."""
+    """Describes groups repeatedly and keeps the most recent changes."""
 
     def __init__(self, admin: Admin, wanted: tuple[str, ...], notes_port: int | None) -> None:
         self.admin = admin
@@ -35,7 +35,7 @@ class Watcher:
         self._next_note = 0
 
     def look(self) -> list[Look]:
-        """Describe the groups now, and take in what is new since the last look."""
+        """Describe the groups now and collect what has changed since the last call."""
         names = self.wanted or tuple(g.group_id for g in self.admin.list_groups())
         looks = [self._one(name) for name in sorted(names)]
         now_ms = time.time_ns() // 1_000_000
@@ -61,7 +61,8 @@ class Watcher:
                 lines = answer.read().splitlines()
         except (urllib.error.URLError, OSError) as error:
             raise click.ClickException(
-                f"no notes at port {self.notes_port} ({error}); start the broker with --admin-port {self.notes_port}"
+                f"no control endpoint at port {self.notes_port} ({error}); "
+                f"start the broker with --admin-port {self.notes_port}"
             ) from error
         for line in lines:
             if line.strip():
@@ -71,7 +72,7 @@ class Watcher:
 
 
 def picture(looks: list[Look], news: deque[News]) -> Group:
-    """The view as one drawable thing."""
+    """The live view as one renderable object of rich."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -86,7 +87,7 @@ def picture(looks: list[Look], news: deque[News]) -> Group:
     if not looks:
         table.add_row("no groups", "", "", "", "")
     lines = [Text(_line(item), overflow="ellipsis") for item in reversed(news)]
-    return Group(table, Text("\nlast rebalances", style="bold"), *(lines or [Text("none seen yet", style="dim")]))
+    return Group(table, Text("\nrecent rebalances", style="bold"), *(lines or [Text("none so far", style="dim")]))
 
 
 def _line(item: News) -> str:
@@ -95,7 +96,7 @@ def _line(item: News) -> str:
 
 
 def as_json(looks: list[Look], news: list[News]) -> str:
-    """One look as one line of JSON."""
+    """One observation as one line of JSON."""
     groups = [{"group_id": g.group_id, "state": g.state, "members": dict(g.members), "lag": g.lag} for g in looks]
     told = [{"wall_ms": n.wall_ms, "group_id": n.group_id, "text": n.text} for n in news]
     return json.dumps({"groups": groups, "news": told})
@@ -105,16 +106,19 @@ def as_json(looks: list[Look], news: list[News]) -> str:
 @click.argument("group_ids", nargs=-1, metavar="[GROUP...]")
 @bootstrap_option
 @click.option("--admin-port", type=click.IntRange(1, 65535),
-              help="The Partita broker's --admin-port: then every rebalance is told with its cause.")  # fmt: skip
-@click.option("--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between looks.")
-@click.option("--looks", type=click.IntRange(min=1), help="Stop after so many looks.")
-@click.option("--json", "as_lines", is_flag=True, help="One JSON object a look instead of the live view.")
+              help="The --admin-port of a Partita broker; every rebalance is then shown with its cause.")  # fmt: skip
+@click.option(
+    "--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between updates."
+)
+@click.option("--looks", type=click.IntRange(min=1), help="Stop after this many updates.")
+@click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per update instead of the live view.")
 def watch(
     group_ids: tuple[str, ...], bootstrap: str, admin_port: int | None, every: float, looks: int | None, as_lines: bool
 ) -> None:
-    """Watch groups live: state, members, lag, and the last rebalances. Ends with Ctrl-C.
+    """Watch groups live: state, members, lag, and recent rebalances. Ctrl-C ends it.
 
-    Without GROUP all groups are shown. Without --admin-port the view tells what it sees change; with it, also why.
+    Without GROUP, all groups are shown. With --admin-port, each rebalance is shown with its cause; without it, only
+    the visible changes are.
     """
     with connected(bootstrap) as admin:
         watcher = Watcher(admin, group_ids, admin_port)

@@ -1,6 +1,6 @@
-"""The `partita` command: one group, each command in a module that is imported only when it is called.
+"""The `partita` command: one group whose commands are imported only when they are called.
 
-Holds the one catch-all of the command line: a caller's error is one clear line and exit code 2 (bad input) or 1.
+All errors of the command line end here: each becomes one line, with exit code 2 for bad input and 1 otherwise.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ COMMANDS = {
     "topics": "Create, list, describe and delete topics.",
     "produce": "Write records from standard input or a file.",
     "consume": "Read records, with or without a group.",
-    "groups": "List, describe and mend consumer groups.",
-    "doctor": "Say what works on this machine, and what to do about the rest.",
-    "demo": "Run the main job on real flight data.",
-    "sim": "Run whole groups through faults on virtual time, and check every rule.",
+    "groups": "List, describe, watch and manage consumer groups.",
+    "doctor": "Check this installation and suggest fixes.",
+    "demo": "Run a complete example on real flight data.",
+    "sim": "Simulate groups under faults in virtual time and check every rule.",
 }
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name and imports `partita.cli.<name>` when one is called."""
+    """A group that lists its commands by name and imports the module of a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
         command = getattr(import_module(f"partita.cli.{cmd_name}"), cmd_name)
@@ -37,6 +39,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their one-line descriptions, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -48,7 +51,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Entry point of the installed command. SIGTERM ends a command as Ctrl-C does: members leave, files are closed."""
+    """Run the command line and exit. SIGTERM ends a command as Ctrl-C does: members leave and files are closed."""
     from partita.errors import KafkaError
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""`partita produce`: write records from standard input or files, a line each."""
+"""`partita produce`: write records from standard input or files, one per line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TELL_EVERY = 100_000
 @click.option("--compression", type=click.Choice(["none", "gzip", "snappy", "lz4", "zstd"]), default="none")
 @click.option("--acks", type=click.Choice(["all", "1", "0"]), default="all", show_default=True)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A producer option by Kafka's name.")
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing when all went well.")
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing if all goes well.")
 def produce(
     topic: str, files: tuple[IO[bytes], ...], bootstrap: str, key: str | None, key_separator: str | None,
     headers: tuple[str, ...], partition: int | None, as_json: bool, compression: str, acks: str,

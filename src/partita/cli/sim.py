@@ -1,4 +1,4 @@
-"""`partita sim`: run whole groups through faults on virtual time, and judge each step; any seed can be replayed."""
+"""`partita sim`: simulate groups under faults in virtual time and check every step; any seed can be replayed."""
 
 from __future__ import annotations
 
@@ -7,38 +7,47 @@ from typing import TYPE_CHECKING
 
 import click
 
+from partita.cli.common import count
+
 if TYPE_CHECKING:
     from partita.sim.run import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a series of runs came to."""
+    """The sums over a series of runs."""
 
     runs: int = 0
     events: int = 0
     virtual_ms: int = 0
 
     def plus(self, verdict: Verdict) -> Totals:
+        """These totals with one more run."""
         return Totals(self.runs + 1, self.events + verdict.events, self.virtual_ms + verdict.virtual_ms)
 
 
 @click.command()
-@click.option("--seed", type=int, default=1, show_default=True, help="The first seed; a seed is a history.")
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How many seeds, counting up.")
-@click.option("--minutes", type=float, default=2.0, show_default=True, help="Virtual minutes with faults.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="The first seed. The same seed always gives the same run."
+)
+@click.option(
+    "--runs", type=click.IntRange(min=1), default=1, show_default=True, help="How many consecutive seeds to run."
+)
+@click.option(
+    "--minutes", type=float, default=2.0, show_default=True, help="Length of the phase with faults, in virtual minutes."
+)
 @click.option(
     "--mode",
     type=click.Choice(["safety", "liveness", "both"]),
     default="both",
     show_default=True,
-    help="safety: faults to the end; liveness: then everything heals and must make progress.",
+    help="safety: faults until the end; liveness: the faults stop, and the group must make progress.",
 )
 @click.option("--trace", is_flag=True, help="Print every event.")
 def sim(seed: int, runs: int, minutes: float, mode: str, trace: bool) -> None:
-    """Simulate a broker and consumers under faults, and check what must hold.
+    """Simulate a broker and consumers under faults and check every rule.
 
-    Ends with exit code 1 at the first seed that breaks a rule, and says how to replay it.
+    Stops with exit code 1 at the first seed that breaks a rule and prints the command that replays it.
     """
     from partita.sim.run import simulate
 
@@ -52,7 +61,7 @@ def sim(seed: int, runs: int, minutes: float, mode: str, trace: bool) -> None:
                 _tell_how_to_replay(verdict, minutes)
                 raise SystemExit(1)
     hours = totals.virtual_ms / 3_600_000
-    click.echo(f"{totals.runs} runs, {totals.events} events, {hours:.1f} virtual hours: every rule held")
+    click.echo(f"{count(totals.runs, 'run')}, {totals.events} events, {hours:.1f} virtual hours: every rule held")
 
 
 def _show(verdict: Verdict, *, trace: bool, in_full: bool) -> None:
@@ -76,4 +85,4 @@ def _tell_how_to_replay(verdict: Verdict, minutes: float) -> None:
     for line in verdict.trace.lines():
         click.echo(f"  {line}")
     mode = "liveness" if verdict.liveness else "safety"
-    click.echo(f"replay it: partita sim --seed {verdict.seed} --mode {mode} --minutes {minutes:g} --trace")
+    click.echo(f"to replay it: partita sim --seed {verdict.seed} --mode {mode} --minutes {minutes:g} --trace")

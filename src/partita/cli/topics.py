@@ -29,7 +29,7 @@ def topics() -> None:
 
 @topics.command("list")
 @bootstrap_option
-@click.option("--internal", is_flag=True, help="Show internal topics too, such as __consumer_offsets.")
+@click.option("--internal", is_flag=True, help="Include internal topics, such as __consumer_offsets.")
 @json_option
 def list_(bootstrap: str, internal: bool, as_json: bool) -> None:
     """List all topics."""
@@ -46,11 +46,18 @@ def list_(bootstrap: str, internal: bool, as_json: bool) -> None:
 @topics.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @bootstrap_option
-@click.option("--partitions", "-p", type=click.IntRange(min=1), help="How many; the broker's default otherwise.")
-@click.option("--replication-factor", "-r", type=click.IntRange(min=1), help="Copies; the broker's default otherwise.")
-@click.option("--config", "configs", multiple=True, metavar="NAME=VALUE", help="A topic option by Kafka's name.")
-@click.option("--if-not-exists", is_flag=True, help="Be content if the topic is there already.")
-@click.option("--dry-run", is_flag=True, help="Only say whether it would work.")
+@click.option(
+    "--partitions", "-p", type=click.IntRange(min=1), help="Number of partitions; by default the broker's setting."
+)
+@click.option(
+    "--replication-factor",
+    "-r",
+    type=click.IntRange(min=1),
+    help="Number of replicas; by default the broker's setting.",
+)
+@click.option("--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a topic option by Kafka's name.")
+@click.option("--if-not-exists", is_flag=True, help="Do not fail if a topic exists.")
+@click.option("--dry-run", is_flag=True, help="Check whether it would work; change nothing.")
 def create(
     names: tuple[str, ...],
     bootstrap: str,
@@ -73,7 +80,7 @@ def create(
             except TopicAlreadyExistsError:
                 if not if_not_exists:
                     raise
-                click.echo(f"{name} exists already")
+                click.echo(f"{name} already exists")
                 continue
             told = f" with {count(made.partitions, 'partition')}" if made.partitions > 0 else ""
             click.echo(f"{'would create' if dry_run else 'created'} {name}{told}")
@@ -84,7 +91,7 @@ def create(
 @bootstrap_option
 @json_option
 def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
-    """Show partitions, leaders, how much each partition holds, and options that are not the default."""
+    """Show partitions, leaders, record counts, and options that differ from their defaults."""
     with connected(bootstrap) as admin:
         shown = [_describe(admin, topic) for topic in admin.describe_topics(names)]
     if as_json:
@@ -119,9 +126,9 @@ def _row(part: dict[str, Any], columns: list[str]) -> list[object]:
 @topics.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @bootstrap_option
-@click.option("--if-exists", is_flag=True, help="Be content if a topic is not there.")
+@click.option("--if-exists", is_flag=True, help="Do not fail if a topic does not exist.")
 def delete(names: tuple[str, ...], bootstrap: str, if_exists: bool) -> None:
-    """Delete topics with everything in them. There is no way back."""
+    """Delete topics with all their records. This cannot be undone."""
     from partita.errors import UnknownTopicOrPartitionError
 
     with connected(bootstrap) as admin:
@@ -139,18 +146,18 @@ def delete(names: tuple[str, ...], bootstrap: str, if_exists: bool) -> None:
 @topics.command()
 @click.argument("name")
 @bootstrap_option
-@click.option("--partitions", "-p", type=click.IntRange(min=1), help="Grow to this many partitions.")
+@click.option("--partitions", "-p", type=click.IntRange(min=1), help="Increase the number of partitions to this.")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a topic option.")
-@click.option("--unset", multiple=True, metavar="NAME", help="Take a topic option back to its default.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Reset a topic option to its default.")
 def alter(name: str, bootstrap: str, partitions: int | None, settings: tuple[str, ...], unset: tuple[str, ...]) -> None:
-    """Let a topic grow, or change its options. Keys go to other partitions once it has grown."""
+    """Add partitions to a topic or change its options. New partitions change which partition a key goes to."""
     changes = settings_of(settings)
     if partitions is None and not changes and not unset:
         raise click.UsageError("nothing to change; give --partitions, --set or --unset")
     with connected(bootstrap) as admin:
         if partitions is not None:
             admin.create_partitions(name, partitions)
-            click.echo(f"{name} has {count(partitions, 'partition')} now")
+            click.echo(f"{name} now has {count(partitions, 'partition')}")
         if changes or unset:
             admin.alter_configs("topic", name, changes, delete=unset)
             click.echo(f"{name}: {count(len(changes) + len(unset), 'option')} changed")
@@ -159,16 +166,16 @@ def alter(name: str, bootstrap: str, partitions: int | None, settings: tuple[str
 @topics.command()
 @click.argument("name")
 @bootstrap_option
-@click.option("--all", "everything", is_flag=True, help="Options at their defaults too.")
+@click.option("--all", "everything", is_flag=True, help="Include options that have their defaults.")
 @json_option
 def configs(name: str, bootstrap: str, everything: bool, as_json: bool) -> None:
-    """Show the options of a topic and who set them."""
+    """Show the options of a topic and where each was set."""
     with connected(bootstrap) as admin:
         entries = [e for e in admin.describe_configs("topic", name) if everything or not e.is_default]
     if as_json:
         print_json(entries)
     elif not entries:
-        click.echo(f"all options of {name} have their defaults; --all shows them")
+        click.echo(f"all options of {name} have their defaults; use --all to show them")
     else:
         print_table(["option", "value", "set by"], [(e.name, e.value, e.source) for e in entries])
 
@@ -176,9 +183,9 @@ def configs(name: str, bootstrap: str, everything: bool, as_json: bool) -> None:
 @topics.command("delete-records")
 @click.argument("partitions", nargs=-1, required=True, metavar="TOPIC[:0,1]...")
 @bootstrap_option
-@click.option("--before", type=click.IntRange(min=0), help="Delete what lies before this offset; all without it.")
+@click.option("--before", type=click.IntRange(min=0), help="Delete records before this offset; by default all records.")
 def delete_records(partitions: tuple[str, ...], bootstrap: str, before: int | None) -> None:
-    """Delete records from the start of partitions. There is no way back."""
+    """Delete records from the start of partitions. This cannot be undone."""
     with connected(bootstrap) as admin:
         chosen: dict[tuple[str, int], int] = {}
         for wanted in partitions_of(partitions):

@@ -1,1 +1,1 @@
-"""What partita offers to test suites: the pytest plugin (`plugin`)."""
+"""Support for test suites: the pytest plugin, `partita.testing.plugin`."""

@@ -1,10 +1,10 @@
-"""The pytest plugin: a broker for a test in milliseconds. Installed with partita; nothing to configure.
+"""The pytest plugin: a broker for a test, ready in milliseconds. It is installed with partita and needs no setup.
 
     def test_orders(partita_broker):
         connect(partita_broker.bootstrap)
         partita_broker.control.expire_session("orders", member_id)
 
-Must not import anything of the broker before a test asks for it.
+The broker is imported when a test first asks for one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def partita_broker() -> Iterator[Broker]:
-    """A fresh in-memory broker of its own for one test, on an ephemeral loopback port."""
+    """A new in-memory broker for this test, on a free loopback port."""
     from partita.broker.embedded import Broker
 
     with Broker() as broker:
@@ -29,7 +29,7 @@ def partita_broker() -> Iterator[Broker]:
 
 @pytest.fixture(scope="session")
 def partita_session_broker() -> Iterator[Broker]:
-    """One in-memory broker for the whole run: faster; tests must use topics and groups of their own."""
+    """One in-memory broker for the whole run. Tests must use their own topics and groups."""
     from partita.broker.embedded import Broker
 
     with Broker() as broker:

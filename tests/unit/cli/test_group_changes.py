@@ -18,7 +18,7 @@ def test_the_first_look_is_no_news() -> None:
 def test_members_that_came_and_went_and_a_new_state_are_one_line() -> None:
     before = Look("g", "Stable", {"m-1": "a", "m-2": "b"}, 0)
     after = Look("g", "PreparingRebalance", {"m-2": "b", "m-3": "c"}, 9)
-    assert seen_changes(before, after, 5) == [News(5, "g", "c joined, a gone, Stable -> PreparingRebalance")]
+    assert seen_changes(before, after, 5) == [News(5, "g", "c joined, a left, Stable -> PreparingRebalance")]
 
 
 def test_lag_alone_is_no_news() -> None:

@@ -34,7 +34,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
         (("broker", "--port", "70000"), "partita broker: Invalid value for '--port': 70000 is not in the range"),
         (("topics", "create"), "partita topics create: Missing argument 'NAME...'"),
         (("brokr",), "partita: No such command 'brokr'"),
-        (("consume", "t", "--set", "fetch"), "partita consume: --set wants NAME=VALUE, not 'fetch'"),
+        (("consume", "t", "--set", "fetch"), "partita consume: --set expects NAME=VALUE, not 'fetch'"),
     ],
 )
 def test_a_wrong_call_is_one_line_and_exit_code_2(
