@@ -12,7 +12,7 @@ from harness import left_out, report
 
 from partita.group.config import GroupConfig
 from partita.group.coordinator import GroupCoordinator
-from partita.group.log_records import CommittedOffset, group_key, group_value, offset_key, offset_value
+from partita.group.records.log_records import CommittedOffset, group_key, group_value, offset_key, offset_value
 from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from partita.records.builder import build_batch

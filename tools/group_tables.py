@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import Enum
 
-from partita.group import join, sync
-from partita.group.heartbeat import HEARTBEAT
-from partita.group.join import GUARDS, JOIN, JoinCase
-from partita.group.leave import LEAVE
-from partita.group.model import GroupState
-from partita.group.offsets import COMMIT, CommitCase
-from partita.group.rebalance import ALLOWED_MOVES
-from partita.group.sync import SYNC, SyncCase
-from partita.group.transactional_offsets import TXN_COMMIT
+from partita.group.classic import join, sync
+from partita.group.classic.heartbeat import HEARTBEAT
+from partita.group.classic.join import GUARDS, JOIN, JoinCase
+from partita.group.classic.leave import LEAVE
+from partita.group.classic.rebalance import ALLOWED_MOVES
+from partita.group.classic.sync import SYNC, SyncCase
+from partita.group.offsets.commit import COMMIT, CommitCase
+from partita.group.offsets.transactional import TXN_COMMIT
+from partita.group.state.model import GroupState
 
 INTRO = """# Decisions of the group coordinator
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 COMPILED: tuple[str, ...] = (
     "partita.assignors.user_data",
     "partita.broker.wire.repeats",
-    "partita.group.replay_batch",
+    "partita.group.records.replay_batch",
     "partita.protocol.reader",
     "partita.protocol.writer",
     "partita.records.builder",

@@ -345,7 +345,7 @@ def _commit(step: Step, random: Random, group: str, member: str, generation: int
         )
         for name in random.sample((*TOPICS, NO_TOPIC), random.randint(1, 2))
     ]
-    # A commit refused whole is a Deviation (see group/offsets.py): one partition is always acceptable.
+    # A commit refused whole is a Deviation (see group/offsets/commit.py): one partition is always acceptable.
     acceptable = OffsetCommitRequestPartition(partition_index=2, committed_offset=1)
     topic_id = side.topic_ids[TOPICS[1]]
     topics.append(OffsetCommitRequestTopic(name=TOPICS[1], topic_id=topic_id, partitions=[acceptable]))

@@ -1,7 +1,7 @@
 """Clients do anything in any order: the laws of the coordinator hold after every step.
 
 Replaying the log gives the same hard state, every token is answered once, no partition has two owners in a generation;
-and the invariants `partita.group.model.check` asserts of each group.
+and the invariants `partita.group.state.model.check` asserts of each group.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from partita.group.config import GroupConfig
-from partita.group.hard_state import HardState
+from partita.group.records.hard_state import HardState
 from support.group_clients import LISTS, Clients
 from support.group_compaction import compacted
 from support.group_shell import GroupShell, replayed

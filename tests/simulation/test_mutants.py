@@ -14,11 +14,11 @@ from partita.consumer.core import ConsumerCore
 from partita.consumer.group import join_exchange as join
 from partita.consumer.group.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
-from partita.group import offsets, removal, static_members, sync
-from partita.group.identity import unknown_identity
-from partita.group.model import COMPLETING, Group
-from partita.group.persist import group_record
-from partita.group.shard import Shard
+from partita.group.classic import removal, static_members, sync
+from partita.group.offsets import commit as offsets
+from partita.group.state.model import COMPLETING, Group, unknown_identity
+from partita.group.state.shard import Shard
+from partita.group.state.stored import group_record
 from partita.protocol.error_codes import ErrorCode
 from partita.sim.consumers import SimConsumer
 from partita.sim.fault_plan import draw

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from partita.group import log_records
-from partita.group.model import NEVER, Group
 from partita.group.notes import Cause, Note
+from partita.group.records import log_records
 from partita.group.requests import TransactionEnded
+from partita.group.state.model import NEVER, Group
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse

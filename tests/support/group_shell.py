@@ -14,10 +14,10 @@ from itertools import count
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Reply, Step
 from partita.group.coordinator import GroupCoordinator
-from partita.group.hard_state import HardState
-from partita.group.model import check
 from partita.group.notes import Note
+from partita.group.records.hard_state import HardState
 from partita.group.refusals import refusal
+from partita.group.state.model import check
 from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure

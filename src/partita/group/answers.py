@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from partita.group.contract import GroupRequest
-from partita.group.model import Group, Member
 from partita.group.requests import (
     DeleteGroup,
     DescribeGroup,
@@ -18,6 +17,7 @@ from partita.group.requests import (
     ListShardGroups,
     TransactionEnded,
 )
+from partita.group.state.model import Group, Member
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import (
     delete_groups,

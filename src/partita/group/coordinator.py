@@ -11,27 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from partita.group import (
-    deadlines,
-    delete,
-    describe,
-    expiration,
-    heartbeat,
-    join,
-    leave,
-    offsets,
-    rebalance,
-    refusals,
-    removal,
-    sync,
-)
-from partita.group import transactional_offsets as transactions
+from partita.group import deadlines, refusals
+from partita.group.classic import describe, heartbeat, join, leave, rebalance, removal, sync
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Step, Token
-from partita.group.hard_state import HardState
-from partita.group.model import Group
+from partita.group.offsets import commit as offsets
+from partita.group.offsets import delete, expiration
+from partita.group.offsets import transactional as transactions
+from partita.group.records.hard_state import HardState
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
-from partita.group.shard import Shard
+from partita.group.state.model import Group
+from partita.group.state.shard import Shard
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest

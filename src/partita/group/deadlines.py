@@ -10,10 +10,11 @@ from __future__ import annotations
 from heapq import heappop
 from operator import itemgetter
 
-from partita.group import expiration, rebalance, removal
+from partita.group.classic import rebalance, removal
 from partita.group.contract import Step
-from partita.group.model import DEAD, NEVER, PREPARING, Group
-from partita.group.shard import Shard
+from partita.group.offsets import expiration
+from partita.group.state.model import DEAD, NEVER, PREPARING, Group
+from partita.group.state.shard import Shard
 from partita.now import Now
 
 _STEP_BYTES = 262_144

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
-from partita.group.hard_state import HardState
-from partita.group.model import COMPLETING, PREPARING, STABLE, Group, check
+from partita.group.records.hard_state import HardState
+from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, check
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
-from partita.group.model import STABLE, Group
+from partita.group.state.model import STABLE, Group
 from partita.protocol.messages.metadata import MetadataResponse
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse

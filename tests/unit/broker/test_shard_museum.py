@@ -9,7 +9,7 @@ import pytest
 from partita.broker.groups.runner import State
 from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
-from partita.group.log_records import offset_key
+from partita.group.records.log_records import offset_key
 from partita.group.requests import ListShardGroups
 from partita.protocol.error_codes import ErrorCode
 from partita.records.builder import build_batch

@@ -11,7 +11,7 @@ from partita.broker.groups.runner import State
 from partita.broker.handlers import list_groups
 from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
-from partita.group.log_records import CommittedOffset, offset_key, offset_value
+from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequestProtocol

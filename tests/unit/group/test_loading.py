@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pytest
 
-from partita.group import log_records
 from partita.group.contract import Record
-from partita.group.log_records import CommittedOffset
+from partita.group.records import log_records
+from partita.group.records.log_records import CommittedOffset
 from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from support.group_compaction import compacted

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from partita.group import log_records
 from partita.group.contract import Record
-from partita.group.hard_state import HardState
-from partita.group.log_records import CommittedOffset
-from partita.group.replay_batch import read_batch
+from partita.group.records import log_records
+from partita.group.records.hard_state import HardState
+from partita.group.records.log_records import CommittedOffset
+from partita.group.records.replay_batch import read_batch
 from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from partita.protocol.primitives import ZERO_UUID, MalformedRequest

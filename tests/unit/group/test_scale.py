@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita.group.config import GroupConfig
-from partita.group.model import PREPARING, STABLE
+from partita.group.state.model import PREPARING, STABLE
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.sync_group import (

@@ -8,15 +8,15 @@ from runpy import run_path
 
 import pytest
 
-from partita.group import join, sync
-from partita.group.heartbeat import HEARTBEAT
-from partita.group.join import JOIN, JoinCase
-from partita.group.leave import LEAVE, LeaveCase
-from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, GroupState
-from partita.group.offsets import COMMIT, CommitCase
-from partita.group.rebalance import ALLOWED_MOVES
-from partita.group.sync import SYNC, SyncCase
-from partita.group.transactional_offsets import TXN_COMMIT
+from partita.group.classic import join, sync
+from partita.group.classic.heartbeat import HEARTBEAT
+from partita.group.classic.join import JOIN, JoinCase
+from partita.group.classic.leave import LEAVE, LeaveCase
+from partita.group.classic.rebalance import ALLOWED_MOVES
+from partita.group.classic.sync import SYNC, SyncCase
+from partita.group.offsets.commit import COMMIT, CommitCase
+from partita.group.offsets.transactional import TXN_COMMIT
+from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, GroupState
 from support.group_world import World
 
 LIVE = (EMPTY, PREPARING, COMPLETING, STABLE)

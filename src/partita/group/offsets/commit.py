@@ -9,14 +9,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Protocol
 
-from partita.group import answers, log_records
+from partita.group import answers
 from partita.group.contract import GroupRequest, Record, Token
-from partita.group.hard_state import HardState, TopicPartition
-from partita.group.identity import unknown_identity
-from partita.group.log_records import CommittedOffset
-from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
+from partita.group.records import log_records
+from partita.group.records.hard_state import HardState, TopicPartition
+from partita.group.records.log_records import CommittedOffset
 from partita.group.requests import FetchOffsets
-from partita.group.shard import Shard
+from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState, unknown_identity
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,

@@ -7,10 +7,10 @@ the hard half of GroupMetadataManager.)
 
 from __future__ import annotations
 
-from partita.group import log_records
 from partita.group.contract import Record
-from partita.group.log_records import CommittedOffset, read_offset_value
-from partita.group.replay_batch import check_value, read_batch, split_key
+from partita.group.records import log_records
+from partita.group.records.log_records import CommittedOffset, read_offset_value
+from partita.group.records.replay_batch import check_value, read_batch, split_key
 from partita.protocol.primitives import Buffer
 
 TopicPartition = tuple[str, int]

@@ -11,10 +11,10 @@ from heapq import heappush
 
 from partita.group.config import GroupConfig
 from partita.group.contract import NOTHING, Marker, Producer, Record, Reply, Step, Token
-from partita.group.hard_state import HardState
-from partita.group.log_records import batch_bytes
-from partita.group.model import DEAD, NEVER, Group, Member, Waiter
 from partita.group.notes import Note
+from partita.group.records.hard_state import HardState
+from partita.group.records.log_records import batch_bytes
+from partita.group.state.model import DEAD, NEVER, Group, Member, Waiter
 from partita.now import Now
 from partita.protocol.primitives import Structure
 

@@ -6,12 +6,13 @@ onUnloaded.)
 
 from __future__ import annotations
 
-from partita.group import answers, rebalance
+from partita.group import answers
+from partita.group.classic import rebalance
+from partita.group.classic.static_members import record_swap, swap
 from partita.group.contract import Step
-from partita.group.model import COMPLETING, DEAD, NEVER, PREPARING, STABLE, Group, Member
 from partita.group.notes import DID_NOT_SYNC, EVICTED, EXPIRED, STATIC_REPLACED, Cause
-from partita.group.shard import Shard
-from partita.group.static_members import record_swap, swap
+from partita.group.state.model import COMPLETING, DEAD, NEVER, PREPARING, STABLE, Group, Member
+from partita.group.state.shard import Shard
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 

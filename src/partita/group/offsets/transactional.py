@@ -6,13 +6,14 @@ The offsets wait in the hard state until a marker; see `hard_state.HardState.end
 
 from __future__ import annotations
 
-from partita.group import answers, log_records
+from partita.group import answers
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Token
-from partita.group.log_records import CommittedOffset
-from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
-from partita.group.offsets import IDENTIFY, NONE, CommitCase, classify, identify, is_too_long
+from partita.group.offsets.commit import IDENTIFY, NONE, CommitCase, classify, identify, is_too_long
+from partita.group.records import log_records
+from partita.group.records.log_records import CommittedOffset
 from partita.group.requests import EndTransaction, TransactionEnded
-from partita.group.shard import Shard
+from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from partita.group import delete
 from partita.group.contract import Step
-from partita.group.log_records import NO_EXPIRY, CommittedOffset, read_offset_value
-from partita.group.model import DEAD, EMPTY, STABLE, Group
 from partita.group.notes import GroupDeleted, OffsetsExpired
-from partita.group.shard import Shard
-from partita.group.subscriptions import subscribed_topics
+from partita.group.offsets import delete
+from partita.group.records.log_records import NO_EXPIRY, CommittedOffset, read_offset_value
+from partita.group.state.model import DEAD, EMPTY, STABLE, Group, subscribed_topics
+from partita.group.state.shard import Shard
 from partita.now import Now
 
 _SLICE = 1000

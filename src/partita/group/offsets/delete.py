@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-from partita.group import log_records
 from partita.group.contract import GroupRequest, Record, Token
-from partita.group.hard_state import TopicPartition
-from partita.group.model import DEAD, EMPTY, Group
 from partita.group.notes import GroupDeleted
+from partita.group.records import log_records
+from partita.group.records.hard_state import TopicPartition
 from partita.group.requests import DeleteGroup
-from partita.group.shard import Shard
-from partita.group.subscriptions import subscribed_topics
+from partita.group.state.model import DEAD, EMPTY, Group, subscribed_topics
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult
 from partita.protocol.messages.offset_delete import (

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 
-from partita.group import answers, log_records, rebalance
+from partita.group import answers
+from partita.group.classic import rebalance
+from partita.group.classic.static_members import SWAP_PERSIST, SWAP_REBALANCE, SWAP_WAIT
 from partita.group.contract import GroupRequest, Record, Token
-from partita.group.model import (
+from partita.group.notes import JOINED, LEADER_REJOINED, REFUSED_FULL, SUBSCRIPTION_CHANGED
+from partita.group.records import log_records
+from partita.group.state.model import (
     COMPLETING,
     DEAD,
     EMPTY,
@@ -23,9 +27,7 @@ from partita.group.model import (
     Protocols,
     Waiter,
 )
-from partita.group.notes import JOINED, LEADER_REJOINED, REFUSED_FULL, SUBSCRIPTION_CHANGED
-from partita.group.shard import Shard
-from partita.group.static_members import SWAP_PERSIST, SWAP_REBALANCE, SWAP_WAIT
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.join_group import JoinGroupRequest
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from partita.group.contract import Token
 from partita.group.notes import Cause
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import MalformedRequest, Reader
 
 NEVER = 1 << 62
 """A deadline that does not come."""
@@ -211,6 +213,31 @@ def _count_support(members: Iterable[Member]) -> dict[str, int]:
         for name in dict(member.protocols):
             support[name] = support.get(name, 0) + 1
     return support
+
+
+def unknown_identity(group: Group, member_id: str, instance_id: str | None) -> ErrorCode:
+    """NONE, or why not: the instance id is unknown, it is another's, the member id is unknown; in this order."""
+    if instance_id is not None:
+        holder = group.static.get(instance_id)
+        if holder is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if holder != member_id:
+            return ErrorCode.FENCED_INSTANCE_ID
+    return ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def subscribed_topics(group: Group) -> frozenset[str] | None:
+    """The union over members as of the last generation; None when a member's metadata cannot be read."""
+    if group.subscriptions is None:
+        return None
+    topics: set[str] = set()
+    for metadata in dict.fromkeys(group.subscriptions):
+        try:
+            reader = Reader(metadata, 2)
+            topics.update([reader.string() for _ in range(reader.count(2))])
+        except MalformedRequest:
+            return None
+    return frozenset(topics)
 
 
 def check(group: Group) -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from partita.group import log_records
 from partita.group.contract import Record
-from partita.group.model import Group, Member
+from partita.group.records import log_records
+from partita.group.state.model import Group, Member
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 
 

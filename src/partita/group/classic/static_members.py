@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from partita.group import answers, rebalance
+from partita.group import answers
+from partita.group.classic import rebalance
 from partita.group.contract import Record
-from partita.group.model import Group, Member
 from partita.group.notes import STATIC_REPLACED, MemberFenced
-from partita.group.persist import group_record
-from partita.group.shard import Shard
+from partita.group.state.model import Group, Member
+from partita.group.state.shard import Shard
+from partita.group.state.stored import group_record
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.join_group import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from partita.group.join import Join
+    from partita.group.classic.join import Join
 
 _SKIPS_ASSIGNMENT_FROM = 9
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from partita.group import rebalance
+from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
-from partita.group.model import COMPLETING, DEAD, STABLE, Group
 from partita.group.notes import LEFT, Cause
-from partita.group.shard import Shard
+from partita.group.state.model import COMPLETING, DEAD, STABLE, Group
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.leave_group import (
     LeaveGroupRequest,

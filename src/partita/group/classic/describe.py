@@ -7,9 +7,9 @@ Changes nothing.
 from __future__ import annotations
 
 from partita.group.contract import GroupRequest, Token
-from partita.group.model import DEAD, STABLE, Group
 from partita.group.requests import DescribeGroup, ListShardGroups
-from partita.group.shard import Shard
+from partita.group.state.model import DEAD, STABLE, Group
+from partita.group.state.shard import Shard
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from partita.group.contract import Record
-from partita.group.replay_batch import split_key
+from partita.group.records.replay_batch import split_key
 from partita.protocol.messages.group_log import GroupMetadataValue, OffsetCommitValue
 from partita.protocol.primitives import ZERO_UUID, MalformedRequest, Reader
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partita.group import answers, log_records
+from partita.group import answers
 from partita.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from partita.group.contract import Record, Step
-from partita.group.model import COMPLETING, DEAD, EMPTY, NEVER, PREPARING, STABLE, Group, GroupState, Member
 from partita.group.notes import (
     DID_NOT_REJOIN,
     LOADED_OVER_SIZE,
@@ -22,7 +21,9 @@ from partita.group.notes import (
     Rebalanced,
     RebalanceStarted,
 )
-from partita.group.shard import Shard
+from partita.group.records import log_records
+from partita.group.state.model import COMPLETING, DEAD, EMPTY, NEVER, PREPARING, STABLE, Group, GroupState, Member
+from partita.group.state.shard import Shard
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.group_log import GroupMetadataValue

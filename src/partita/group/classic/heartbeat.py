@@ -7,8 +7,17 @@ A heartbeat never writes, so it has no step of its own: `decide` gives the error
 from __future__ import annotations
 
 from partita.group.contract import Reply, Step, Token
-from partita.group.identity import unknown_identity
-from partita.group.model import COMPLETING, DEAD, EMPTY, NEVER, PREPARING, STABLE, Group, GroupState
+from partita.group.state.model import (
+    COMPLETING,
+    DEAD,
+    EMPTY,
+    NEVER,
+    PREPARING,
+    STABLE,
+    Group,
+    GroupState,
+    unknown_identity,
+)
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

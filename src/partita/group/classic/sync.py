@@ -10,13 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 
-from partita.group import answers, rebalance
+from partita.group import answers
+from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
-from partita.group.identity import unknown_identity
-from partita.group.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState, Member, Waiter
 from partita.group.notes import ASSIGNMENT_TOO_LARGE
-from partita.group.persist import group_record
-from partita.group.shard import Shard
+from partita.group.state.model import (
+    COMPLETING,
+    DEAD,
+    EMPTY,
+    PREPARING,
+    STABLE,
+    Group,
+    GroupState,
+    Member,
+    Waiter,
+    unknown_identity,
+)
+from partita.group.state.shard import Shard
+from partita.group.state.stored import group_record
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.sync_group import SyncGroupRequest
 

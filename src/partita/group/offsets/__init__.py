@@ -1,0 +1,1 @@
+"""Committed offsets: commits, transactions, fetches, deletion and expiry."""
