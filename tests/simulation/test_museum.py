@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from partita.consumer.group.pending_commit import Kind
+from partita.consumer.group.commits import Kind
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError
 from partita.sim.consumers import SimConsumer

@@ -158,7 +158,7 @@ class World(consumer_world.World):
 
     def app_dies(self, names: list[str]) -> None:
         for name in names:
-            self.members.pop(name)._shell.io.stop()
+            self.members.pop(name)._driver.io.stop()
 
     def app_holds(self, names: list[str]) -> None:
         for name in names:

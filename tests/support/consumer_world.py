@@ -17,7 +17,7 @@ from typing import Any
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.request import Request
 from partita.consumer.shell.blocking import Consumer
-from partita.consumer.shell.driver import ConsumerShell
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
 from partita.group.coordinator import GroupCoordinator
@@ -226,7 +226,7 @@ class World:
             self.consumers.append(io)
             return io
 
-        shell = ConsumerShell(
+        shell = ConsumerDriver(
             ConsumerConfig.of(None, **options),
             SimWaiter(self),
             strict=True,

@@ -20,7 +20,7 @@ from partita.consumer.group.membership import Membership
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import LATEST
 from partita.consumer.reading.committed_offsets import CommittedOffsets
-from partita.consumer.reading.fetch_buffer import Collected
+from partita.consumer.reading.fetch_buffer import Collected, FetchBuffer
 from partita.consumer.reading.fetching import Fetching
 from partita.consumer.reading.list_offsets import OffsetLookups
 from partita.consumer.reading.poll_watchdog import Watchdog
@@ -58,8 +58,9 @@ class ConsumerCore:
         self.validation = Validation(
             self.subscription, self.metadata, config.reset, config.retry_backoff_ms, config.request_timeout_ms
         )
-        self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, uniform)
-        self.watchdog = Watchdog(config, self.subscription, self.fetching, self.member.events)
+        self.buffer = FetchBuffer(self.subscription)
+        self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, self.buffer, uniform)
+        self.watchdog = Watchdog(config, self.subscription, self.member.events)
         self.outage = Outage(self.member.events)
         self._polls: tuple[Callable[[Now], Poll], ...] = (
             self.commits.poll,
@@ -161,7 +162,7 @@ class ConsumerCore:
         self._pass_facts_along(now)
 
     def collect(self, max_records: int) -> Collected:
-        return self.fetching.collect(max_records)
+        return self.buffer.collect(max_records)
 
     # Facts
 
@@ -205,7 +206,7 @@ class ConsumerCore:
         self.member.joined_topics = None
         self.member.joined_generation = Generation()
         self.commits.forget_timer()
-        self.fetching.drop_unassigned()
+        self.buffer.drop_unassigned()
 
     def _take_ends(self) -> None:
         for tp, operation in list(self._end_lookups.items()):
@@ -225,7 +226,7 @@ class ConsumerCore:
             self._seen_assignment = self.subscription.version
             self._start_recreated_topics_over()
             self.positions.forget()
-            self.fetching.drop_unassigned()
+            self.buffer.drop_unassigned()
             self.done.keep(self.subscription.assignment)
         by_pattern = self.subscription.pattern is not None
         self.metadata.want_topics(None if by_pattern else self.subscription.metadata_topics | self.lookups.topics)

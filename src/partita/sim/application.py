@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.consumer.core import ConsumerCore
-from partita.consumer.group.pending_commit import Kind
+from partita.consumer.group.commits import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, KafkaError
@@ -90,7 +90,7 @@ class Application(ABC):
             yield from self._dispatch()
             if self._has_raised(core.next_error()):
                 break
-            if core.fetching.buffer:
+            if core.buffer:
                 found = self._collect()
                 if found:
                     break
@@ -103,7 +103,7 @@ class Application(ABC):
     def _collect(self) -> dict[TopicPartition, list[int]]:
         core = self.core
         collected = core.collect(core.config.max_poll_records)
-        if not core.fetching.buffer:
+        if not core.buffer:
             self._step()
         found = {tp: [r.offset for r in records] for tp, records in collected.records.items()}
         for tp, offsets in found.items():

@@ -391,7 +391,7 @@ def test_no_more_is_fetched_than_the_buffer_may_hold() -> None:
     highest = 0
     for _ in range(300):
         consumer.poll(0.01)
-        highest = max(highest, consumer._calls._core.fetching.buffered_bytes)
+        highest = max(highest, consumer._calls._core.buffer.size)
     assert highest <= 300_000 + 3 * 110_000
 
 

@@ -347,7 +347,7 @@ def test_a_wakeup_inside_the_assigned_callback() -> None:
         heard._hear("assigned", partitions)
         if len(heard.calls) == 1:
             consumer.wakeup()
-            consumer._shell.check()
+            consumer._driver.check()
 
     heard.on_partitions_assigned = inside  # type: ignore[method-assign]
     with pytest.raises(WakeupError):
@@ -495,10 +495,10 @@ def test_the_order_and_versions_of_the_first_requests() -> None:
 @pytest.mark.case("CC-215")
 def test_generated_client_ids() -> None:
     world = World()
-    ids = [world.consumer(group_id="names", client_id="")._shell.config.client_id for _ in range(2)]
+    ids = [world.consumer(group_id="names", client_id="")._driver.config.client_id for _ in range(2)]
     static = world.consumer(group_id="names", group_instance_id="i7", client_id="")
     assert ids == ["consumer-names-1", "consumer-names-2"]
-    assert static._shell.config.client_id == "consumer-names-i7"
+    assert static._driver.config.client_id == "consumer-names-i7"
 
 
 class MovesDirectly(Assignor):

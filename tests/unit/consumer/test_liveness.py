@@ -213,9 +213,9 @@ def test_close_commits_before_it_leaves_and_unsubscribe_does_not_commit() -> Non
     consumer.close()
     assert world.names()[:2] == ["OffsetCommit", "LeaveGroup"]
     second, _ = member(World({"t": 1}))
-    second._shell.io.world.forget()
+    second._driver.io.world.forget()
     second.unsubscribe()
-    assert "OffsetCommit" not in second._shell.io.world.names()
+    assert "OffsetCommit" not in second._driver.io.world.names()
 
 
 @pytest.mark.case("CC-205")
@@ -341,7 +341,7 @@ def test_a_join_that_fails_while_metadata_flips_back_is_sent_again() -> None:
 def test_a_broken_rule_is_raised_and_does_not_spin() -> None:
     world = World({"t": 1})
     consumer, _ = member(world)
-    consumer._shell.io.failure = RuntimeError("on purpose")
+    consumer._driver.io.failure = RuntimeError("on purpose")
     with pytest.raises(RuntimeError, match="on purpose"):
         consumer.poll(1)
 

@@ -157,7 +157,7 @@ def test_a_day_with_one_record_an_hour() -> None:
     assert max(delays) < 1_000
     assert [name for name, _ in heard.calls] == ["assigned"]
     core = consumer._calls._core
-    assert len(core.member.events) + len(core.fetching.buffer) + len(consumer._shell.io.in_flight) < 10
+    assert len(core.member.events) + len(core.buffer) + len(consumer._driver.io.in_flight) < 10
 
 
 @pytest.mark.case("CC-074")

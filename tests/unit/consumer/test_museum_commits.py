@@ -8,7 +8,7 @@ import crc32c
 import pytest
 
 from partita.consumer.errors import CommitFailedError
-from partita.consumer.group.pending_commit import Kind
+from partita.consumer.group.commits import Kind
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.heartbeat import HeartbeatResponse
@@ -47,7 +47,7 @@ def core(consumer: Any) -> Any:
 def begin(consumer: Any, kind: Kind, offset: int) -> Any:
     """A commit as another task of the same application makes it: begun, and not waited for here."""
     operation = core(consumer).commits.commit(kind, {T0: OffsetAndMetadata(offset)})
-    consumer._shell.step()
+    consumer._driver.step()
     return operation
 
 
@@ -230,7 +230,7 @@ def test_after_a_crash_everything_behind_the_first_gap_comes_again() -> None:
         consumer.done(record)
     for _ in range(5):
         consumer.poll(0.2)
-    consumer._shell.io.stop()
+    consumer._driver.io.stop()
     second = alone(world)
     assert read(second, 20) == [2, 3, 4]
 

@@ -6,6 +6,7 @@ What is here counts only as long as its partition stands where it was fetched fo
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from partita.consumer.errors import CorruptRecordError
@@ -30,21 +31,32 @@ class FetchBuffer:
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
-        self.buffer: deque[CompletedFetch] = deque()
+        self._answers: deque[CompletedFetch] = deque()
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[CompletedFetch]:
+        return iter(self._answers)
 
     @property
-    def buffered_bytes(self) -> int:
-        return sum(fetch.size for fetch in self.buffer)
+    def size(self) -> int:
+        """Bytes of all answers held."""
+        return sum(fetch.size for fetch in self._answers)
+
+    def append(self, fetch: CompletedFetch) -> None:
+        """Hand this answer out after those that came before it."""
+        self._answers.append(fetch)
 
     def drop_unassigned(self) -> None:
         """Data of partitions that are no longer held is not worth its memory."""
         held = self._subscription.assignment
-        if any(fetch.tp not in held for fetch in self.buffer):
-            self.buffer = deque(fetch for fetch in self.buffer if fetch.tp in held)
+        if any(fetch.tp not in held for fetch in self._answers):
+            self._answers = deque(fetch for fetch in self._answers if fetch.tp in held)
 
     def drop_topics_but(self, topics: set[str]) -> None:
         """The subscription changed: data of other topics is no longer wanted."""
-        self.buffer = deque(fetch for fetch in self.buffer if fetch.tp.topic in topics)
+        self._answers = deque(fetch for fetch in self._answers if fetch.tp.topic in topics)
 
     def collect(self, max_records: int) -> Collected:
         """Records in the order of the answers; an error is raised when its turn comes and nothing precedes it."""
@@ -52,11 +64,11 @@ class FetchBuffer:
         remaining = max_records
         set_aside: list[CompletedFetch] = []
         try:
-            while remaining > 0 and self.buffer:
-                fetch = self.buffer[0]
+            while remaining > 0 and self._answers:
+                fetch = self._answers[0]
                 state = self._ready(fetch)
                 if state is None or state.is_paused:
-                    self.buffer.popleft()
+                    self._answers.popleft()
                     if state is not None:
                         set_aside.append(fetch)
                     continue
@@ -67,13 +79,13 @@ class FetchBuffer:
                 self._advance(fetch, state, records, collected)
             self._drop_empty()
         finally:
-            self.buffer.extend(set_aside)
+            self._answers.extend(set_aside)
         return collected
 
     def _drop_empty(self) -> None:
         """Empty answers next in line hold their broker back for nothing."""
-        while self.buffer and self.buffer[0].is_drained and self.buffer[0].error is None:
-            self.buffer.popleft()
+        while self._answers and self._answers[0].is_drained and self._answers[0].error is None:
+            self._answers.popleft()
 
     def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
         """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""
@@ -88,7 +100,7 @@ class FetchBuffer:
         if fetch.error is not None:
             if collected.records:
                 return None
-            self.buffer.popleft()
+            self._answers.popleft()
             raise fetch.error
         if fetch.is_drained:
             return []
@@ -106,7 +118,7 @@ class FetchBuffer:
         if records:
             collected.records.setdefault(fetch.tp, []).extend(records)
         if fetch.is_drained:
-            self.buffer.popleft()
+            self._answers.popleft()
             if fetch.size:
                 self._subscription.move_to_end(fetch.tp)
 
@@ -124,10 +136,10 @@ class FetchBuffer:
             state = self._subscription.assignment.get(tp)
             if state is None or state.position is None or not some:
                 continue
-            first = self.buffer[0] if self.buffer and self.buffer[0].tp == tp else None
+            first = self._answers[0] if self._answers and self._answers[0].tp == tp else None
             if first is None:
                 first = CompletedFetch(tp, state.position.offset, None)
-                self.buffer.appendleft(first)
+                self._answers.appendleft(first)
             first.put_back(some)
             position = state.position
             state.advance(Position(some[0].offset, some[0].leader_epoch, position.leader, position.leader_epoch))
@@ -137,18 +149,18 @@ class FetchBuffer:
         fetches: list[CompletedFetch] = []
         set_aside: list[CompletedFetch] = []
         error: KafkaError | None = None
-        while self.buffer and error is None:
-            fetch = self.buffer.popleft()
+        while self._answers and error is None:
+            fetch = self._answers.popleft()
             state = self._ready(fetch)
             if state is not None and state.is_paused:
                 set_aside.append(fetch)
             elif state is not None and fetch.error is not None:
                 error = fetch.error
                 if fetches:
-                    self.buffer.appendleft(fetch)
+                    self._answers.appendleft(fetch)
             elif state is not None and fetch.size:
                 fetches.append(fetch)
-        self.buffer.extend(set_aside)
+        self._answers.extend(set_aside)
         if error is not None and not fetches:
             raise error
         return fetches

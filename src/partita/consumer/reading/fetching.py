@@ -36,8 +36,8 @@ class _Broker:
     not_before_ms: int = 0
 
 
-class Fetching(FetchBuffer):
-    """`poll` asks; what comes is handed out by the buffer's `collect` and `take_fetches`."""
+class Fetching:
+    """`poll` asks the brokers; complete answers go into `buffer`, which hands them out."""
 
     def __init__(
         self,
@@ -45,9 +45,11 @@ class Fetching(FetchBuffer):
         subscription: Subscription,
         metadata: Metadata,
         positions: Positions,
+        buffer: FetchBuffer,
         uniform: Callable[[float, float], float],
     ) -> None:
-        super().__init__(subscription)
+        self._subscription = subscription
+        self._buffer = buffer
         self._config = config
         self._metadata = metadata
         self._positions = positions
@@ -62,7 +64,7 @@ class Fetching(FetchBuffer):
         poll = Poll()
         if self.is_closed or not self._subscription.assignment:
             return poll
-        room = self._config.fetch_buffer_max_bytes - (self.buffered_bytes if self.buffer else 0)
+        room = self._config.fetch_buffer_max_bytes - (self._buffer.size)
         if room <= 0:
             return poll
         held = self._held_brokers()
@@ -90,7 +92,7 @@ class Fetching(FetchBuffer):
     def _held_brokers(self) -> set[int]:
         """Brokers with a fetch in flight, or with data in the buffer that could be handed out."""
         held = {node_id for node_id, broker in self._brokers.items() if broker.in_flight is not None}
-        for fetch in self.buffer:
+        for fetch in self._buffer:
             state = self._subscription.assignment.get(fetch.tp)
             if state is not None and not state.is_paused:
                 held.add(fetch.node_id)
@@ -166,14 +168,13 @@ class Fetching(FetchBuffer):
         broker.in_flight = None
         completed = self._answers.read(broker.session, slots, request, response, now)
         if completed is None:
-            broker.not_before_ms = now.mono_ms + (self._backoff.after(broker.failures - 1) if broker.failures else 0)
-            broker.failures += 1
+            self._rest(broker, now)
             return
         broker.failures = 0
         for fetch in completed:
-            if fetch.size == 0 and fetch.error is None and not self.buffer:
+            if fetch.size == 0 and fetch.error is None and not self._buffer:
                 continue
-            self.buffer.append(fetch)
+            self._buffer.append(fetch)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
         broker, slots = request.context
@@ -181,13 +182,17 @@ class Fetching(FetchBuffer):
             return
         broker.in_flight = None
         broker.session.lost()
-        broker.not_before_ms = now.mono_ms + (self._backoff.after(broker.failures - 1) if broker.failures else 0)
-        broker.failures += 1
+        self._rest(broker, now)
         self._metadata.request_update()
         for tp in slots:
             state = self._subscription.assignment.get(tp)
             if state is not None:
                 state.preferred_replica = -1
+
+    def _rest(self, broker: _Broker, now: Now) -> None:
+        """Ask again at once after the first failure, then with growing back-off."""
+        broker.not_before_ms = now.mono_ms + (self._backoff.after(broker.failures - 1) if broker.failures else 0)
+        broker.failures += 1
 
     # Closing
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.reading.fetching import Fetching
 from partita.consumer.request import Event, Note, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import TopicPartition
@@ -19,13 +18,10 @@ from partita.now import Now
 class Watchdog:
     """`stalled` lists the partitions that stand still now, with the time since they moved."""
 
-    def __init__(
-        self, config: ConsumerConfig, subscription: Subscription, fetching: Fetching, events: list[Event]
-    ) -> None:
+    def __init__(self, config: ConsumerConfig, subscription: Subscription, events: list[Event]) -> None:
         self._timeout_ms = config.progress_timeout_ms
         self._read_committed = config.read_committed
         self._subscription = subscription
-        self._fetching = fetching
         self._events = events
         self._moved: dict[TopicPartition, tuple[int, int]] = {}
         self._told: set[TopicPartition] = set()

@@ -9,7 +9,15 @@ from __future__ import annotations
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.errors import NoOffsetForPartitionError, OffsetsOutOfRangeError
 from partita.consumer.metadata import Metadata
-from partita.consumer.partition_state import AWAIT_RESET, FETCHING, INITIALIZING, PartitionState, Position, Reset
+from partita.consumer.partition_state import (
+    AWAIT_RESET,
+    FETCHING,
+    INITIALIZING,
+    UNKNOWN,
+    PartitionState,
+    Position,
+    Reset,
+)
 from partita.consumer.reading.committed_offsets import CommittedOffsets
 from partita.consumer.reading.list_offsets import FINAL_CODES, answers, list_offsets
 from partita.consumer.request import Operation, Poll, Request
@@ -155,9 +163,14 @@ class Positions:
         view = self._metadata.view
         if offset.leader_epoch >= 0 and view.saw_epoch(*tp, offset.leader_epoch):
             self._metadata.request_update()
-        partition = view.partition(*tp)
-        leader, epoch = (partition.leader, partition.leader_epoch) if partition is not None else (-1, -1)
-        state.seek_unvalidated(Position(offset.offset, offset.leader_epoch, leader, epoch))
+        state.seek_unvalidated(self._at_current_leader(tp, offset.offset, offset.leader_epoch))
+
+    def _at_current_leader(self, tp: TopicPartition, offset: int, offset_epoch: int = UNKNOWN) -> Position:
+        """This offset as a position that counts as checked with the leader the metadata names now."""
+        partition = self._metadata.view.partition(*tp)
+        if partition is None:
+            return Position(offset, offset_epoch)
+        return Position(offset, offset_epoch, partition.leader, partition.leader_epoch)
 
     def _start_without_offset(self, partitions: list[TopicPartition]) -> None:
         for tp in partitions:
@@ -204,9 +217,7 @@ class Positions:
                 retry.append(tp)
             elif code is ErrorCode.NONE and answer.offset >= 0:
                 self._metadata.view.saw_epoch(*tp, answer.leader_epoch)
-                partition = self._metadata.view.partition(*tp)
-                leader, epoch = (partition.leader, partition.leader_epoch) if partition is not None else (-1, -1)
-                state.seek(Position(answer.offset, -1, leader, epoch))
+                state.seek(self._at_current_leader(tp, answer.offset))
         self._retry(retry, resets, now)
 
     def on_disconnect(self, request: Request, now: Now) -> None:

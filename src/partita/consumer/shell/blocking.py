@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
-from partita.consumer.shell.client import AsyncConsumer
-from partita.consumer.shell.committing import Offsets
-from partita.consumer.shell.driver import ConsumerShell
-from partita.consumer.shell.look_ups import Partitions
+from partita.consumer.shell.client import AsyncConsumer, Offsets, Partitions
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.now import Clock
@@ -22,13 +20,6 @@ from partita.protocol.metadata_view import TopicView
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class _Calls(AsyncConsumer):
-    """The coroutines over a shell that somebody else made."""
-
-    def __init__(self, shell: ConsumerShell) -> None:
-        self._start(shell)
 
 
 class Consumer:
@@ -43,18 +34,18 @@ class Consumer:
         self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
     ) -> None:
         checked = ConsumerConfig.of(config, **options)
-        self._start(ConsumerShell(checked, BlockingWaiter(), strict=True, clock=clock))
+        self._start(ConsumerDriver(checked, BlockingWaiter(), strict=True, clock=clock))
 
     @classmethod
-    def over(cls, shell: ConsumerShell) -> Consumer:
-        """A consumer over a shell made elsewhere (with another clock, or without sockets)."""
+    def over(cls, driver: ConsumerDriver) -> Consumer:
+        """A consumer over a driver made elsewhere (with another clock, or without sockets)."""
         consumer = cls.__new__(cls)
-        consumer._start(shell)
+        consumer._start(driver)
         return consumer
 
-    def _start(self, shell: ConsumerShell) -> None:
-        self._shell = shell
-        self._calls = calls = _Calls(shell)
+    def _start(self, driver: ConsumerDriver) -> None:
+        self._driver = driver
+        self._calls = calls = AsyncConsumer.over(driver)
         self.subscribe = calls.subscribe
         self.assign = calls.assign
         self.assignment = calls.assignment
@@ -85,14 +76,14 @@ class Consumer:
         self.close()
 
     async def __aenter__(self) -> AsyncConsumer:
-        self._shell.become(AsyncWaiter(), strict=False)
+        self._driver.become(AsyncWaiter(), strict=False)
         return self._calls
 
     async def __aexit__(self, *_: object) -> None:
         await self._calls.close()
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        while not self._shell.is_closed:
+        while not self._driver.is_closed:
             yield from self.poll(1.0)
 
     def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:

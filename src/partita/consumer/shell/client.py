@@ -13,27 +13,31 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.errors import IllegalStateError
-from partita.consumer.group.pending_commit import Kind
+from partita.consumer.errors import ApiTimeoutError, IllegalStateError
+from partita.consumer.group.commits import Kind
 from partita.consumer.listener import CallbackListener, RebalanceListener
+from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.request import Note
 from partita.consumer.shell.closing import close_consumer, leave_group
-from partita.consumer.shell.committing import Committing
 from partita.consumer.shell.delivery import Delivery
-from partita.consumer.shell.driver import ConsumerShell
-from partita.consumer.shell.hold import Hold
-from partita.consumer.shell.look_ups import LookUps, Partitions
-from partita.consumer.shell.positioning import Positioning
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, run_blocking
-from partita.consumer.topic_partition import GroupMetadata, TopicPartition
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from partita.errors import InvalidGroupIdError, InvalidTopicError, error_for
 from partita.now import Clock
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.metadata_view import TopicView
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Partitions = Iterable[tuple[str, int]]
+Offsets = Mapping[tuple[str, int], OffsetAndMetadata | int]
+_LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
-class AsyncConsumer(Committing, Positioning, LookUps):
+
+class AsyncConsumer:
     """Reads topics as a member of a group, or given partitions on its own. Timeouts are in seconds.
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
@@ -43,12 +47,19 @@ class AsyncConsumer(Committing, Positioning, LookUps):
         self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
     ) -> None:
         checked = ConsumerConfig.of(config, **options)
-        self._start(ConsumerShell(checked, AsyncWaiter(), strict=False, clock=clock))
+        self._start(ConsumerDriver(checked, AsyncWaiter(), strict=False, clock=clock))
 
-    def _start(self, shell: ConsumerShell) -> None:
-        self._shell = shell
-        self._core = shell.core
-        self._delivery = Delivery(shell)
+    @classmethod
+    def over(cls, driver: ConsumerDriver) -> AsyncConsumer:
+        """A consumer over a driver that was made elsewhere, with another clock or without sockets."""
+        consumer = cls.__new__(cls)
+        consumer._start(driver)
+        return consumer
+
+    def _start(self, driver: ConsumerDriver) -> None:
+        self._driver = driver
+        self._core = driver.core
+        self._delivery = Delivery(driver)
 
     async def __aenter__(self) -> AsyncConsumer:
         return self
@@ -79,57 +90,57 @@ class AsyncConsumer(Committing, Positioning, LookUps):
             raise ValueError(f"topic names must be text that is not blank, not {names!r}")
         if pattern is not None and not (pattern if isinstance(pattern, str) else pattern.pattern):
             raise ValueError("the pattern is empty; it has to match whole topic names")
-        with self._shell.owned():
+        with self._driver.owned():
             self._need_group("subscribe")
             if pattern is None and not names:
                 run_blocking(self._unsubscribe())
                 return
-            if not self._shell.config.assignors:
+            if not self._driver.config.assignors:
                 raise IllegalStateError("partition_assignment_strategy is empty; subscribe needs an assignor")
             if listener is None and (on_assigned or on_revoked or on_lost):
                 listener = CallbackListener(on_assigned, on_revoked, on_lost)
-            with self._shell.io.lock:
+            with self._driver.io.lock:
                 subscription = self._core.subscription
                 if pattern is not None:
                     subscription.subscribe_pattern(re.compile(pattern))
                     self._core.metadata.want_topics(None)
                 else:
                     subscription.subscribe_topics(names)
-                    self._core.fetching.drop_topics_but(set(names))
-                self._shell.listener = listener
-                self._shell.mark_stale()
+                    self._core.buffer.drop_topics_but(set(names))
+                self._driver.listener = listener
+                self._driver.mark_stale()
 
     def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
         wanted = [TopicPartition(*tp) for tp in partitions]
         if any(not isinstance(tp.topic, str) or not tp.topic.strip() for tp in wanted):
             raise ValueError(f"topic names must be text that is not blank, not {wanted!r}")
-        with self._shell.owned():
+        with self._driver.owned():
             if not wanted:
                 run_blocking(self._unsubscribe())
                 return
-            with self._shell.io.lock:
-                if self._core.subscription.assignment and self._shell.config.enable_auto_commit:
+            with self._driver.io.lock:
+                if self._core.subscription.assignment and self._driver.config.enable_auto_commit:
                     self._core.commits.commit(Kind.AUTO, None)
                 self._core.subscription.assign_by_user(wanted)
                 self._core.positions.is_started = False
 
     async def unsubscribe(self) -> None:
         """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
-        with self._shell.owned(exclusive=True):
+        with self._driver.owned(exclusive=True):
             await self._unsubscribe()
 
     async def _unsubscribe(self) -> None:
-        await leave_group(self._shell, "the consumer unsubscribed from all topics")
+        await leave_group(self._driver, "the consumer unsubscribed from all topics")
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions held now, by the group's sharing or by `assign`."""
-        with self._shell.owned(), self._shell.io.lock:
+        with self._driver.owned(), self._driver.io.lock:
             return set(self._core.subscription.assignment)
 
     def subscription(self) -> set[str]:
         """The topics asked for; with a pattern those that match so far. Empty after `assign`."""
-        with self._shell.owned(), self._shell.io.lock:
+        with self._driver.owned(), self._driver.io.lock:
             return set(self._core.subscription.topics)
 
     # Reading
@@ -141,13 +152,13 @@ class AsyncConsumer(Committing, Positioning, LookUps):
         callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
         callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
         """
-        limit = max_records or self._shell.config.max_poll_records
-        found = await self._poll(timeout, lambda: self._delivery.take_records(limit))
+        limit = max_records or self._driver.config.max_poll_records
+        found = await self._delivery.poll(timeout, lambda: self._delivery.take_records(limit))
         if found is None:
             return ConsumerRecords()
         if len(found):
-            self._shell.metrics.consumed(len(found), found.counts())
-        return self._shell.interceptors.on_consume(found)
+            self._driver.metrics.consumed(len(found), found.counts())
+        return self._driver.interceptors.on_consume(found)
 
     async def poll_arrow(
         self,
@@ -167,103 +178,288 @@ class AsyncConsumer(Committing, Positioning, LookUps):
         column is no valid str or json; needs `pip install 'partita[arrow]'`.
         """
         decode = DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
-        found: pa.RecordBatch | None = await self._poll(timeout, lambda: self._delivery.take_arrow(decode))
+        found: pa.RecordBatch | None = await self._delivery.poll(timeout, lambda: self._delivery.take_arrow(decode))
         return found
 
-    async def _poll(self, timeout: float, take: Callable[[], Any]) -> Any:
-        shell, core = self._shell, self._core
-        with shell.owned(exclusive=True):
-            deadline_ms = shell.deadline_ms(timeout)
-            if core.subscription.type.value == "none":
-                raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
-            shell.metrics.poll_started()
-            with shell.io.lock:
-                core.begin_poll(shell.now())
-            try:
-                return await self._poll_until(deadline_ms, take)
-            finally:
-                with shell.io.lock:
-                    core.end_poll(shell.now())
-                shell.metrics.poll_ended()
-
-    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any]) -> Any:
-        shell, core = self._shell, self._core
-        while True:
-            shell.check()
-            with shell.io.lock:
-                seen = shell.io.activity
-                error = core.next_error()
-                if error is None:
-                    shell.step_if_stale() if core.fetching.buffer else shell.step()
-            if error is None:
-                await shell.dispatch()
-                with shell.io.lock:
-                    error = core.next_error()
-            if error is not None:
-                raise error
-            if core.fetching.buffer:
-                found = await take()
-                if found is not None:
-                    return found
-            left_ms = deadline_ms - shell.now().mono_ms
-            if left_ms <= 0:
-                return None
-            await shell.waiter.wait(shell.io, seen, left_ms / 1000)
-
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
-        while not self._shell.is_closed:
+        while not self._driver.is_closed:
             for record in await self.poll(1.0):
                 yield record
 
     def hold(self) -> Hold:
         """`with consumer.hold() as hold:` no rebalance takes partitions away inside, however often it polls."""
-        return Hold(self._shell)
+        return Hold(self._driver)
 
     def done(self, record: ConsumerRecord) -> bool:
         """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
 
         False if it was not open: done before, or its partition has gone to another member.
         """
-        with self._shell.io.lock:
+        with self._driver.io.lock:
             return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
+
+    # Committed offsets
+
+    async def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them.
+
+        Repeats what may pass until `timeout` seconds (default_api_timeout_ms), then raises ApiTimeoutError. Raises
+        CommitFailedError when the group has moved on, RebalanceRunningError when a poll has to come first.
+        """
+        driver = self._driver
+        wanted = _checked(offsets)
+        with driver.owned():
+            self._need_group("commit")
+            deadline_ms = driver.deadline_ms(timeout)
+            with driver.io.lock:
+                async_sent = self._core.commits.async_sent
+                operation = self._core.commits.commit(Kind.SYNC, wanted)
+            started_ms = driver.now().mono_ms
+            try:
+                await driver.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
+            finally:
+                driver.metrics.took("commit-sync-time-ns-total", driver.now().mono_ms - started_ms)
+                await driver.until(lambda: self._core.commits.async_done >= async_sent, deadline_ms)
+                await driver.dispatch()
+
+    def commit_async(
+        self, offsets: Offsets | None = None, callback: Callable[[dict[TopicPartition, Any], Any], Any] | None = None
+    ) -> None:
+        """Commit without waiting and without retries; `callback(offsets, error)` runs in a later poll or commit."""
+        wanted = _checked(offsets)
+        with self._driver.owned():
+            self._need_group("commit_async")
+            with self._driver.io.lock:
+                if self._core.member.fenced is not None:
+                    raise self._core.member.fenced
+                self._core.commits.commit(Kind.ASYNC, wanted, callback)
+                self._driver.step()
+
+    async def committed(
+        self, partitions: Partitions, *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for these partitions; None where nothing is. Raises ApiTimeoutError."""
+        with self._driver.owned():
+            self._need_group("committed")
+            deadline_ms = self._driver.deadline_ms(timeout)
+            wanted = [TopicPartition(*tp) for tp in partitions]
+            if not wanted:
+                return {}
+            started_ms = self._driver.now().mono_ms
+            with self._driver.io.lock:
+                operation = self._core.committed.ask(wanted)
+            found: dict[TopicPartition, OffsetAndMetadata | None] = await self._driver.result(
+                operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
+            )
+            self._driver.metrics.took("committed-time-ns-total", self._driver.now().mono_ms - started_ms)
+            return found
+
+    # Positions
+
+    def seek(self, partition: tuple[str, int], offset: int | OffsetAndMetadata) -> None:
+        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped.
+
+        Raises IllegalStateError if the partition is not assigned, ValueError for an offset below 0.
+        """
+        target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+        if target.offset < 0:
+            raise ValueError(f"an offset is 0 or more, not {target.offset}")
+        tp = TopicPartition(*partition)
+        with self._driver.owned(), self._driver.io.lock:
+            state = self._core.subscription.state(tp)
+            if target.leader_epoch >= 0:
+                self._core.positions.seek_to_committed(tp, state, target)
+            else:
+                state.seek(Position(target.offset))
+            self._core.done.forget(tp)
+
+    def seek_to_beginning(self, partitions: Partitions = ()) -> None:
+        """Go to the first kept offset of these partitions (none given: all), at the next poll."""
+        self._reset(partitions, EARLIEST)
+
+    def seek_to_end(self, partitions: Partitions = ()) -> None:
+        """Go behind the last record of these partitions (none given: all), at the next poll."""
+        self._reset(partitions, LATEST)
+
+    def _reset(self, partitions: Partitions, reset: Reset) -> None:
+        with self._driver.owned(), self._driver.io.lock:
+            wanted = [TopicPartition(*tp) for tp in partitions] or list(self._core.subscription.assignment)
+            for tp in wanted:
+                self._core.subscription.state(tp)
+            for tp in wanted:
+                self._core.positions.reset(tp, reset)
+                self._core.done.forget(tp)
+
+    async def position(self, partition: tuple[str, int], *, timeout: float | None = None) -> int:
+        """The next offset to be handed out; waits until it is known and valid.
+
+        Raises IllegalStateError if the partition is not assigned, NoOffsetForPartitionError, ApiTimeoutError.
+        """
+        driver, tp = self._driver, TopicPartition(*partition)
+        with driver.owned():
+            deadline_ms = driver.deadline_ms(timeout)
+            while True:
+                with driver.io.lock:
+                    self._core.positions.ask_for(tp)
+                    state = self._core.subscription.state(tp)
+                    if state.has_valid_position and state.position is not None:
+                        return state.position.offset
+                    seen = driver.io.activity
+                    driver.step()
+                    error = self._core.validation.errors.pop(0) if self._core.validation.errors else None
+                    error = error or self._core.positions.error()
+                if error is not None:
+                    raise error
+                driver.check()
+                left_ms = deadline_ms - driver.now().mono_ms
+                if left_ms <= 0:
+                    raise ApiTimeoutError(f"the position of {tp} is not known in time")
+                await driver.waiter.wait(driver.io, seen, left_ms / 1000)
+
+    def pause(self, partitions: Partitions) -> None:
+        """Return nothing from these partitions until `resume`; what is buffered is kept.
+
+        An eager rebalance forgets it, a cooperative one does not. Raises IllegalStateError if one is not assigned.
+        """
+        self._set_paused(partitions, is_paused=True)
+
+    def resume(self, partitions: Partitions) -> None:
+        """Return records from these partitions again. Raises IllegalStateError for one that is not assigned."""
+        self._set_paused(partitions, is_paused=False)
+
+    def _set_paused(self, partitions: Partitions, *, is_paused: bool) -> None:
+        with self._driver.owned(), self._driver.io.lock:
+            states = [self._core.subscription.state(TopicPartition(*tp)) for tp in partitions]
+            for state in states:
+                state.is_paused = is_paused
+            self._driver.step()
+
+    def paused(self) -> set[TopicPartition]:
+        """The assigned partitions that are paused."""
+        with self._driver.owned(), self._driver.io.lock:
+            return {tp for tp, state in self._core.subscription.assignment.items() if state.is_paused}
+
+    # Lag
+
+    def current_lag(self, partition: tuple[str, int]) -> int | None:
+        """Records between the position and the end, as far as known now; asks for the end once if it is not."""
+        with self._driver.owned(), self._driver.io.lock:
+            lag = self._core.current_lag(TopicPartition(*partition))
+            self._driver.step()
+            return lag
+
+    def lag(self) -> dict[TopicPartition, int]:
+        """`current_lag` of every assigned partition for which it is known."""
+        with self._driver.owned(), self._driver.io.lock:
+            committed = self._driver.config.read_committed
+            lags = {tp: s.lag(read_committed=committed) for tp, s in self._core.subscription.assignment.items()}
+            return {tp: lag for tp, lag in lags.items() if lag is not None}
+
+    # Offsets and topics of the cluster
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
+        if any(timestamp < 0 for timestamp in timestamps.values()):
+            raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
+        return await self._look_up({TopicPartition(*tp): ts for tp, ts in timestamps.items()}, timeout)
+
+    async def beginning_offsets(
+        self, partitions: Partitions, *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first kept offset of each partition, assigned or not. Raises ApiTimeoutError."""
+        found = await self._look_up({TopicPartition(*tp): -2 for tp in partitions}, timeout)
+        return {tp: at.offset for tp, at in found.items() if at is not None}
+
+    async def end_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """The high watermark of each partition; under read_committed the last stable offset. Raises ApiTimeoutError."""
+        found = await self._look_up({TopicPartition(*tp): -1 for tp in partitions}, timeout)
+        ends = {tp: at.offset for tp, at in found.items() if at is not None}
+        with self._driver.io.lock:
+            for tp, offset in ends.items():
+                self._core.learn_end(tp, offset)
+        return ends
+
+    async def _look_up(
+        self, targets: dict[TopicPartition, int], timeout: float | None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        with self._driver.owned():
+            deadline_ms = self._driver.deadline_ms(timeout)
+            with self._driver.io.lock:
+                operation = self._core.lookups.ask(targets)
+            found: dict[TopicPartition, OffsetAndTimestamp | None] = await self._driver.result(
+                operation, deadline_ms, "looking up offsets", self._core.lookups.cancel
+            )
+            return {tp: found[tp] for tp in targets if tp in found}
+
+    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> list[int]:
+        """The topic's partition numbers; empty if there is no such topic."""
+        with self._driver.owned():
+            with self._driver.io.lock:
+                known = self._core.metadata.view.topics.get(topic)
+            if known is None or known.error_code:
+                known = (await self._topics(frozenset({topic}), timeout)).get(topic)
+            if known is None:
+                return []
+            if known.error_code not in _LEGAL_ERRORS:
+                raise error_for(known.error_code, topic)
+            return [p.partition for p in known.partitions]
+
+    async def list_topics(self, *, timeout: float | None = None) -> dict[str, TopicView]:
+        """Every topic this client may see."""
+        with self._driver.owned():
+            return await self._topics(None, timeout)
+
+    async def _topics(self, names: frozenset[str] | None, timeout: float | None) -> dict[str, TopicView]:
+        deadline_ms = self._driver.deadline_ms(timeout)
+        with self._driver.io.lock:
+            operation = self._core.metadata.look_up(names)
+        found: dict[str, TopicView] = await self._driver.result(
+            operation, deadline_ms, "asking for topics", self._core.metadata.cancel
+        )
+        for topic in found.values():
+            if names is not None and topic.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION:
+                raise InvalidTopicError(topic.name)
+        return found
 
     # The group
 
     def group_metadata(self) -> GroupMetadata:
         """Generation and member id of the last completed join."""
-        with self._shell.owned(), self._shell.io.lock:
+        with self._driver.owned(), self._driver.io.lock:
             self._need_group("group_metadata")
             return self._core.group_metadata()
 
     def enforce_rebalance(self, reason: str = "") -> None:
         """Join the group again at the next poll."""
-        with self._shell.owned(), self._shell.io.lock:
+        with self._driver.owned(), self._driver.io.lock:
             self._need_group("enforce_rebalance")
             self._core.member.request_rejoin(reason or "rebalance enforced by user")
-            self._shell.mark_stale()
+            self._driver.mark_stale()
 
     def wakeup(self) -> None:
         """Make the current or next waiting call raise WakeupError, once. Any thread and signal handler may call it."""
-        self._shell.wakeup()
+        self._driver.wakeup()
 
     def on_note(self, heard: Callable[[Note], Any] | None) -> None:
         """Call this with every Note: rebalances with causes and durations, standstill, poison records."""
-        self._shell.on_note = heard
+        self._driver.on_note = heard
 
     def stalled(self) -> dict[TopicPartition, int]:
         """Partitions that have not moved for progress_timeout_ms though there is more, with the time since, in ms."""
-        with self._shell.io.lock:
-            return self._core.watchdog.stalled(self._shell.now())
+        with self._driver.io.lock:
+            return self._core.watchdog.stalled(self._driver.now())
 
     def metrics(self) -> dict[str, float]:
         """Every metric by Kafka's name, now; times are in ms, rates by the second."""
-        with self._shell.io.lock:
-            return self._shell.metrics.snapshot(self._core)
+        with self._driver.io.lock:
+            return self._driver.metrics.snapshot(self._core)
 
     def metrics_text(self) -> str:
         """The metrics in Prometheus' text format."""
-        with self._shell.io.lock:
-            return self._shell.metrics.prometheus(self._core)
+        with self._driver.io.lock:
+            return self._driver.metrics.prometheus(self._core)
 
     async def close(
         self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
@@ -271,4 +467,49 @@ class AsyncConsumer(Committing, Positioning, LookUps):
         """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
-        await close_consumer(self._shell, self._delivery, timeout, membership)
+        await close_consumer(self._driver, self._delivery, timeout, membership)
+
+    def _need_group(self, call: str) -> None:
+        if self._driver.config.group_id is None:
+            raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
+
+
+def _checked(offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
+    if offsets is None:
+        return None
+    wanted = {
+        TopicPartition(*tp): at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
+        for tp, at in offsets.items()
+    }
+    for tp, at in wanted.items():
+        if at.offset < 0:
+            raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are 0 or more")
+    return wanted
+
+
+class Hold:
+    """What `consumer.hold()` gives; a context manager. When `others_wait`, finish soon."""
+
+    def __init__(self, driver: ConsumerDriver) -> None:
+        self._driver = driver
+
+    @property
+    def others_wait(self) -> bool:
+        """Does the group want to rebalance, and wait for this member?"""
+        with self._driver.io.lock:
+            return self._driver.core.member.must_rejoin()
+
+    def __enter__(self) -> Hold:
+        with self._driver.io.lock:
+            self._driver.core.membership.is_held = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._driver.io.lock:
+            self._driver.core.membership.is_held = False
+
+    async def __aenter__(self) -> Hold:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()

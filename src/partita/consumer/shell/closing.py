@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from partita.consumer.errors import WakeupError
-from partita.consumer.group.pending_commit import Kind
+from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
-from partita.consumer.shell.driver import LOG, ConsumerShell
+from partita.consumer.shell.driver import LOG, ConsumerDriver
 from partita.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -15,90 +15,90 @@ if TYPE_CHECKING:
 
 
 async def leave_group(
-    shell: ConsumerShell, reason: str, *, static_too: bool = False, remain: bool = False
+    driver: ConsumerDriver, reason: str, *, static_too: bool = False, remain: bool = False
 ) -> list[Request]:
     """Tell the listener, leave, and forget the subscription; a callback's error is raised after all that."""
-    core = shell.core
+    core = driver.core
     error: BaseException | None = None
-    with shell.io.lock:
+    with driver.io.lock:
         event = core.membership.begin_leave()
     if event is not None:
         try:
-            await shell.call_listener(event)  # type: ignore[arg-type]
+            await driver.call_listener(event)  # type: ignore[arg-type]
         except BaseException as raised:
             error = raised
-    with shell.io.lock:
+    with driver.io.lock:
         requests = core.membership.leave(reason, static_too=static_too, remain=remain)
         core.subscription.unsubscribe()
         core.forget_subscription()
-        shell.io.submit(requests)
-        shell.step()
+        driver.io.submit(requests)
+        driver.step()
     if error is not None:
         raise error
     return requests
 
 
-async def close_consumer(shell: ConsumerShell, delivery: Delivery, timeout: float, membership: str) -> None:
+async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: float, membership: str) -> None:
     """Everything that close does; the first error that was held back is raised at the end."""
-    if shell.is_closed:
+    if driver.is_closed:
         return
-    with shell.owned(exclusive=True):
+    with driver.owned(exclusive=True):
         held_back: list[BaseException] = []
-        request_timeout_ms: int = shell.config.request_timeout_ms
-        deadline_ms = shell.now().mono_ms + min(int(timeout * 1000), request_timeout_ms)
-        shell.ignore_wakeups()
+        request_timeout_ms: int = driver.config.request_timeout_ms
+        deadline_ms = driver.now().mono_ms + min(int(timeout * 1000), request_timeout_ms)
+        driver.ignore_wakeups()
         try:
-            await _commit(shell, deadline_ms)
-            await _leave(shell, membership, deadline_ms, held_back)
-            await _close_sessions(shell, deadline_ms)
-            await shell.dispatch()
+            await _commit(driver, deadline_ms)
+            await _leave(driver, membership, deadline_ms, held_back)
+            await _close_sessions(driver, deadline_ms)
+            await driver.dispatch()
         except (Exception, WakeupError) as error:
             held_back.append(error)
         finally:
-            shell.io.stop()
-            shell.is_closed = True
-            shell.interceptors.close()
+            driver.io.stop()
+            driver.is_closed = True
+            driver.interceptors.close()
             delivery.close()
     if held_back:
         raise held_back[0]
 
 
-async def _commit(shell: ConsumerShell, deadline_ms: int) -> None:
-    core = shell.core
-    with shell.io.lock:
-        wanted = shell.config.enable_auto_commit and bool(core.offsets_to_commit())
+async def _commit(driver: ConsumerDriver, deadline_ms: int) -> None:
+    core = driver.core
+    with driver.io.lock:
+        wanted = driver.config.enable_auto_commit and bool(core.offsets_to_commit())
         operation = core.commits.commit(Kind.SYNC, None) if wanted else None
-        shell.step()
+        driver.step()
     if operation is not None:
         try:
-            await shell.result(operation, deadline_ms, "the commit on close", core.commits.cancel)
+            await driver.result(operation, deadline_ms, "the commit on close", core.commits.cancel)
         except KafkaError as error:
-            LOG.warning("%s: the commit on close failed: %s", shell.config.client_id, error)
-    await shell.until(lambda: not core.commits.has_async_pending, deadline_ms)
-    await shell.dispatch()
+            LOG.warning("%s: the commit on close failed: %s", driver.config.client_id, error)
+    await driver.until(lambda: not core.commits.has_async_pending, deadline_ms)
+    await driver.dispatch()
 
 
-async def _leave(shell: ConsumerShell, membership: str, deadline_ms: int, held_back: list[BaseException]) -> None:
-    core = shell.core
+async def _leave(driver: ConsumerDriver, membership: str, deadline_ms: int, held_back: list[BaseException]) -> None:
+    core = driver.core
     if not core.subscription.is_group:
         return
     requests: list[Request] = []
     try:
         requests = await leave_group(
-            shell,
+            driver,
             "the consumer is being closed",
             static_too=membership == "leave_group",
             remain=membership == "remain_in_group",
         )
     except Exception as error:
         held_back.append(error)
-    await shell.until(lambda: not shell.io.in_flight & set(requests), deadline_ms)
+    await driver.until(lambda: not driver.io.in_flight & set(requests), deadline_ms)
 
 
-async def _close_sessions(shell: ConsumerShell, deadline_ms: int) -> None:
-    with shell.io.lock:
-        requests = shell.core.fetching.close()
-        shell.io.submit(requests)
-    if deadline_ms > shell.now().mono_ms:
-        patience_ms = min(deadline_ms, shell.now().mono_ms + 200)
-        await shell.until(lambda: not shell.io.in_flight & set(requests), patience_ms)
+async def _close_sessions(driver: ConsumerDriver, deadline_ms: int) -> None:
+    with driver.io.lock:
+        requests = driver.core.fetching.close()
+        driver.io.submit(requests)
+    if deadline_ms > driver.now().mono_ms:
+        patience_ms = min(deadline_ms, driver.now().mono_ms + 200)
+        await driver.until(lambda: not driver.io.in_flight & set(requests), patience_ms)

@@ -5,18 +5,17 @@ Positions move in the very step that takes records; whatever then cannot be deli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from partita.consumer.arrow import DecodeAs, decode_columns
 from partita.consumer.deserializers import Deserializer, deserializer
-from partita.consumer.errors import CorruptRecordError, RecordDeserializationError
+from partita.consumer.errors import CorruptRecordError, IllegalStateError, RecordDeserializationError
 from partita.consumer.partition_state import Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Note
-from partita.consumer.shell.dead_letter import DeadLetters
-from partita.consumer.shell.driver import ConsumerShell
+from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record, read_header
 from partita.records.header import cut
@@ -30,29 +29,72 @@ if TYPE_CHECKING:
 class Delivery:
     """`take_records` and `take_arrow` return None while there is nothing to hand out."""
 
-    def __init__(self, shell: ConsumerShell) -> None:
-        values = shell.config.values
-        self._shell = shell
-        self._core = shell.core
+    def __init__(self, driver: ConsumerDriver) -> None:
+        values = driver.config.values
+        self._driver = driver
+        self._core = driver.core
         self._key: Deserializer | None = deserializer(values["key_deserializer"])
         self._value: Deserializer | None = deserializer(values["value_deserializer"])
         self._policy: str = values["poison_policy"]
-        self._dead_letters = DeadLetters(values["dead_letter_topic"], shell) if self._policy == "dead_letter" else None
+        self._dead_letters = DeadLetters(values["dead_letter_topic"], driver) if self._policy == "dead_letter" else None
+
+    # Polling
+
+    async def poll(self, timeout: float, take: Callable[[], Any]) -> Any:
+        """Poll until `take` finds something; None after `timeout` seconds. Callbacks run in here."""
+        driver, core = self._driver, self._core
+        with driver.owned(exclusive=True):
+            deadline_ms = driver.deadline_ms(timeout)
+            if core.subscription.type.value == "none":
+                raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
+            driver.metrics.poll_started()
+            with driver.io.lock:
+                core.begin_poll(driver.now())
+            try:
+                return await self._poll_until(deadline_ms, take)
+            finally:
+                with driver.io.lock:
+                    core.end_poll(driver.now())
+                driver.metrics.poll_ended()
+
+    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any]) -> Any:
+        driver, core = self._driver, self._core
+        while True:
+            driver.check()
+            with driver.io.lock:
+                seen = driver.io.activity
+                error = core.next_error()
+                if error is None:
+                    driver.step_if_stale() if core.buffer else driver.step()
+            if error is None:
+                await driver.dispatch()
+                with driver.io.lock:
+                    error = core.next_error()
+            if error is not None:
+                raise error
+            if core.buffer:
+                found = await take()
+                if found is not None:
+                    return found
+            left_ms = deadline_ms - driver.now().mono_ms
+            if left_ms <= 0:
+                return None
+            await driver.waiter.wait(driver.io, seen, left_ms / 1000)
 
     # Records
 
     async def take_records(self, limit: int) -> ConsumerRecords | None:
-        shell, core = self._shell, self._core
-        with shell.io.lock:
-            buffered = len(core.fetching.buffer)
+        driver, core = self._driver, self._core
+        with driver.io.lock:
+            buffered = len(core.buffer)
             try:
                 collected = core.collect(limit)
             except CorruptRecordError as error:
                 collected = None
                 corrupt = error
             if collected is not None:
-                if len(core.fetching.buffer) < buffered:
-                    shell.step()
+                if len(core.buffer) < buffered:
+                    driver.step()
                 offsets = self._next_offsets(collected.records)
         if collected is None:
             await self._corrupt(corrupt)
@@ -76,8 +118,8 @@ class Delivery:
     def _note_handed_out(
         self, records: dict[TopicPartition, list[Record]], offsets: dict[TopicPartition, OffsetAndMetadata]
     ) -> None:
-        if self._shell.config.commit_done_only:
-            with self._shell.io.lock:
+        if self._driver.config.commit_done_only:
+            with self._driver.io.lock:
                 for tp, some in records.items():
                     if tp in offsets:
                         end = offsets[tp]
@@ -97,8 +139,8 @@ class Delivery:
                     if await self._passed_over(error):
                         continue
                     rest = {tp: some[i:], **dict(partitions[p + 1 :])}
-                    with self._shell.io.lock:
-                        self._core.fetching.put_back(rest)
+                    with self._driver.io.lock:
+                        self._core.buffer.put_back(rest)
                     if not good:
                         raise
                     return good, self._cut(offsets, good, rest)
@@ -157,9 +199,9 @@ class Delivery:
         if self._policy == "raise":
             raise error
         core, tp = self._core, error.topic_partition
-        with self._shell.io.lock:
+        with self._driver.io.lock:
             state = core.subscription.state(tp)
-            fetch = next((f for f in core.fetching.buffer if f.tp == tp), None)
+            fetch = next((f for f in core.buffer if f.tp == tp), None)
             end = _end_of_batch(fetch, error.offset)
             position = state.position
             if position is not None:
@@ -170,7 +212,7 @@ class Delivery:
 
     def _note_poison(self, tp: TopicPartition, offset: int, text: str) -> None:
         note = Note("poison", text, {"topic": tp.topic, "partition": tp.partition, "offset": offset})
-        with self._shell.io.lock:
+        with self._driver.io.lock:
             self._core.member.events.append(note)
 
     # Arrow
@@ -179,16 +221,16 @@ class Delivery:
         """Everything fetched so far as one RecordBatch; the next fetch runs while this one is decoded."""
         from partita.records.to_arrow import FetchedPart, to_arrow
 
-        shell, core = self._shell, self._core
-        with shell.io.lock:
-            fetches = core.fetching.take_fetches()
+        driver, core = self._driver, self._core
+        with driver.io.lock:
+            fetches = core.buffer.take_fetches()
             if not fetches:
                 return None
             starts = [fetch.next_offset for fetch in fetches]
             ends = [_end_of_data(fetch) for fetch in fetches]
             for fetch, (end, epoch) in zip(fetches, ends, strict=True):
-                core.fetching.handed_out(fetch, end, epoch)
-            shell.step()
+                core.buffer.handed_out(fetch, end, epoch)
+            driver.step()
         parts = [
             FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
             for f, start in zip(fetches, starts, strict=True)
@@ -197,7 +239,7 @@ class Delivery:
             parts,
             timestamp_unit=decode.timestamp_unit,
             headers=decode.headers,
-            check_crcs=shell.config.check_crcs,
+            check_crcs=driver.config.check_crcs,
         )
         expected = [end for end, _ in ends]
         self._settle(fetches, starts, expected, read)
@@ -228,7 +270,7 @@ class Delivery:
             raise raised
 
     def _go_back(self, tp: TopicPartition, expected: int, end: int) -> None:
-        with self._shell.io.lock:
+        with self._driver.io.lock:
             state = self._core.subscription.assignment.get(tp)
             position = None if state is None else state.position
             if state is not None and position is not None and position.offset == expected:
@@ -237,15 +279,15 @@ class Delivery:
     def _note_arrow(self, parts: Sequence[FetchedPart], read: Any) -> None:
         rows = read.batch.num_rows
         topics = {part.topic for part in parts}
-        self._shell.metrics.consumed(rows, {topic: rows for topic in topics if len(topics) == 1})
-        if not self._shell.config.commit_done_only:
+        self._driver.metrics.consumed(rows, {topic: rows for topic in topics if len(topics) == 1})
+        if not self._driver.config.commit_done_only:
             return
         offsets, partitions = read.batch.column("offset").to_pylist(), read.batch.column("partition").to_pylist()
         names = read.batch.column("topic").to_pylist()
         by_partition: dict[TopicPartition, list[int]] = {}
         for topic, partition, offset in zip(names, partitions, offsets, strict=True):
             by_partition.setdefault(TopicPartition(topic, partition), []).append(offset)
-        with self._shell.io.lock:
+        with self._driver.io.lock:
             for part, end in zip(parts, read.next_offsets, strict=True):
                 tp = TopicPartition(part.topic, part.partition)
                 self._core.done.handed_out(tp, by_partition.get(tp, ()), end, -1)
@@ -277,3 +319,44 @@ def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
             if magic >= 2 and (header := read_header(entry)).last_offset >= offset:
                 return max(offset + 1, header.last_offset + 1) if header.base_offset <= offset else offset + 1
     return offset + 1
+
+
+class DeadLetters:
+    """Opens a producer with the first record; each is acknowledged before its offset counts as passed."""
+
+    def __init__(self, topic: str, driver: ConsumerDriver) -> None:
+        self._topic = topic
+        self._driver = driver
+        self._producer: Any = None
+
+    async def send(self, error: RecordDeserializationError) -> None:
+        tp = error.topic_partition
+        reason = f"{error.origin.lower()}: {error.__cause__}"
+        headers = [*error.headers, *_where(tp.topic, tp.partition, error.offset, reason)]
+        self._send(error.raw_key, error.raw_value, headers)
+
+    async def send_corrupt(self, error: CorruptRecordError, end: int) -> None:
+        tp = error.topic_partition
+        reason = f"{error}; offsets up to {end - 1} skipped"
+        self._send(None, None, _where(tp.topic, tp.partition, error.offset, reason))
+
+    def _send(self, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> None:
+        if self._producer is None:
+            from partita.producer.shell.client import Producer
+
+            self._producer = Producer(bootstrap_servers=self._driver.config.values["bootstrap_servers"], acks="all")
+        self._producer.send(self._topic, key=key, value=value, headers=headers)
+        self._producer.flush()
+
+    def close(self) -> None:
+        if self._producer is not None:
+            self._producer.close()
+
+
+def _where(topic: str, partition: int, offset: int, reason: str) -> list[tuple[str, bytes | None]]:
+    return [
+        ("dead-letter-topic", topic.encode()),
+        ("dead-letter-partition", str(partition).encode()),
+        ("dead-letter-offset", str(offset).encode()),
+        ("dead-letter-reason", reason.encode()),
+    ]

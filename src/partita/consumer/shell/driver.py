@@ -32,7 +32,7 @@ _WARNED = frozenset((
 ))  # fmt: skip
 
 
-class ConsumerShell:
+class ConsumerDriver:
     """Core, I/O thread and the application's callbacks."""
 
     def __init__(

@@ -177,7 +177,7 @@ class Metrics:
 
 def _state(core: ConsumerCore) -> dict[str, float]:
     found: dict[str, Any] = {"assigned-partitions": len(core.subscription.assignment)}
-    found["fetch-buffer-bytes"] = core.fetching.buffered_bytes
+    found["fetch-buffer-bytes"] = core.buffer.size
     lags, leads = [], []
     for tp, state in core.subscription.assignment.items():
         tags = _tags(topic=tp.topic, partition=str(tp.partition))
