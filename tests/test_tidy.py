@@ -111,7 +111,7 @@ def test_sizes_and_docstrings(path: Path) -> None:
         assert ast.get_docstring(tree), f"{path.relative_to(ROOT)} does not say what it is for"
     if path.parent == GENERATED:
         return
-    assert len(text.splitlines()) <= 500, f"{path.relative_to(ROOT)} has outgrown one idea"
+    assert len(text.splitlines()) <= 600, f"{path.relative_to(ROOT)} has outgrown one idea"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
