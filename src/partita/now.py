@@ -18,7 +18,8 @@ class Now(NamedTuple):
 class Clock(Protocol):
     """Where a shell gets its instants from."""
 
-    def now(self) -> Now: ...
+    def now(self) -> Now:
+        """This instant."""
 
 
 class ManualClock:
@@ -28,6 +29,7 @@ class ManualClock:
         self._now = Now(mono_ms, wall_ms)
 
     def now(self) -> Now:
+        """The instant the clock was set to."""
         return self._now
 
     def advance(self, ms: int) -> Now:

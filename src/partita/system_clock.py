@@ -14,6 +14,7 @@ class SystemClock:
         self._ahead_ms = 0
 
     def now(self) -> Now:
+        """This instant on both of the machine's clocks, plus what the clock was advanced by."""
         return Now(time.monotonic_ns() // 1_000_000 + self._ahead_ms, time.time_ns() // 1_000_000 + self._ahead_ms)
 
     def mono_ms(self) -> int:

@@ -19,7 +19,6 @@ from partita.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
-    IncrementalAlterConfigsResponse,
 )
 
 Kind: TypeAlias = Literal["topic", "broker", "group"]
@@ -40,6 +39,7 @@ _DEFAULT_SOURCE = 5
 async def describe_configs(
     cluster: Cluster, kind: Kind, name: str, names: Iterable[str] | None, *, documentation: bool
 ) -> list[ConfigEntry]:
+    """The options of one topic, broker or group, sorted by name; all of them, or those named."""
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(
@@ -52,7 +52,7 @@ async def describe_configs(
     )
 
     async def once() -> DescribeConfigsResponse:
-        answer: DescribeConfigsResponse = await cluster.request(_node(kind, name), request)
+        answer = await cluster.request(_node(kind, name), request)
         for result in answer.results:
             if result.error_code:
                 raise error_for(result.error_code, result.error_message)
@@ -86,6 +86,7 @@ async def alter_configs(
     subtract: Mapping[str, str],
     validate_only: bool,
 ) -> None:
+    """Change the options named, all of them or none. Raises InvalidConfigError."""
     changes = [
         *(AlterableConfig(name=key, config_operation=_SET, value=as_text(value)) for key, value in set_to.items()),
         *(AlterableConfig(name=key, config_operation=_DELETE, value=None) for key in delete),
@@ -96,7 +97,7 @@ async def alter_configs(
     request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
 
     async def once() -> None:
-        answer: IncrementalAlterConfigsResponse = await cluster.request(_node(kind, name), request)
+        answer = await cluster.request(_node(kind, name), request)
         for result in answer.responses:
             if result.error_code:
                 raise error_for(result.error_code, result.error_message)

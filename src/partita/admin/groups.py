@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 from partita.admin.offsets import TopicPartition, list_offsets, timestamp_of
 from partita.admin.results import (
@@ -24,7 +24,7 @@ from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
 from partita.net.cluster import COORDINATOR_MOVED, Cluster
 from partita.net.errors import Disconnected
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
 from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from partita.protocol.messages.offset_commit import (
@@ -40,14 +40,38 @@ from partita.protocol.messages.offset_delete import (
 from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
 )
-from partita.protocol.primitives import MalformedRequest
+from partita.protocol.primitives import MalformedRequest, Message, Request
 
 NAMES_UP_TO = 9
 """OffsetCommit and OffsetFetch name topics up to this version, later ones by id only."""
 MANY_GROUPS_FROM = 8
 INACTIVE_STATES = frozenset({"Empty", "Dead"})
+R = TypeVar("R", bound=Message)
+
+
+class _Partition(Protocol):
+    partition_index: int
+    error_code: int
+
+
+P_co = TypeVar("P_co", bound=_Partition, covariant=True)
+
+
+class _Topic(Protocol[P_co]):
+    @property
+    def name(self) -> str: ...
+    @property
+    def partitions(self) -> Sequence[P_co]: ...
+
+
+class _ByPartition(Protocol[P_co]):
+    """An answer with an error code for each partition (OffsetCommit, OffsetDelete)."""
+
+    @property
+    def topics(self) -> Sequence[_Topic[P_co]]: ...
 
 
 async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[str]) -> list[GroupListing]:
@@ -57,7 +81,7 @@ async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[s
 
     async def of_node(node: int) -> list[GroupListing]:
         async def once() -> ListGroupsResponse:
-            answer: ListGroupsResponse = await cluster.request(node, request)
+            answer = await cluster.request(node, request)
             if answer.error_code:
                 raise error_for(answer.error_code, f"node {node} cannot list its groups")
             return answer
@@ -110,12 +134,11 @@ def _member(member: DescribedGroupMember) -> MemberDescription:
 
 
 async def delete_groups(cluster: Cluster, group_ids: Sequence[str]) -> None:
+    """Delete each group with its offsets. Raises SomeFailed when only some could be deleted."""
     failures: dict[str, KafkaError] = {}
     for group_id in group_ids:
         request = DeleteGroupsRequest(groups_names=[group_id])
-        answer: DeleteGroupsResponse = await ask_coordinator(
-            cluster, group_id, request, lambda a: [r.error_code for r in a.results]
-        )
+        answer = await ask_coordinator(cluster, group_id, request, lambda a: [r.error_code for r in a.results])
         for result in answer.results:
             if result.error_code:
                 code = ErrorCode(result.error_code)
@@ -128,7 +151,7 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOf
     request = OffsetFetchRequest(
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)], group_id=group_id, topics=None
     )
-    answer: OffsetFetchResponse = await ask_coordinator(
+    answer = await ask_coordinator(
         cluster, group_id, request, lambda a: [a.error_code, *(g.error_code for g in a.groups)], NAMES_UP_TO
     )
     code = ErrorCode(answer.groups[0].error_code if answer.groups else answer.error_code)
@@ -136,11 +159,14 @@ async def committed_offsets(cluster: Cluster, group_id: str) -> list[CommittedOf
         return []
     if code != ErrorCode.NONE:
         raise error_for(code, f"group {group_id!r}: {code.meaning}")
-    topics: Sequence[Any] = answer.groups[0].topics if answer.groups else answer.topics
+    parts: list[tuple[str, OffsetFetchResponsePartitions | OffsetFetchResponsePartition]] = (
+        [(topic.name, part) for topic in answer.groups[0].topics for part in topic.partitions]
+        if answer.groups
+        else [(topic.name, part) for topic in answer.topics for part in topic.partitions]
+    )
     return [
-        CommittedOffset(topic.name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata or "")
-        for topic in sorted(topics, key=lambda topic: topic.name)
-        for p in sorted(topic.partitions, key=lambda p: p.partition_index)
+        CommittedOffset(name, p.partition_index, p.committed_offset, p.committed_leader_epoch, p.metadata or "")
+        for name, p in sorted(parts, key=lambda pair: (pair[0], pair[1].partition_index))
         if p.committed_offset >= 0 and not p.error_code
     ]
 
@@ -175,11 +201,11 @@ async def delete_offsets(cluster: Cluster, group_id: str, partitions: Iterable[T
     _raise_partition_failures(group_id, answer, len(asked))
 
 
-def _partition_codes(answer: Any) -> list[int]:
+def _partition_codes(answer: _ByPartition[_Partition]) -> list[int]:
     return [part.error_code for topic in answer.topics for part in topic.partitions]
 
 
-def _raise_partition_failures(group_id: str, answer: Any, asked: int) -> None:
+def _raise_partition_failures(group_id: str, answer: _ByPartition[_Partition], asked: int) -> None:
     failures = {
         f"{topic.name}-{p.partition_index}": error_for(
             p.error_code,
@@ -245,13 +271,13 @@ async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> d
 async def ask_coordinator(
     cluster: Cluster,
     group_id: str,
-    message: Any,
-    codes: Callable[[Any], Iterable[int]],
+    message: Request[R],
+    codes: Callable[[R], Iterable[int]],
     max_version: int | None = None,
-) -> Any:
+) -> R:
     """Send to the group's coordinator; look it up again, or wait, while the answer's codes say so."""
 
-    async def once() -> Any:
+    async def once() -> R:
         node = await cluster.coordinator_for(group_id)
         try:
             connection = await cluster.pool.connect(node.id, node.host, node.port)

@@ -79,7 +79,10 @@ async def delete_records(
 async def _ask_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition], build: Callable[[Iterable[TopicPartition]], Any]
 ) -> dict[TopicPartition, Any]:
-    """One request to each leader; what failed in a way that may pass is asked again until the timeout."""
+    """Send one request to each leader; repeat what fails for now until the timeout.
+
+    Serves ListOffsets and DeleteRecords alike, whose answers share no type: hence `Any`.
+    """
     left = dict.fromkeys(partitions)
     asked = len(left)
     found: dict[TopicPartition, Any] = {}

@@ -15,7 +15,7 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Plain dicts, lists, strings and numbers."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]  # every subclass is a dataclass
 
 
 def _plain(value: Any) -> Any:
@@ -33,6 +33,8 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class NodeDescription(Result):
+    """One broker and the address at which clients reach it."""
+
     id: int
     host: str
     port: int
@@ -41,6 +43,8 @@ class NodeDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class ClusterDescription(Result):
+    """The cluster's id, the node id of its controller, and the nodes that are alive."""
+
     cluster_id: str
     controller_id: int
     nodes: list[NodeDescription]
@@ -59,6 +63,8 @@ class CreatedTopic(Result):
 
 @dataclass(frozen=True, slots=True)
 class TopicListing(Result):
+    """One topic: `partitions` is the number of its partitions."""
+
     name: str
     topic_id: str
     partitions: int
@@ -79,6 +85,8 @@ class PartitionDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription(Result):
+    """One topic with all of its partitions."""
+
     name: str
     topic_id: str
     is_internal: bool
@@ -111,6 +119,8 @@ class FoundOffset(Result):
 
 @dataclass(frozen=True, slots=True)
 class GroupListing(Result):
+    """One group: `type` is classic, consumer or share; `protocol_type` is empty for some empty groups."""
+
     group_id: str
     state: str
     type: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from partita.admin.results import (
     ClusterDescription,
@@ -22,7 +22,6 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
-    CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
 from partita.protocol.messages.create_topics import (
@@ -30,11 +29,13 @@ from partita.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
-    CreateTopicsResponse,
 )
-from partita.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
+from partita.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from partita.protocol.metadata_view import TopicView
+from partita.protocol.primitives import Message, Request
+
+R = TypeVar("R", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,11 @@ class NewTopic:
 async def create_topics(
     cluster: Cluster, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int
 ) -> list[CreatedTopic]:
+    """Create the topics. Raises SomeFailed when only some could be created."""
     request = CreateTopicsRequest(
         topics=[_creatable(topic) for topic in topics], timeout_ms=timeout_ms, validate_only=validate_only
     )
-    answer: CreateTopicsResponse = await ask_controller(cluster, request, lambda a: [t.error_code for t in a.topics])
+    answer = await ask_controller(cluster, request, lambda a: [t.error_code for t in a.topics])
     raise_failures(
         {t.name: error_for(t.error_code, t.error_message) for t in answer.topics if t.error_code}, len(topics)
     )
@@ -85,10 +87,11 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
 
 
 async def delete_topics(cluster: Cluster, names: Sequence[str], *, timeout_ms: int) -> None:
+    """Delete the topics. Raises SomeFailed when only some could be deleted."""
     request = DeleteTopicsRequest(
         topics=[DeleteTopicState(name=name) for name in names], topic_names=list(names), timeout_ms=timeout_ms
     )
-    answer: DeleteTopicsResponse = await ask_controller(cluster, request, lambda a: [r.error_code for r in a.responses])
+    answer = await ask_controller(cluster, request, lambda a: [r.error_code for r in a.responses])
     failures = {r.name or "": error_for(r.error_code, r.error_message) for r in answer.responses if r.error_code}
     raise_failures(failures, len(names))
 
@@ -102,19 +105,19 @@ async def create_partitions(
     validate_only: bool,
     timeout_ms: int,
 ) -> None:
+    """Raise the number of partitions to `total`. Raises InvalidPartitionsError unless there are fewer now."""
     placed = None if replicas is None else [CreatePartitionsAssignment(broker_ids=list(nodes)) for nodes in replicas]
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=topic, count=total, assignments=placed)],
         timeout_ms=timeout_ms,
         validate_only=validate_only,
     )
-    answer: CreatePartitionsResponse = await ask_controller(
-        cluster, request, lambda a: [r.error_code for r in a.results]
-    )
+    answer = await ask_controller(cluster, request, lambda a: [r.error_code for r in a.results])
     raise_failures({r.name: error_for(r.error_code, r.error_message) for r in answer.results if r.error_code}, 1)
 
 
 async def list_topics(cluster: Cluster, *, include_internal: bool) -> list[TopicListing]:
+    """Every topic of the cluster, sorted by name."""
     views = await cluster.topics(None)
     return [
         TopicListing(view.name, id_text(view.topic_id), len(view.partitions), view.is_internal)
@@ -124,6 +127,7 @@ async def list_topics(cluster: Cluster, *, include_internal: bool) -> list[Topic
 
 
 async def describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicDescription]:
+    """The topics in the order they were named. Raises UnknownTopicOrPartitionError."""
     views = await cluster.topics(names)
     failures: dict[str, KafkaError] = {}
     for name in names:
@@ -143,8 +147,10 @@ def _described(view: TopicView) -> TopicDescription:
 
 
 async def describe_cluster(cluster: Cluster) -> ClusterDescription:
+    """The cluster as a broker of it describes it now; nodes are sorted by id."""
+
     async def once() -> DescribeClusterResponse:
-        answer: DescribeClusterResponse = await cluster.request(None, DescribeClusterRequest())
+        answer = await cluster.request(None, DescribeClusterRequest())
         if answer.error_code:
             raise error_for(answer.error_code, answer.error_message)
         return answer
@@ -154,10 +160,10 @@ async def describe_cluster(cluster: Cluster) -> ClusterDescription:
     return ClusterDescription(answer.cluster_id, answer.controller_id, sorted(nodes, key=lambda node: node.id))
 
 
-async def ask_controller(cluster: Cluster, message: Any, codes: Any) -> Any:
+async def ask_controller(cluster: Cluster, message: Request[R], codes: Callable[[R], Collection[int]]) -> R:
     """Send to the controller (any broker passes it on), again while an answer's codes say it was the wrong node."""
 
-    async def once() -> Any:
+    async def once() -> R:
         controller = cluster.view.controller_id
         answer = await cluster.request(controller if controller in cluster.view.nodes else None, message)
         if ErrorCode.NOT_CONTROLLER in codes(answer):

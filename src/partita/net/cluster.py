@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from partita.errors import KafkaError, error_for
 from partita.net.config import ClientConfig, backoff_ms, parse_servers
@@ -17,11 +17,15 @@ from partita.net.connection import Connection
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.metadata_view import MetadataView, Node, TopicView
+from partita.protocol.primitives import Message, Request
 
 COORDINATOR_MOVED = frozenset({ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE})
+
+R = TypeVar("R", bound=Message)
+T = TypeVar("T")
 
 
 class Cluster:
@@ -45,6 +49,7 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
+        """Close all connections; requests that wait for an answer fail with Disconnected."""
         if self._refreshing is not None:
             self._refreshing.cancel()
         self.pool.close()
@@ -54,12 +59,12 @@ class Cluster:
     async def request(
         self,
         node_id: int | None,
-        message: Any,
+        message: Request[R],
         version: int | None = None,
         *,
         max_version: int | None = None,
         timeout_ms: int | None = None,
-    ) -> Any:
+    ) -> R:
         """Send once. Raises Disconnected (retriable) when the node cannot be reached or answers nothing."""
         connection = await (self._any_connection() if node_id is None else self.connection(node_id))
         return await connection.send(message, version, max_version=max_version, timeout_ms=timeout_ms)
@@ -71,19 +76,21 @@ class Cluster:
             raise Disconnected(f"node {node_id} is not in the cluster as known; refresh the metadata")
         return await self.pool.connect(node_id, node.host, node.port)
 
-    async def request_leader(self, topic: str, partition: int, message: Any, *, timeout_ms: int | None = None) -> Any:
+    async def request_leader(
+        self, topic: str, partition: int, message: Request[R], *, timeout_ms: int | None = None
+    ) -> R:
         """Send to the partition's leader; connection failures are retried until the timeout."""
 
-        async def once() -> Any:
+        async def once() -> R:
             leader = await self.leader_for(topic, partition)
             return await self.request(leader.id, message)
 
         return await self.retry(once, timeout_ms=timeout_ms)
 
-    async def request_coordinator(self, group_id: str, message: Any, *, timeout_ms: int | None = None) -> Any:
+    async def request_coordinator(self, group_id: str, message: Request[R], *, timeout_ms: int | None = None) -> R:
         """Send to a group's coordinator, looking it up again when an answer's `error_code` says that it moved."""
 
-        async def once() -> Any:
+        async def once() -> R:
             node = await self.coordinator_for(group_id)
             try:
                 connection = await self.pool.connect(node.id, node.host, node.port)
@@ -100,7 +107,7 @@ class Cluster:
 
         return await self.retry(once, timeout_ms=timeout_ms)
 
-    async def retry(self, once: Callable[[], Awaitable[Any]], *, timeout_ms: int | None = None) -> Any:
+    async def retry(self, once: Callable[[], Awaitable[T]], *, timeout_ms: int | None = None) -> T:
         """Run `once` until it raises nothing retriable, with back-off; at the timeout its last error is raised."""
         loop = asyncio.get_running_loop()
         timeout = self.config.default_api_timeout_ms if timeout_ms is None else timeout_ms
@@ -142,7 +149,7 @@ class Cluster:
             topics = None if wanted is None else [MetadataRequestTopic(name=name) for name in wanted]
             request = MetadataRequest(topics=topics, allow_auto_topic_creation=create)
             version = connection.version_for(request)
-            answer: MetadataResponse = await connection.send(request, version)
+            answer = await connection.send(request, version)
             self.view.update(answer, version)
             self._refreshed_at = asyncio.get_running_loop().time()
 
@@ -177,8 +184,10 @@ class Cluster:
         connection = await self._any_connection()
         request = FindCoordinatorRequest(key=key, key_type=key_type, coordinator_keys=[key])
         version = connection.version_for(request)
-        answer: FindCoordinatorResponse = await connection.send(request, version)
-        told: Any = answer if version < 4 else next((c for c in answer.coordinators if c.key == key), None)
+        answer = await connection.send(request, version)
+        told: FindCoordinatorResponse | Coordinator | None = (
+            answer if version < 4 else next((c for c in answer.coordinators if c.key == key), None)
+        )
         if told is None:
             raise error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no coordinator named for {key!r}")
         if told.error_code:
@@ -188,13 +197,14 @@ class Cluster:
         return node
 
     def forget_coordinator(self, key: str, key_type: int = 0) -> None:
+        """Look the coordinator up again when it is needed next."""
         self._coordinators.pop((key_type, key), None)
 
     async def _any_connection(self) -> Connection:
         return await self.pool.connect_any(self.view.nodes.values(), self.bootstrap)
 
 
-def first_error(answer: Any) -> int:
+def first_error(answer: Message) -> int:
     """The first error code at the top or in the groups of an answer; 0 when there is none."""
     code = getattr(answer, "error_code", 0)
     if not code:

@@ -12,26 +12,28 @@ import contextlib
 import socket
 import sys
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
 from partita.net.frames import FrameReceiver
 from partita.protocol import framing
-from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from partita.protocol.primitives import Buffer, MalformedRequest, Reader
+from partita.protocol.messages.api_versions import ApiVersionsRequest
+from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
 
 SOFTWARE_NAME = "partita"
 SOFTWARE_VERSION = "0.1.0"
 THROTTLE_MS_MAX = 30_000
 _UNSUPPORTED_VERSION = 35
 _API_VERSIONS = 18
+R = TypeVar("R", bound=Message)
 
 
 @dataclass(slots=True)
 class _InFlight:
     future: asyncio.Future[Any]
-    response_class: Any
+    """`Any`, as one table holds the requests of every API; `post` gives each future its type."""
+    response_class: type[Message]
     api_key: int
     version: int
     flexible: bool
@@ -82,13 +84,15 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_open(self) -> bool:
+        """True from the moment the socket is connected until it is closed or fails."""
         return self._failure is None and self._transport is not None
 
     @property
     def in_flight_count(self) -> int:
+        """How many requests wait for their answers."""
         return len(self._in_flight)
 
-    def version_for(self, message: Any, max_version: int | None = None) -> int:
+    def version_for(self, message: Request[Any], max_version: int | None = None) -> int:
         """The highest version of this request both sides speak, at most `max_version`. Raises VersionMismatch."""
         low, high = self.versions.get(message.API_KEY, (0, -1))
         best: int = min(high, message.MAX_VERSION if max_version is None else min(max_version, message.MAX_VERSION))
@@ -101,30 +105,30 @@ class Connection(asyncio.BufferedProtocol):
 
     async def send(
         self,
-        message: Any,
+        message: Request[R],
         version: int | None = None,
         *,
         max_version: int | None = None,
         timeout_ms: int | None = None,
-    ) -> Any:
+    ) -> R:
         """Send a request and return its answer. Without `version` the highest common one, at most `max_version`."""
         return await self.post(message, version, max_version=max_version, timeout_ms=timeout_ms)
 
     def post(
         self,
-        message: Any,
+        message: Request[R],
         version: int | None = None,
         *,
         max_version: int | None = None,
         timeout_ms: int | None = None,
-    ) -> asyncio.Future[Any]:
+    ) -> asyncio.Future[R]:
         """As `send`, without waiting: the future holds the answer, or Disconnected."""
         version = self.version_for(message, max_version) if version is None else version
         correlation_id = self._write(message, version)
         timeout = (self._config.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         now = self._loop.time()
         self.last_used = now
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[R] = self._loop.create_future()
         flexible_from = message.FLEXIBLE_FROM
         self._in_flight[correlation_id] = _InFlight(
             future,
@@ -138,7 +142,7 @@ class Connection(asyncio.BufferedProtocol):
             self._arm(now + timeout)
         return future
 
-    def tell(self, message: Any, version: int | None = None) -> None:
+    def tell(self, message: Request[Any], version: int | None = None) -> None:
         """Send a request that gets no answer (Produce with acks=0)."""
         self._write(message, self.version_for(message) if version is None else version)
 
@@ -148,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
         self._fail(Disconnected(f"connection to {self.host}:{self.port} was closed"))
 
-    def _write(self, message: Any, version: int) -> int:
+    def _write(self, message: Request[Any], version: int) -> int:
         if self._failure is not None or self._transport is None:
             raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
@@ -177,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _negotiate(self) -> None:
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
-        answer: ApiVersionsResponse = await self.send(request, ApiVersionsRequest.MAX_VERSION)
+        answer = await self.send(request, ApiVersionsRequest.MAX_VERSION)
         if answer.error_code == _UNSUPPORTED_VERSION:
             offered = next((a.max_version for a in answer.api_keys if a.api_key == _API_VERSIONS), 0)
             answer = await self.send(request, max(0, min(offered, ApiVersionsRequest.MAX_VERSION)))
@@ -188,6 +192,7 @@ class Connection(asyncio.BufferedProtocol):
     # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is connected: set its options. (asyncio)"""
         self._transport = cast(asyncio.Transport, transport)
         sock = transport.get_extra_info("socket")
         with contextlib.suppress(OSError):
@@ -198,9 +203,11 @@ class Connection(asyncio.BufferedProtocol):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._config.receive_buffer_bytes)
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next bytes are to be put. (asyncio)"""
         return self._frames.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Bytes arrived: answer every request whose response is complete. (asyncio)"""
         try:
             for frame in self._frames.received(nbytes):
                 self._answer(frame)
@@ -208,9 +215,11 @@ class Connection(asyncio.BufferedProtocol):
             self._fail(Disconnected(f"{self.host}:{self.port} sent what is no answer of ours: {error}"))
 
     def eof_received(self) -> bool:
+        """The broker closed its side; so do we. (asyncio)"""
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone: fail every request that waits. (asyncio)"""
         reason = f": {exc}" if exc else ""
         self._fail(Disconnected(f"{self.host}:{self.port} closed the connection{reason}"))
 
@@ -267,10 +276,10 @@ class Connection(asyncio.BufferedProtocol):
             self.closed.set_result(None)
 
 
-def response_class_of(request_class: type) -> Any:
+def response_class_of(request_class: type[Message]) -> type[Message]:
     """The class of the answer: FetchResponse for FetchRequest, from the same module."""
     module = sys.modules[request_class.__module__]
-    return getattr(module, request_class.__name__.removesuffix("Request") + "Response")
+    return cast(type[Message], getattr(module, request_class.__name__.removesuffix("Request") + "Response"))
 
 
 def _refused(reader: Reader) -> bool:

@@ -35,6 +35,7 @@ class FrameReceiver:
         self._spares: list[bytearray] = []
 
     def buffer(self) -> memoryview:
+        """Where the next bytes are to be put; never empty."""
         large = self._large
         if large is None:
             return memoryview(self._shared)[self._filled :]

@@ -103,10 +103,12 @@ class ConnectionPool:
                 self.drop(key)
 
     def in_flight_count(self, key: Hashable) -> int:
+        """How many requests wait for an answer on this connection; 0 when it is not open."""
         connection = self.open_connection(key)
         return 0 if connection is None else connection.in_flight_count
 
     def close(self) -> None:
+        """Close every connection, open or opening; none can be opened afterwards."""
         self._is_closed = True
         for key in list(self._slots):
             self.drop(key)

@@ -52,6 +52,7 @@ class PartitionQueue:
         self.waiting.insert(place, batch)
 
     def give_sequence(self, batch: Batch) -> None:
+        """Give a batch that leaves for the first time the next sequence numbers of the partition."""
         batch.producer_id, batch.producer_epoch = self.producer_id, self.producer_epoch
         batch.base_sequence, batch.order = self.next_sequence, self.next_order
         self.next_order += 1
@@ -77,12 +78,14 @@ class Accumulator:
         self._serial = 0
 
     def queue(self, topic: str, partition: int) -> PartitionQueue:
+        """The queue of a partition; it is created when first asked for."""
         queue = self.queues.get((topic, partition))
         if queue is None:
             queue = self.queues[topic, partition] = PartitionQueue(topic, partition)
         return queue
 
     def has_room(self) -> bool:
+        """False while the records that wait take all of buffer.memory."""
         return self.used_bytes < self._config.buffer_memory
 
     def append(self, delivery: Delivery, partition: int, now_ms: int) -> bool:
@@ -107,6 +110,7 @@ class Accumulator:
         return True
 
     def is_ready(self, queue: PartitionQueue, now_ms: int) -> bool:
+        """True if the first waiting batch of the queue may leave now; the queue must not be empty."""
         first = queue.waiting[0]
         if now_ms < first.retry_at_ms:
             return False
@@ -130,6 +134,7 @@ class Accumulator:
         self.used_bytes -= batch.builder.size_in_bytes
 
     def unfinished(self) -> list[Batch]:
+        """Every batch that is waiting or in flight."""
         return [batch for queue in self.queues.values() for batch in (*queue.in_flight, *queue.waiting)]
 
     def _new_batch(self, topic: str, partition: int, now_ms: int) -> Batch:

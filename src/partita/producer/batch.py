@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from partita.protocol.primitives import Buffer
 from partita.records.builder import BatchBuilder
@@ -56,9 +56,11 @@ class Batch:
 
     @property
     def is_sequenced(self) -> bool:
+        """True once the batch has sequence numbers, which it keeps when it is sent again."""
         return self.base_sequence >= 0
 
     def build(self) -> bytes:
+        """The encoded batch, with the producer id, epoch and sequence it has now."""
         return self.builder.build(
             producer_id=self.producer_id, producer_epoch=self.producer_epoch, base_sequence=self.base_sequence
         )
@@ -102,8 +104,8 @@ class Delivery:
 
     def metadata(self) -> RecordMetadata:
         """Where the record is; only once it was delivered."""
-        batch: Any = self.batch
-        record = self.record
+        batch, record = self.batch, self.record
+        assert batch is not None, "only a delivered record has metadata"
         return RecordMetadata(
             batch.topic,
             batch.partition,

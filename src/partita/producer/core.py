@@ -165,6 +165,7 @@ class ProducerCore:
     # What came of it
 
     def on_producer_id(self, producer_id: int, producer_epoch: int) -> None:
+        """The cluster gave this producer an id and an epoch; idempotent batches may leave from now on."""
         self._producer = (producer_id, producer_epoch)
 
     def on_response(self, sending: Sending, response: ProduceResponse | None, now_ms: int) -> None:
@@ -211,6 +212,7 @@ class ProducerCore:
         return len(watched)
 
     def take_callbacks(self) -> list[Callable[[], object]]:
+        """The callbacks of what finished since the last call; the shell calls them without the lock."""
         taken, self._callbacks = self._callbacks, []
         return taken
 

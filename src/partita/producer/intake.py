@@ -69,6 +69,7 @@ class Intake:
         return True
 
     def waiting(self) -> list[Delivery]:
+        """The records that have no batch yet, topic by topic in the order they came."""
         return [delivery for blocked in self._blocked.values() for delivery, _ in blocked]
 
     def fail_topic(self, topic: str, error: Exception) -> None:

@@ -18,11 +18,12 @@ from partita.protocol.schema_file import Field, Schema, SchemaFile, parse
 from partita.protocol.schema_types import annotation, default
 
 HERE = Path(__file__).parent
-PRIMITIVES = ("EMPTY", "ZERO_UUID", "Buffer", "Message", "Reader", "Structure", "Writer")
+PRIMITIVES = ("EMPTY", "ZERO_UUID", "Buffer", "Message", "Reader", "Request", "Structure", "Writer")
 """What a generated module may import from primitives.py."""
 
 
 def main(argv: list[str]) -> int:
+    """Write the stale files, or only name them with `--check`; return the exit code."""
     stale = []
     for name, code in sources().items():
         target = HERE / "messages" / name
@@ -71,12 +72,15 @@ def module_source(stem: str, file: SchemaFile) -> str:
     body: list[str] = []
     written: set[str] = set()
     for schema in file.schemas:
-        for struct in _structs(schema.fields):
+        for struct, path in _structs(schema.fields):
             if struct.type not in written:
                 written.add(struct.type)
-                body += _class(struct.type, "Structure", struct.fields, [])
+                doc = f"{'One element' if struct.is_array else 'The value'} of {path} in {schema.name}."
+                body += _class(struct.type, "Structure", struct.fields, [], doc)
                 body += codec_source(struct.type, struct.fields, struct.versions & schema.versions, schema.flexible)
-        body += _class(schema.name, "Message", schema.fields, _constants(schema, file.api))
+        response = _response_of(schema, file)
+        base = f'Request["{response}"]' if response else "Message"
+        body += _class(schema.name, base, schema.fields, _constants(schema, file.api), _doc(schema))
         body += _entry_points(schema.name)
         body += codec_source(schema.name, schema.fields, schema.versions, schema.flexible)
     title = f"{file.api[1]} (API {file.api[0]})" if file.api else stem.replace("_", " ").capitalize()
@@ -97,21 +101,37 @@ def module_source(stem: str, file: SchemaFile) -> str:
     return "\n".join(head) + "\n" + code + "\n"
 
 
-def _structs(fields: Iterable[Field]) -> Iterator[Field]:
-    """Every struct below these fields, inner ones first."""
+def _structs(fields: Iterable[Field], path: str = "") -> Iterator[tuple[Field, str]]:
+    """Every struct below these fields with its dotted path, inner ones first."""
     for field in fields:
         if field.is_struct:
-            yield from _structs(field.fields)
-            yield field
+            yield from _structs(field.fields, f"{path}{field.name}.")
+            yield field, path + field.name
 
 
-def _class(name: str, base: str, fields: Sequence[Field], constants: list[str]) -> list[str]:
+def _response_of(schema: Schema, file: SchemaFile) -> str | None:
+    """The name of the response in the same file that answers this request; None if this is no request."""
+    responses = [other.name for other in file.schemas if other.kind == "response"]
+    return responses[0] if schema.kind == "request" and responses else None
+
+
+def _doc(schema: Schema) -> str:
+    first, last = schema.versions.first, schema.versions.last
+    versions = f"version {first}" if first == last else f"versions {first} to {last}"
+    since = f", flexible from {schema.flexible.first}" if schema.flexible else ""
+    what = {"data": "embedded data", "record": "part of a record", "header": "a header"}
+    return f"{schema.name}, {what.get(schema.kind, f'a {schema.kind}')}: {versions}{since}."
+
+
+def _class(name: str, base: str, fields: Sequence[Field], constants: list[str], doc: str) -> list[str]:
     parameters = ", ".join(f"{field.name}: {_parameter(field)}" for field in fields)
     attributes = [f"        self.{field.name}: {annotation(field)} = {_initial(field)}" for field in fields]
     slots = ", ".join(f'"{field.name}"' for field in fields) + ("," if len(fields) == 1 else "")
     return [
         "",
         f"class {name}({base}):",
+        f'    """{doc}"""',
+        "",
         f"    __slots__ = ({slots})",
         *constants,
         "",

@@ -140,6 +140,7 @@ class MetadataView:
         return True
 
     def partition(self, topic: str, partition: int) -> PartitionView | None:
+        """What is known of a partition; None if nothing is."""
         view = self.topics.get(topic)
         if view is None:
             return None
@@ -159,8 +160,10 @@ class MetadataView:
         return -1 if view is None else view.leader_epoch
 
     def topic_id(self, topic: str) -> bytes:
+        """The id of a topic; zeros while it is not known."""
         view = self.topics.get(topic)
         return ZERO_UUID if view is None else view.topic_id
 
     def name_of(self, topic_id: bytes) -> str | None:
+        """The name of the topic with this id; None if it is not known."""
         return next((t.name for t in self.topics.values() if t.topic_id == topic_id), None)

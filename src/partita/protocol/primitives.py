@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from partita.protocol.reader import Buffer, MalformedRequest, Reader
 from partita.protocol.writer import Writer
 
-__all__ = ["EMPTY", "ZERO_UUID", "Buffer", "MalformedRequest", "Message", "Reader", "Structure", "Writer"]
+__all__ = ["EMPTY", "ZERO_UUID", "Buffer", "MalformedRequest", "Message", "Reader", "Request", "Structure", "Writer"]
 
 ZERO_UUID = bytes(16)
 EMPTY: list[Any] = []
-"""Default of array parameters: stands for a new empty list."""
+"""Default of array parameters: stands for a new empty list. `Any`, as it stands for arrays of every element type."""
 
 _SHOWN_BYTES_MAX = 64
 
@@ -26,7 +26,7 @@ class Structure:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # how Python marks a class as unhashable; typeshed has a method
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{n}={_shown(getattr(self, n))}' for n in self.__slots__)})"
@@ -42,6 +42,7 @@ class Message(Structure):
     FLEXIBLE_FROM: ClassVar[int | None]
 
     def write(self, w: Writer, version: int) -> None:
+        """Append the encoded message to `w`. Raises ValueError for what this version cannot carry."""
         raise NotImplementedError
 
     @classmethod
@@ -50,6 +51,7 @@ class Message(Structure):
         raise NotImplementedError
 
     def encode(self, version: int) -> bytes:
+        """The encoded message, without any header."""
         w = Writer()
         self.write(w, version)
         return w.getvalue()
@@ -61,6 +63,16 @@ class Message(Structure):
         message = cls.read(r, version)
         r.finish()
         return message
+
+
+R = TypeVar("R", bound=Message)
+
+
+class Request(Message, Generic[R]):
+    """A request, with the type of its response: `Connection.send` of a `Request[R]` gives an R."""
+
+    __slots__ = ()
+    API_KEY: ClassVar[int]
 
 
 def _shown(value: object) -> str:

@@ -42,6 +42,7 @@ class Reader:
         self._elements = 0
 
     def remaining(self) -> int:
+        """How many bytes are left to read."""
         return self.end - self.pos
 
     def finish(self) -> None:
@@ -52,57 +53,63 @@ class Reader:
     def _short(self, size: int) -> MalformedRequest:
         return MalformedRequest(f"{size} bytes expected at {self.pos}, {self.end - self.pos} left")
 
-    # -- numbers --------------------------------------------------------------------------------------------------
+    # Numbers
 
     def int8(self) -> int:
+        """Read a signed 8-bit number."""
         try:
             (value,) = _int8(self.buf, self.pos)
         except StructError:
             raise self._short(1) from None
         self.pos += 1
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
     def int16(self) -> int:
+        """Read a signed 16-bit number."""
         try:
             (value,) = _int16(self.buf, self.pos)
         except StructError:
             raise self._short(2) from None
         self.pos += 2
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
     def uint16(self) -> int:
+        """Read an unsigned 16-bit number."""
         try:
             (value,) = _uint16(self.buf, self.pos)
         except StructError:
             raise self._short(2) from None
         self.pos += 2
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
     def int32(self) -> int:
+        """Read a signed 32-bit number."""
         try:
             (value,) = _int32(self.buf, self.pos)
         except StructError:
             raise self._short(4) from None
         self.pos += 4
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
     def int64(self) -> int:
+        """Read a signed 64-bit number."""
         try:
             (value,) = _int64(self.buf, self.pos)
         except StructError:
             raise self._short(8) from None
         self.pos += 8
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
     def float64(self) -> float:
+        """Read a 64-bit floating-point number."""
         try:
             (value,) = _float64(self.buf, self.pos)
         except StructError:
             raise self._short(8) from None
         self.pos += 8
-        return value  # type: ignore[no-any-return]
+        return value  # type: ignore[no-any-return]  # struct has no types
 
-    def fixed(self, form: Struct) -> tuple[Any, ...]:
+    def fixed(self, form: Struct) -> tuple[Any, ...]:  # `Any`: the numbers are int or float, as `form` says
         """Several numbers at once."""
         try:
             values = form.unpack_from(self.buf, self.pos)
@@ -112,6 +119,7 @@ class Reader:
         return values
 
     def boolean(self) -> bool:
+        """Read one byte; any value but 0 is true."""
         return self.int8() != 0
 
     def uvarint(self) -> int:
@@ -137,7 +145,7 @@ class Reader:
             raise MalformedRequest(f"varint {value} exceeds 32 bits")
         return value
 
-    # -- bytes and text -------------------------------------------------------------------------------------------
+    # Bytes and text
 
     def take(self, size: int) -> Buffer:
         """The next `size` bytes: a slice of what is read from."""
@@ -161,33 +169,42 @@ class Reader:
             return replaced(raw)
 
     def string(self) -> str:
+        """Read a string with a 16-bit length; null is malformed."""
         return self._text(self.int16())
 
     def nullable_string(self) -> str | None:
+        """Read a string with a 16-bit length; -1 is null."""
         size = self.int16()
         return None if size == -1 else self._text(size)
 
     def compact_string(self) -> str:
+        """Read a string with a varint length; null is malformed."""
         return self._text(self.uvarint() - 1)
 
     def compact_nullable_string(self) -> str | None:
+        """Read a string with a varint length; 0 is null."""
         size = self.uvarint()
         return None if size == 0 else self._text(size - 1)
 
     def uuid(self) -> Bytes:
+        """Read the 16 bytes of a UUID."""
         return bytes(self.take(16))
 
     def bytes(self) -> Bytes:
+        """Read bytes with a 32-bit length; null is malformed."""
         return bytes(self.take(self.int32()))
 
     def nullable_bytes(self) -> Bytes | None:
+        """Read bytes with a 32-bit length; -1 is null."""
         size = self.int32()
         return None if size == -1 else bytes(self.take(size))
 
     def compact_bytes(self) -> Bytes:
+        """Read bytes with a varint length; null is malformed."""
         return bytes(self.take(self.uvarint() - 1))
 
     def compact_nullable_bytes(self) -> Bytes | None:
+        """Read bytes with a varint length; 0 is null."""
         size = self.uvarint()
         return None if size == 0 else bytes(self.take(size - 1))
 
@@ -197,6 +214,7 @@ class Reader:
         return None if size == -1 else self._view(size)
 
     def compact_nullable_records(self) -> memoryview | None:
+        """Read records with a varint length, without copying them; 0 is null."""
         size = self.uvarint()
         return None if size == 0 else self._view(size - 1)
 
@@ -207,13 +225,14 @@ class Reader:
         self.pos = start + size
         return memoryview(self.buf)[start : self.pos]
 
-    # -- arrays ---------------------------------------------------------------------------------------------------
+    # Arrays
 
     def count(self, least_size: int) -> int:
         """How many elements follow, each of at least `least_size` bytes."""
         return self._bounded(self.int32(), least_size)
 
     def compact_count(self, least_size: int) -> int:
+        """Read the varint length of an array, checked against the bytes that are left; null is malformed."""
         return self._bounded(self.uvarint() - 1, least_size)
 
     def nullable_count(self, least_size: int) -> int:
@@ -222,6 +241,7 @@ class Reader:
         return count if count == -1 else self._bounded(count, least_size)
 
     def compact_nullable_count(self, least_size: int) -> int:
+        """Read the varint length of an array, checked against the bytes that are left; -1 for null."""
         count = self.uvarint() - 1
         return count if count == -1 else self._bounded(count, least_size)
 
@@ -234,16 +254,20 @@ class Reader:
         return count
 
     def int32_array(self) -> list[int]:
+        """Read an array of 32-bit numbers with a 32-bit length; null is malformed."""
         return self._int32s(self.count(4))
 
     def compact_int32_array(self) -> list[int]:
+        """Read an array of 32-bit numbers with a varint length; null is malformed."""
         return self._int32s(self.compact_count(4))
 
     def nullable_int32_array(self) -> list[int] | None:
+        """Read an array of 32-bit numbers with a 32-bit length; -1 is null."""
         count = self.nullable_count(4)
         return None if count < 0 else self._int32s(count)
 
     def compact_nullable_int32_array(self) -> list[int] | None:
+        """Read an array of 32-bit numbers with a varint length; 0 is null."""
         count = self.compact_nullable_count(4)
         return None if count < 0 else self._int32s(count)
 
@@ -252,7 +276,7 @@ class Reader:
         self.pos = start + 4 * count
         return list(unpack_from(f">{count}i", self.buf, start))
 
-    # -- tagged fields --------------------------------------------------------------------------------------------
+    # Tagged fields
 
     def tag(self, last: int) -> tuple[int, int]:
         """Read the number of a tagged field, higher than the last one, and its size; return number and end."""
@@ -265,6 +289,7 @@ class Reader:
         return number, self.pos + size
 
     def end_tag(self, end: int) -> None:
+        """Check that a tagged field ended where its size says. Raises MalformedRequest."""
         if self.pos != end:
             raise MalformedRequest(f"tagged field ends at {self.pos}, announced {end}")
 

@@ -50,6 +50,7 @@ class Field:
 
     @property
     def is_struct(self) -> bool:
+        """True if the field holds a struct, or an array of them."""
         return self.type not in PRIMITIVES
 
 

@@ -7,12 +7,13 @@ them. Compiled where a compiler is there, with the types in `writer.pxd`.
 from __future__ import annotations
 
 from struct import Struct, pack
-from typing import Any
+from typing import TypeVar
 
 from partita.protocol.reader import Buffer
 
 _KEEP_AS_CHUNK = 4096
 _STRING_BYTES_MAX = 0x7FFF
+T = TypeVar("T")
 _int8 = Struct(">b").pack
 _int16 = Struct(">h").pack
 _uint16 = Struct(">H").pack
@@ -32,9 +33,11 @@ class Writer:
         self._first: bytearray | None = None
 
     def getvalue(self) -> bytes:
+        """Everything written so far, as one piece."""
         return b"".join([*self._chunks, self.buf]) if self._chunks else bytes(self.buf)
 
     def chunks(self) -> list[Buffer]:
+        """Everything written so far, in pieces: large values were not copied."""
         return [*self._chunks, self.buf]
 
     def framed(self) -> list[Buffer]:
@@ -46,44 +49,53 @@ class Writer:
         first[:4] = _int32(size)
         return [*self._chunks, self.buf]
 
-    def required(self, value: Any, name: str) -> Any:
+    def required(self, value: T | None, name: str) -> T:
         """Return `value`; raise ValueError when it is null, which this version cannot say."""
         if value is None:
             raise ValueError(f"{name} cannot be null in this version; give a value or use a newer version")
         return value
 
-    # -- numbers --------------------------------------------------------------------------------------------------
+    # Numbers
 
     def int8(self, value: int) -> None:
+        """Write a signed 8-bit number."""
         self.buf += _int8(value)
 
     def int16(self, value: int) -> None:
+        """Write a signed 16-bit number."""
         self.buf += _int16(value)
 
     def uint16(self, value: int) -> None:
+        """Write an unsigned 16-bit number."""
         self.buf += _uint16(value)
 
     def int32(self, value: int) -> None:
+        """Write a signed 32-bit number."""
         self.buf += _int32(value)
 
     def int64(self, value: int) -> None:
+        """Write a signed 64-bit number."""
         self.buf += _int64(value)
 
     def float64(self, value: float) -> None:
+        """Write a 64-bit floating-point number."""
         self.buf += _float64(value)
 
     def boolean(self, value: bool) -> None:
+        """Write one byte, 1 or 0."""
         self.buf.append(1 if value else 0)
 
     def uvarint(self, value: int) -> None:
+        """Write an unsigned varint."""
         while value > 0x7F:
             self.buf.append((value & 0x7F) | 0x80)
             value >>= 7
         self.buf.append(value)
 
-    # -- bytes and text -------------------------------------------------------------------------------------------
+    # Bytes and text
 
     def uuid(self, value: bytes) -> None:
+        """Write the 16 bytes of a UUID."""
         if len(value) != 16:
             raise ValueError(f"a UUID has 16 bytes, not {len(value)}")
         self.buf += value
@@ -95,48 +107,57 @@ class Writer:
         return raw
 
     def string(self, value: str) -> None:
+        """Write a string with a 16-bit length."""
         raw = self._encoded(value)
         self.buf += _int16(len(raw))
         self.buf += raw
 
     def nullable_string(self, value: str | None) -> None:
+        """Write a string with a 16-bit length; None as -1."""
         if value is None:
             self.buf += b"\xff\xff"
         else:
             self.string(value)
 
     def compact_string(self, value: str) -> None:
+        """Write a string with a varint length."""
         raw = self._encoded(value)
         self.uvarint(len(raw) + 1)
         self.buf += raw
 
     def compact_nullable_string(self, value: str | None) -> None:
+        """Write a string with a varint length; None as 0."""
         if value is None:
             self.buf.append(0)
         else:
             self.compact_string(value)
 
     def bytes(self, value: Buffer) -> None:
+        """Write bytes with a 32-bit length."""
         self.buf += _int32(len(value))
         self.buf += value
 
     def nullable_bytes(self, value: Buffer | None) -> None:
+        """Write bytes with a 32-bit length; None as -1."""
         if value is None:
             self.buf += b"\xff\xff\xff\xff"
         else:
             self.bytes(value)
 
     def compact_bytes(self, value: Buffer) -> None:
+        """Write bytes with a varint length."""
         self.uvarint(len(value) + 1)
         self.buf += value
 
     def compact_nullable_bytes(self, value: Buffer | None) -> None:
+        """Write bytes with a varint length; None as 0."""
         if value is None:
             self.buf.append(0)
         else:
             self.compact_bytes(value)
 
     def nullable_records(self, value: Buffer | None) -> None:
+        """Write records with a 32-bit length, without copying large ones; None as -1."""
         if value is None:
             self.buf += b"\xff\xff\xff\xff"
         else:
@@ -144,6 +165,7 @@ class Writer:
             self._payload(value)
 
     def compact_nullable_records(self, value: Buffer | None) -> None:
+        """Write records with a varint length, without copying large ones; None as 0."""
         if value is None:
             self.buf.append(0)
         else:
@@ -159,19 +181,22 @@ class Writer:
         self._chunks += (self.buf, value)
         self.buf = bytearray()
 
-    # -- arrays and tagged fields ---------------------------------------------------------------------------------
+    # Arrays and tagged fields
 
     def count(self, value: int) -> None:
         """How many elements follow; -1 is null."""
         self.buf += _int32(value)
 
     def compact_count(self, value: int) -> None:
+        """Write the varint length of an array; -1 stands for null."""
         self.uvarint(value + 1)
 
     def int32_array(self, values: list[int]) -> None:
+        """Write an array of 32-bit numbers with a 32-bit length."""
         self.buf += pack(f">i{len(values)}i", len(values), *values)
 
     def compact_int32_array(self, values: list[int]) -> None:
+        """Write an array of 32-bit numbers with a varint length."""
         self.uvarint(len(values) + 1)
         self.buf += pack(f">{len(values)}i", *values)
 

@@ -58,6 +58,7 @@ def encode_record(
 
 
 def encode_headers(headers: Headers) -> bytes:
+    """The headers of one record, with their count in front."""
     parts: list[Buffer] = [_size(len(headers))]
     for key, value in headers:
         name = key.encode()

@@ -153,6 +153,7 @@ class ColumnWriter(RecordScanner):
             self.append_all(base_offset, base_timestamp, is_append_time, first, end)
 
     def append_all(self, base_offset: int, base_timestamp: int, is_append_time: bool, first: int, end: int) -> None:
+        """Append the records with offsets from `first` until `end` of the opened batch. Needs no GIL."""
         while self.advance():
             offset = wrapped(base_offset + self.offset_delta)
             if offset < first or offset >= end:
@@ -200,6 +201,7 @@ class ColumnWriter(RecordScanner):
         self.header_offsets[row + 1] = self.header_keys.rows
 
     def skip_headers(self) -> bool:
+        """Pass over the headers of one record; False when they are malformed."""
         left = self.header_count
         while left > 0:
             if not self.advance_header():

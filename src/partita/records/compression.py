@@ -37,6 +37,7 @@ def codec_number(name: str) -> int:
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
+    """Compress with the codec of this number; level None is the codec's default."""
     if codec == NONE:
         return data
     if codec == GZIP:

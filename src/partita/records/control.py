@@ -37,8 +37,10 @@ def coordinator_epoch(value: Buffer | None) -> int:
 
 
 def marker_key(kind: int) -> bytes:
+    """The key of a transaction marker: ABORT or COMMIT."""
     return _KEY.pack(0, kind)
 
 
 def marker_value(epoch: int) -> bytes:
+    """The value of a transaction marker, with the transaction coordinator's epoch."""
     return _VALUE.pack(0, epoch)

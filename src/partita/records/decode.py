@@ -78,7 +78,7 @@ class Record:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Record) and self._fields() == other._fields()
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # how Python marks a class as unhashable
 
     def __repr__(self) -> str:
         where = f"{self.topic}-{self.partition}@{self.offset}"
@@ -121,6 +121,7 @@ class RecordReader(RecordScanner):
         return taken
 
     def record(self, offset: int) -> Record | None:
+        """Make a Record of what the scanner stands on; None if its headers are malformed."""
         record = Record.__new__(Record)
         record.topic = self.topic
         record.partition = self.partition
@@ -140,6 +141,7 @@ class RecordReader(RecordScanner):
         return record
 
     def headers(self) -> tuple[tuple[str, bytes | None], ...]:
+        """Read the headers of one record as (name, value) pairs."""
         found = []
         left = self.header_count
         while left > 0 and self.advance_header():

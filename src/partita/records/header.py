@@ -49,6 +49,7 @@ class InvalidBatch(ValueError):
 
 
 def corrupt(reason: str) -> InvalidBatch:
+    """An InvalidBatch with the code CORRUPT_MESSAGE, ready to raise."""
     return InvalidBatch(ErrorCode.CORRUPT_MESSAGE, reason)
 
 
@@ -103,14 +104,17 @@ class BatchHeader:
 
     @property
     def size_in_bytes(self) -> int:
+        """The size of the whole batch, header included."""
         return self.batch_length + LENGTH_OVERHEAD
 
     @property
     def last_offset(self) -> int:
+        """The offset of the last record the batch was written with."""
         return self.base_offset + self.last_offset_delta
 
     @property
     def next_offset(self) -> int:
+        """The offset after the last one of this batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -122,14 +126,17 @@ class BatchHeader:
 
     @property
     def codec(self) -> int:
+        """The number of the compression codec."""
         return self.attributes & CODEC_MASK
 
     @property
     def is_transactional(self) -> bool:
+        """True if the records belong to a transaction."""
         return self.attributes & TRANSACTIONAL_BIT != 0
 
     @property
     def is_control(self) -> bool:
+        """True if the batch holds a control record, which consumers never see."""
         return self.attributes & CONTROL_BIT != 0
 
     @property
@@ -141,6 +148,7 @@ class BatchHeader:
 
     @property
     def delete_horizon_ms(self) -> int | None:
+        """When tombstones of a compacted batch may go, in ms of the wall clock; None if not set."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     def __repr__(self) -> str:
@@ -185,6 +193,7 @@ def iter_batches(buf: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:
 
 
 def has_valid_crc(batch: Buffer) -> bool:
+    """True if the checksum of this whole batch is right."""
     (announced,) = _CRC.unpack_from(batch, _CRC_AT)
     return bool(crc32c(memoryview(batch)[_CRC_FROM:]) == announced)
 

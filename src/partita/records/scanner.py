@@ -51,7 +51,7 @@ class RecordScanner:
             self.data = cython.address(view[0])
             self.end = view.shape[0]
         else:
-            self.data = bytes(payload)  # type: ignore[call-overload]
+            self.data = bytes(payload)  # type: ignore[call-overload]  # any object with the buffer protocol
             self.end = len(self.data)
         self.pos = 0
         self.left = count
@@ -73,6 +73,7 @@ class RecordScanner:
         return self.long_varint(bits)
 
     def long_varint(self, bits: int) -> int:
+        """A varint of any length; `varint` handles the short ones itself."""
         data = self.data
         pos = self.pos
         value = 0
@@ -149,6 +150,7 @@ class RecordScanner:
         return self.fault is None
 
     def fail(self, what: bytes, found: int) -> bool:
+        """Keep what is wrong as `fault`, unless there is one already. Always returns False."""
         if self.fault is None:
             name = what.decode("ascii")
             self.fault = f"{name} {found} does not fit at byte {self.pos} of {self.end}"

@@ -19,7 +19,7 @@ class _Nothing:
     def __getitem__(self, key: object) -> _Nothing:
         return self
 
-    def __call__(self, *given: Any, **options: Any) -> Any:
+    def __call__(self, *given: Any, **options: Any) -> Any:  # `Any`: decorates functions of every type
         return given[0] if len(given) == 1 and callable(given[0]) and not options else self
 
     def __enter__(self) -> _Nothing:

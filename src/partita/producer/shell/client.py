@@ -20,7 +20,7 @@ from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError
 from partita.producer.serializing import GivenHeaders, to_bytes, to_headers
-from partita.producer.shell.driver import ProducerShell
+from partita.producer.shell.driver import ProducerDriver
 
 CLOSE_TIMEOUT_SECONDS = 30.0
 
@@ -30,11 +30,11 @@ __all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 class DeliveryFuture(Delivery):
     """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread."""
 
-    __slots__ = ("_shell",)
+    __slots__ = ("_driver",)
 
-    def __init__(self, record: NewRecord, shell: ProducerShell) -> None:
+    def __init__(self, record: NewRecord, driver: ProducerDriver) -> None:
         Delivery.__init__(self, record)
-        self._shell = shell
+        self._driver = driver
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Where the record is. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
@@ -51,7 +51,7 @@ class DeliveryFuture(Delivery):
 
     def add_done_callback(self, call: Callable[[DeliveryFuture], object]) -> None:
         """Have `call(future)` made on the producer's loop when done; at once if it is."""
-        with self._shell.changed:
+        with self._driver.changed:
             if not self.done():
                 self.callbacks.append(lambda: call(self))
                 return
@@ -73,10 +73,10 @@ class DeliveryFuture(Delivery):
     def _wait(self, timeout: float | None) -> None:
         if self.done():
             return
-        if self._shell.is_own_thread():
+        if self._driver.is_own_thread():
             raise RuntimeError("result() would block the loop that delivers the record; use `await` here")
-        with self._shell.changed:
-            if not self._shell.changed.wait_for(self.done, timeout):
+        with self._driver.changed:
+            if not self._driver.changed.wait_for(self.done, timeout):
                 raise TimeoutError(f"the record is not delivered after {timeout} s")
 
 
@@ -85,7 +85,7 @@ class AsyncProducer:
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
         self.config = ProducerConfig.of(config, **options)
-        self._shell = ProducerShell(self.config)
+        self._driver = ProducerDriver(self.config)
         self._key_serializer = self.config.values["key_serializer"]
         self._value_serializer = self.config.values["value_serializer"]
         self._interceptors = self.config.values["interceptor_classes"]
@@ -99,7 +99,7 @@ class AsyncProducer:
 
     async def start(self) -> AsyncProducer:
         """Belong to the running loop; `async with` does this."""
-        self._shell.start()
+        self._driver.start()
         return self
 
     def send(
@@ -118,35 +118,35 @@ class AsyncProducer:
         (see `room`). Raises RecordTooLargeError and ProducerClosedError.
         """
         record = self._record(topic, value, key, headers, partition, timestamp)
-        delivery = DeliveryFuture(record, self._shell)
-        self._shell.add(delivery)
+        delivery = DeliveryFuture(record, self._driver)
+        self._driver.add(delivery)
         if self._interceptors:
             delivery.add_done_callback(self._tell_interceptors)
         return delivery
 
     def has_room(self) -> bool:
         """False while the buffer is full."""
-        return self._shell.core.has_room()
+        return self._driver.core.has_room()
 
     def wait_for_room(self) -> None:
         """As `room`, for callers on other threads than the loop's. Raises BufferExhaustedError after max.block.ms."""
-        self._shell.wait_for_room()
+        self._driver.wait_for_room()
 
     async def room(self) -> None:
         """Wait while the buffer is full; `await` this between sends when records come faster than they can go."""
-        await self._shell.room()
+        await self._driver.room()
 
     async def flush(self) -> None:
         """Send everything now and wait until all of it is delivered or has failed. Raises nothing: ask the futures."""
-        await self._shell.flush()
+        await self._driver.flush()
 
     async def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
         """Flush for at most `timeout` seconds, fail the rest, disconnect. May be called again."""
-        await self._shell.close(timeout)
+        await self._driver.close(timeout)
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""
-        topics = await self._shell.cluster.topics([topic], create=True)
+        topics = await self._driver.cluster.topics([topic], create=True)
         return [p.partition for p in topics[topic].partitions] if topic in topics else []
 
     def _record(

@@ -1,4 +1,4 @@
-"""The producer's asyncio shell: sends what the core says, feeds it what arrives, wakes it in time.
+"""The producer's asyncio driver: sends what the core says, feeds it what arrives, wakes it in time.
 
 Records come in from any thread under one lock; everything else happens on the loop that `start` ran on.
 """
@@ -26,7 +26,7 @@ from partita.protocol.messages.init_producer_id import InitProducerIdRequest, In
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
 
 
-class ProducerShell:
+class ProducerDriver:
     """One producer on one loop. `changed` is notified whenever deliveries may have come to their end."""
 
     def __init__(self, config: ProducerConfig) -> None:
@@ -209,7 +209,7 @@ class ProducerShell:
             request = InitProducerIdRequest(
                 transactional_id=None, transaction_timeout_ms=_TRANSACTION_TIMEOUT_UNUSED_MS
             )
-            answer: InitProducerIdResponse = await self.cluster.request(None, request)
+            answer = await self.cluster.request(None, request)
             if answer.error_code:
                 raise error_for(answer.error_code, "asking for a producer id")
             return answer

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 
 class AlterableConfig(Structure):
+    """One element of resources.configs in AlterConfigsRequest."""
+
     __slots__ = ("name", "value")
 
     def __init__(self, *, name: str = "", value: str | None = "") -> None:
@@ -38,6 +40,8 @@ def _write_AlterableConfig(w: Writer, m: AlterableConfig, v: int) -> None:
 
 
 class AlterConfigsResource(Structure):
+    """One element of resources in AlterConfigsRequest."""
+
     __slots__ = ("resource_type", "resource_name", "configs")
 
     def __init__(
@@ -78,7 +82,9 @@ def _write_AlterConfigsResource(w: Writer, m: AlterConfigsResource, v: int) -> N
             _write_AlterableConfig(w, config, v)
 
 
-class AlterConfigsRequest(Message):
+class AlterConfigsRequest(Request["AlterConfigsResponse"]):
+    """AlterConfigsRequest, a request: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("resources", "validate_only")
     API_KEY: ClassVar[int] = 33
     MIN_VERSION: ClassVar[int] = 0
@@ -124,6 +130,8 @@ def _write_AlterConfigsRequest(w: Writer, m: AlterConfigsRequest, v: int) -> Non
 
 
 class AlterConfigsResourceResponse(Structure):
+    """One element of responses in AlterConfigsResponse."""
+
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 
     def __init__(
@@ -166,6 +174,8 @@ def _write_AlterConfigsResourceResponse(w: Writer, m: AlterConfigsResourceRespon
 
 
 class AlterConfigsResponse(Message):
+    """AlterConfigsResponse, a response: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "responses")
     API_KEY: ClassVar[int] = 33
     MIN_VERSION: ClassVar[int] = 0

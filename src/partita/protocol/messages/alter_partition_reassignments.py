@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class ReassignablePartition(Structure):
+    """One element of topics.partitions in AlterPartitionReassignmentsRequest."""
+
     __slots__ = ("partition_index", "replicas")
 
     def __init__(self, *, partition_index: int = 0, replicas: list[int] | None = None) -> None:
@@ -36,6 +38,8 @@ def _write_ReassignablePartition(w: Writer, m: ReassignablePartition, v: int) ->
 
 
 class ReassignableTopic(Structure):
+    """One element of topics in AlterPartitionReassignmentsRequest."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[ReassignablePartition] = EMPTY) -> None:
@@ -59,7 +63,9 @@ def _write_ReassignableTopic(w: Writer, m: ReassignableTopic, v: int) -> None:
     w.uvarint(0)
 
 
-class AlterPartitionReassignmentsRequest(Message):
+class AlterPartitionReassignmentsRequest(Request["AlterPartitionReassignmentsResponse"]):
+    """AlterPartitionReassignmentsRequest, a request: versions 0 to 1, flexible from 0."""
+
     __slots__ = ("timeout_ms", "allow_replication_factor_change", "topics")
     API_KEY: ClassVar[int] = 45
     MIN_VERSION: ClassVar[int] = 0
@@ -105,6 +111,8 @@ def _write_AlterPartitionReassignmentsRequest(w: Writer, m: AlterPartitionReassi
 
 
 class ReassignablePartitionResponse(Structure):
+    """One element of responses.partitions in AlterPartitionReassignmentsResponse."""
+
     __slots__ = ("partition_index", "error_code", "error_message")
 
     def __init__(self, *, partition_index: int = 0, error_code: int = 0, error_message: str | None = "") -> None:
@@ -128,6 +136,8 @@ def _write_ReassignablePartitionResponse(w: Writer, m: ReassignablePartitionResp
 
 
 class ReassignableTopicResponse(Structure):
+    """One element of responses in AlterPartitionReassignmentsResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[ReassignablePartitionResponse] = EMPTY) -> None:
@@ -152,6 +162,8 @@ def _write_ReassignableTopicResponse(w: Writer, m: ReassignableTopicResponse, v:
 
 
 class AlterPartitionReassignmentsResponse(Message):
+    """AlterPartitionReassignmentsResponse, a response: versions 0 to 1, flexible from 0."""
+
     __slots__ = ("throttle_time_ms", "allow_replication_factor_change", "error_code", "error_message", "responses")
     API_KEY: ClassVar[int] = 45
     MIN_VERSION: ClassVar[int] = 0

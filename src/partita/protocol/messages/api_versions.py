@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_hh = Struct(">hh")
 _fixed_hhh = Struct(">hhh")
 
 
-class ApiVersionsRequest(Message):
+class ApiVersionsRequest(Request["ApiVersionsResponse"]):
+    """ApiVersionsRequest, a request: versions 0 to 4, flexible from 3."""
+
     __slots__ = ("client_software_name", "client_software_version")
     API_KEY: ClassVar[int] = 18
     MIN_VERSION: ClassVar[int] = 0
@@ -52,6 +54,8 @@ def _write_ApiVersionsRequest(w: Writer, m: ApiVersionsRequest, v: int) -> None:
 
 
 class ApiVersion(Structure):
+    """One element of api_keys in ApiVersionsResponse."""
+
     __slots__ = ("api_key", "min_version", "max_version")
 
     def __init__(self, *, api_key: int = 0, min_version: int = 0, max_version: int = 0) -> None:
@@ -79,6 +83,8 @@ def _write_ApiVersion(w: Writer, m: ApiVersion, v: int) -> None:
 
 
 class SupportedFeatureKey(Structure):
+    """One element of supported_features in ApiVersionsResponse."""
+
     __slots__ = ("name", "min_version", "max_version")
 
     def __init__(self, *, name: str = "", min_version: int = 0, max_version: int = 0) -> None:
@@ -102,6 +108,8 @@ def _write_SupportedFeatureKey(w: Writer, m: SupportedFeatureKey, v: int) -> Non
 
 
 class FinalizedFeatureKey(Structure):
+    """One element of finalized_features in ApiVersionsResponse."""
+
     __slots__ = ("name", "max_version_level", "min_version_level")
 
     def __init__(self, *, name: str = "", max_version_level: int = 0, min_version_level: int = 0) -> None:
@@ -125,6 +133,8 @@ def _write_FinalizedFeatureKey(w: Writer, m: FinalizedFeatureKey, v: int) -> Non
 
 
 class ApiVersionsResponse(Message):
+    """ApiVersionsResponse, a response: versions 0 to 4, flexible from 3."""
+
     __slots__ = (
         "error_code",
         "api_keys",

@@ -8,6 +8,8 @@ from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structur
 
 
 class TopicPartition(Structure):
+    """One element of owned_partitions in ConsumerProtocolSubscription."""
+
     __slots__ = ("topic", "partitions")
 
     def __init__(self, *, topic: str = "", partitions: list[int] = EMPTY) -> None:
@@ -28,6 +30,8 @@ def _write_TopicPartition(w: Writer, m: TopicPartition, v: int) -> None:
 
 
 class ConsumerProtocolSubscription(Message):
+    """ConsumerProtocolSubscription, embedded data: versions 0 to 3."""
+
     __slots__ = ("topics", "user_data", "owned_partitions", "generation_id", "rack_id")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3
@@ -82,6 +86,8 @@ def _write_ConsumerProtocolSubscription(w: Writer, m: ConsumerProtocolSubscripti
 
 
 class ConsumerProtocolAssignment(Message):
+    """ConsumerProtocolAssignment, embedded data: versions 0 to 3."""
+
     __slots__ = ("assigned_partitions", "user_data")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 3

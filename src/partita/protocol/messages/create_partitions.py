@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 
 class CreatePartitionsAssignment(Structure):
+    """One element of topics.assignments in CreatePartitionsRequest."""
+
     __slots__ = ("broker_ids",)
 
     def __init__(self, *, broker_ids: list[int] = EMPTY) -> None:
@@ -33,6 +35,8 @@ def _write_CreatePartitionsAssignment(w: Writer, m: CreatePartitionsAssignment, 
 
 
 class CreatePartitionsTopic(Structure):
+    """One element of topics in CreatePartitionsRequest."""
+
     __slots__ = ("name", "count", "assignments")
 
     def __init__(
@@ -85,7 +89,9 @@ def _write_CreatePartitionsTopic(w: Writer, m: CreatePartitionsTopic, v: int) ->
                 _write_CreatePartitionsAssignment(w, assignment, v)
 
 
-class CreatePartitionsRequest(Message):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
+    """CreatePartitionsRequest, a request: versions 0 to 3, flexible from 2."""
+
     __slots__ = ("topics", "timeout_ms", "validate_only")
     API_KEY: ClassVar[int] = 37
     MIN_VERSION: ClassVar[int] = 0
@@ -138,6 +144,8 @@ def _write_CreatePartitionsRequest(w: Writer, m: CreatePartitionsRequest, v: int
 
 
 class CreatePartitionsTopicResult(Structure):
+    """One element of results in CreatePartitionsResponse."""
+
     __slots__ = ("name", "error_code", "error_message")
 
     def __init__(self, *, name: str = "", error_code: int = 0, error_message: str | None = None) -> None:
@@ -173,6 +181,8 @@ def _write_CreatePartitionsTopicResult(w: Writer, m: CreatePartitionsTopicResult
 
 
 class CreatePartitionsResponse(Message):
+    """CreatePartitionsResponse, a response: versions 0 to 3, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 37
     MIN_VERSION: ClassVar[int] = 0

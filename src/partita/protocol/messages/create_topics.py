@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class CreatableReplicaAssignment(Structure):
+    """One element of topics.assignments in CreateTopicsRequest."""
+
     __slots__ = ("partition_index", "broker_ids")
 
     def __init__(self, *, partition_index: int = 0, broker_ids: list[int] = EMPTY) -> None:
@@ -41,6 +43,8 @@ def _write_CreatableReplicaAssignment(w: Writer, m: CreatableReplicaAssignment, 
 
 
 class CreatableTopicConfig(Structure):
+    """One element of topics.configs in CreateTopicsRequest."""
+
     __slots__ = ("name", "value")
 
     def __init__(self, *, name: str = "", value: str | None = "") -> None:
@@ -71,6 +75,8 @@ def _write_CreatableTopicConfig(w: Writer, m: CreatableTopicConfig, v: int) -> N
 
 
 class CreatableTopic(Structure):
+    """One element of topics in CreateTopicsRequest."""
+
     __slots__ = ("name", "num_partitions", "replication_factor", "assignments", "configs")
 
     def __init__(
@@ -127,7 +133,9 @@ def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
             _write_CreatableTopicConfig(w, config, v)
 
 
-class CreateTopicsRequest(Message):
+class CreateTopicsRequest(Request["CreateTopicsResponse"]):
+    """CreateTopicsRequest, a request: versions 2 to 7, flexible from 5."""
+
     __slots__ = ("topics", "timeout_ms", "validate_only")
     API_KEY: ClassVar[int] = 19
     MIN_VERSION: ClassVar[int] = 2
@@ -180,6 +188,8 @@ def _write_CreateTopicsRequest(w: Writer, m: CreateTopicsRequest, v: int) -> Non
 
 
 class CreatableTopicConfigs(Structure):
+    """One element of topics.configs in CreateTopicsResponse."""
+
     __slots__ = ("name", "value", "read_only", "config_source", "is_sensitive")
 
     def __init__(
@@ -219,6 +229,8 @@ def _write_CreatableTopicConfigs(w: Writer, m: CreatableTopicConfigs, v: int) ->
 
 
 class CreatableTopicResult(Structure):
+    """One element of topics in CreateTopicsResponse."""
+
     __slots__ = (
         "name",
         "topic_id",
@@ -311,6 +323,8 @@ def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> N
 
 
 class CreateTopicsResponse(Message):
+    """CreateTopicsResponse, a response: versions 2 to 7, flexible from 5."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 19
     MIN_VERSION: ClassVar[int] = 2

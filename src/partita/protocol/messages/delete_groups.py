@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 
-class DeleteGroupsRequest(Message):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
+    """DeleteGroupsRequest, a request: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("groups_names",)
     API_KEY: ClassVar[int] = 42
     MIN_VERSION: ClassVar[int] = 0
@@ -48,6 +50,8 @@ def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> Non
 
 
 class DeletableGroupResult(Structure):
+    """One element of results in DeleteGroupsResponse."""
+
     __slots__ = ("group_id", "error_code")
 
     def __init__(self, *, group_id: str = "", error_code: int = 0) -> None:
@@ -78,6 +82,8 @@ def _write_DeletableGroupResult(w: Writer, m: DeletableGroupResult, v: int) -> N
 
 
 class DeleteGroupsResponse(Message):
+    """DeleteGroupsResponse, a response: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 42
     MIN_VERSION: ClassVar[int] = 0

@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_iq = Struct(">iq")
 _fixed_iqh = Struct(">iqh")
 
 
 class DeleteRecordsPartition(Structure):
+    """One element of topics.partitions in DeleteRecordsRequest."""
+
     __slots__ = ("partition_index", "offset")
 
     def __init__(self, *, partition_index: int = 0, offset: int = 0) -> None:
@@ -38,6 +40,8 @@ def _write_DeleteRecordsPartition(w: Writer, m: DeleteRecordsPartition, v: int) 
 
 
 class DeleteRecordsTopic(Structure):
+    """One element of topics in DeleteRecordsRequest."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[DeleteRecordsPartition] = EMPTY) -> None:
@@ -71,7 +75,9 @@ def _write_DeleteRecordsTopic(w: Writer, m: DeleteRecordsTopic, v: int) -> None:
             _write_DeleteRecordsPartition(w, partition, v)
 
 
-class DeleteRecordsRequest(Message):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
+    """DeleteRecordsRequest, a request: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("topics", "timeout_ms")
     API_KEY: ClassVar[int] = 21
     MIN_VERSION: ClassVar[int] = 0
@@ -117,6 +123,8 @@ def _write_DeleteRecordsRequest(w: Writer, m: DeleteRecordsRequest, v: int) -> N
 
 
 class DeleteRecordsPartitionResult(Structure):
+    """One element of topics.partitions in DeleteRecordsResponse."""
+
     __slots__ = ("partition_index", "low_watermark", "error_code")
 
     def __init__(self, *, partition_index: int = 0, low_watermark: int = 0, error_code: int = 0) -> None:
@@ -144,6 +152,8 @@ def _write_DeleteRecordsPartitionResult(w: Writer, m: DeleteRecordsPartitionResu
 
 
 class DeleteRecordsTopicResult(Structure):
+    """One element of topics in DeleteRecordsResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[DeleteRecordsPartitionResult] = EMPTY) -> None:
@@ -178,6 +188,8 @@ def _write_DeleteRecordsTopicResult(w: Writer, m: DeleteRecordsTopicResult, v: i
 
 
 class DeleteRecordsResponse(Message):
+    """DeleteRecordsResponse, a response: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 21
     MIN_VERSION: ClassVar[int] = 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 
 class DeleteTopicState(Structure):
+    """One element of topics in DeleteTopicsRequest."""
+
     __slots__ = ("name", "topic_id")
 
     def __init__(self, *, name: str | None = None, topic_id: bytes = ZERO_UUID) -> None:
@@ -29,7 +31,9 @@ def _write_DeleteTopicState(w: Writer, m: DeleteTopicState, v: int) -> None:
     w.uvarint(0)
 
 
-class DeleteTopicsRequest(Message):
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
+    """DeleteTopicsRequest, a request: versions 1 to 6, flexible from 4."""
+
     __slots__ = ("topics", "topic_names", "timeout_ms")
     API_KEY: ClassVar[int] = 20
     MIN_VERSION: ClassVar[int] = 1
@@ -85,6 +89,8 @@ def _write_DeleteTopicsRequest(w: Writer, m: DeleteTopicsRequest, v: int) -> Non
 
 
 class DeletableTopicResult(Structure):
+    """One element of responses in DeleteTopicsResponse."""
+
     __slots__ = ("name", "topic_id", "error_code", "error_message")
 
     def __init__(
@@ -135,6 +141,8 @@ def _write_DeletableTopicResult(w: Writer, m: DeletableTopicResult, v: int) -> N
 
 
 class DeleteTopicsResponse(Message):
+    """DeleteTopicsResponse, a response: versions 1 to 6, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "responses")
     API_KEY: ClassVar[int] = 20
     MIN_VERSION: ClassVar[int] = 1

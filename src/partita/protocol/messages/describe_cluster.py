@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
-class DescribeClusterRequest(Message):
+class DescribeClusterRequest(Request["DescribeClusterResponse"]):
+    """DescribeClusterRequest, a request: versions 0 to 2, flexible from 0."""
+
     __slots__ = ("include_cluster_authorized_operations", "endpoint_type", "include_fenced_brokers")
     API_KEY: ClassVar[int] = 60
     MIN_VERSION: ClassVar[int] = 0
@@ -55,6 +57,8 @@ def _write_DescribeClusterRequest(w: Writer, m: DescribeClusterRequest, v: int) 
 
 
 class DescribeClusterBroker(Structure):
+    """One element of brokers in DescribeClusterResponse."""
+
     __slots__ = ("broker_id", "host", "port", "rack", "is_fenced")
 
     def __init__(
@@ -89,6 +93,8 @@ def _write_DescribeClusterBroker(w: Writer, m: DescribeClusterBroker, v: int) ->
 
 
 class DescribeClusterResponse(Message):
+    """DescribeClusterResponse, a response: versions 0 to 2, flexible from 0."""
+
     __slots__ = (
         "throttle_time_ms",
         "error_code",

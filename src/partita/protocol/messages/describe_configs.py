@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 
 class DescribeConfigsResource(Structure):
+    """One element of resources in DescribeConfigsRequest."""
+
     __slots__ = ("resource_type", "resource_name", "configuration_keys")
 
     def __init__(
@@ -56,7 +58,9 @@ def _write_DescribeConfigsResource(w: Writer, m: DescribeConfigsResource, v: int
                 w.string(configuration_key)
 
 
-class DescribeConfigsRequest(Message):
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
+    """DescribeConfigsRequest, a request: versions 1 to 4, flexible from 4."""
+
     __slots__ = ("resources", "include_synonyms", "include_documentation")
     API_KEY: ClassVar[int] = 32
     MIN_VERSION: ClassVar[int] = 1
@@ -114,6 +118,8 @@ def _write_DescribeConfigsRequest(w: Writer, m: DescribeConfigsRequest, v: int) 
 
 
 class DescribeConfigsSynonym(Structure):
+    """One element of results.configs.synonyms in DescribeConfigsResponse."""
+
     __slots__ = ("name", "value", "source")
 
     def __init__(self, *, name: str = "", value: str | None = "", source: int = 0) -> None:
@@ -149,6 +155,8 @@ def _write_DescribeConfigsSynonym(w: Writer, m: DescribeConfigsSynonym, v: int) 
 
 
 class DescribeConfigsResourceResult(Structure):
+    """One element of results.configs in DescribeConfigsResponse."""
+
     __slots__ = (
         "name",
         "value",
@@ -234,6 +242,8 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
 
 
 class DescribeConfigsResult(Structure):
+    """One element of results in DescribeConfigsResponse."""
+
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name", "configs")
 
     def __init__(
@@ -291,6 +301,8 @@ def _write_DescribeConfigsResult(w: Writer, m: DescribeConfigsResult, v: int) ->
 
 
 class DescribeConfigsResponse(Message):
+    """DescribeConfigsResponse, a response: versions 1 to 4, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "results")
     API_KEY: ClassVar[int] = 32
     MIN_VERSION: ClassVar[int] = 1

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Request, Structure, Writer
 
 
-class DescribeGroupsRequest(Message):
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
+    """DescribeGroupsRequest, a request: versions 0 to 6, flexible from 5."""
+
     __slots__ = ("groups", "include_authorized_operations")
     API_KEY: ClassVar[int] = 15
     MIN_VERSION: ClassVar[int] = 0
@@ -54,6 +56,8 @@ def _write_DescribeGroupsRequest(w: Writer, m: DescribeGroupsRequest, v: int) ->
 
 
 class DescribedGroupMember(Structure):
+    """One element of groups.members in DescribeGroupsResponse."""
+
     __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "member_metadata", "member_assignment")
 
     def __init__(
@@ -114,6 +118,8 @@ def _write_DescribedGroupMember(w: Writer, m: DescribedGroupMember, v: int) -> N
 
 
 class DescribedGroup(Structure):
+    """One element of groups in DescribeGroupsResponse."""
+
     __slots__ = (
         "error_code",
         "error_message",
@@ -199,6 +205,8 @@ def _write_DescribedGroup(w: Writer, m: DescribedGroup, v: int) -> None:
 
 
 class DescribeGroupsResponse(Message):
+    """DescribeGroupsResponse, a response: versions 0 to 6, flexible from 5."""
+
     __slots__ = ("throttle_time_ms", "groups")
     API_KEY: ClassVar[int] = 15
     MIN_VERSION: ClassVar[int] = 0

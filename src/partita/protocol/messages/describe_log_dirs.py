@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_iqq = Struct(">iqq")
 
 
 class DescribableLogDirTopic(Structure):
+    """One element of topics in DescribeLogDirsRequest."""
+
     __slots__ = ("topic", "partitions")
 
     def __init__(self, *, topic: str = "", partitions: list[int] = EMPTY) -> None:
@@ -40,7 +42,9 @@ def _write_DescribableLogDirTopic(w: Writer, m: DescribableLogDirTopic, v: int) 
         w.int32_array(m.partitions)
 
 
-class DescribeLogDirsRequest(Message):
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"]):
+    """DescribeLogDirsRequest, a request: versions 1 to 5, flexible from 2."""
+
     __slots__ = ("topics",)
     API_KEY: ClassVar[int] = 35
     MIN_VERSION: ClassVar[int] = 1
@@ -89,6 +93,8 @@ def _write_DescribeLogDirsRequest(w: Writer, m: DescribeLogDirsRequest, v: int) 
 
 
 class DescribeLogDirsPartition(Structure):
+    """One element of results.topics.partitions in DescribeLogDirsResponse."""
+
     __slots__ = ("partition_index", "partition_size", "offset_lag", "is_future_key")
 
     def __init__(
@@ -123,6 +129,8 @@ def _write_DescribeLogDirsPartition(w: Writer, m: DescribeLogDirsPartition, v: i
 
 
 class DescribeLogDirsTopic(Structure):
+    """One element of results.topics in DescribeLogDirsResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[DescribeLogDirsPartition] = EMPTY) -> None:
@@ -157,6 +165,8 @@ def _write_DescribeLogDirsTopic(w: Writer, m: DescribeLogDirsTopic, v: int) -> N
 
 
 class DescribeLogDirsResult(Structure):
+    """One element of results in DescribeLogDirsResponse."""
+
     __slots__ = ("error_code", "log_dir", "topics", "total_bytes", "usable_bytes", "is_cordoned")
 
     def __init__(
@@ -219,6 +229,8 @@ def _write_DescribeLogDirsResult(w: Writer, m: DescribeLogDirsResult, v: int) ->
 
 
 class DescribeLogDirsResponse(Message):
+    """DescribeLogDirsResponse, a response: versions 1 to 5, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "error_code", "results")
     API_KEY: ClassVar[int] = 35
     MIN_VERSION: ClassVar[int] = 1

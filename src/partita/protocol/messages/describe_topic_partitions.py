@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_hiii = Struct(">hiii")
 
 
 class DescribeTopicPartitionsTopic(Structure):
+    """One element of topics in DescribeTopicPartitionsRequest."""
+
     __slots__ = ("name",)
 
     def __init__(self, *, name: str = "") -> None:
@@ -30,6 +32,8 @@ def _write_DescribeTopicPartitionsTopic(w: Writer, m: DescribeTopicPartitionsTop
 
 
 class DescribeTopicPartitionsCursor(Structure):
+    """The value of cursor in DescribeTopicPartitionsRequest."""
+
     __slots__ = ("topic_name", "partition_index")
 
     def __init__(self, *, topic_name: str = "", partition_index: int = 0) -> None:
@@ -51,7 +55,9 @@ def _write_DescribeTopicPartitionsCursor(w: Writer, m: DescribeTopicPartitionsCu
     w.uvarint(0)
 
 
-class DescribeTopicPartitionsRequest(Message):
+class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"]):
+    """DescribeTopicPartitionsRequest, a request: version 0, flexible from 0."""
+
     __slots__ = ("topics", "response_partition_limit", "cursor")
     API_KEY: ClassVar[int] = 75
     MIN_VERSION: ClassVar[int] = 0
@@ -100,6 +106,8 @@ def _write_DescribeTopicPartitionsRequest(w: Writer, m: DescribeTopicPartitionsR
 
 
 class DescribedPartition(Structure):
+    """One element of topics.partitions in DescribeTopicPartitionsResponse."""
+
     __slots__ = (
         "error_code",
         "partition_index",
@@ -165,6 +173,8 @@ def _write_DescribedPartition(w: Writer, m: DescribedPartition, v: int) -> None:
 
 
 class DescribedTopic(Structure):
+    """One element of topics in DescribeTopicPartitionsResponse."""
+
     __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
 
     def __init__(
@@ -210,6 +220,8 @@ def _write_DescribedTopic(w: Writer, m: DescribedTopic, v: int) -> None:
 
 
 class DescribedTopicsCursor(Structure):
+    """The value of next_cursor in DescribeTopicPartitionsResponse."""
+
     __slots__ = ("topic_name", "partition_index")
 
     def __init__(self, *, topic_name: str = "", partition_index: int = 0) -> None:
@@ -232,6 +244,8 @@ def _write_DescribedTopicsCursor(w: Writer, m: DescribedTopicsCursor, v: int) ->
 
 
 class DescribeTopicPartitionsResponse(Message):
+    """DescribeTopicPartitionsResponse, a response: version 0, flexible from 0."""
+
     __slots__ = ("throttle_time_ms", "topics", "next_cursor")
     API_KEY: ClassVar[int] = 75
     MIN_VERSION: ClassVar[int] = 0

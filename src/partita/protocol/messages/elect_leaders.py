@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class ElectLeadersTopic(Structure):
+    """One element of topic_partitions in ElectLeadersRequest."""
+
     __slots__ = ("topic", "partitions")
 
     def __init__(self, *, topic: str = "", partitions: list[int] = EMPTY) -> None:
@@ -40,7 +42,9 @@ def _write_ElectLeadersTopic(w: Writer, m: ElectLeadersTopic, v: int) -> None:
         w.int32_array(m.partitions)
 
 
-class ElectLeadersRequest(Message):
+class ElectLeadersRequest(Request["ElectLeadersResponse"]):
+    """ElectLeadersRequest, a request: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("election_type", "topic_partitions", "timeout_ms")
     API_KEY: ClassVar[int] = 43
     MIN_VERSION: ClassVar[int] = 0
@@ -108,6 +112,8 @@ def _write_ElectLeadersRequest(w: Writer, m: ElectLeadersRequest, v: int) -> Non
 
 
 class ElectLeadersPartitionResult(Structure):
+    """One element of replica_election_results.partition_result in ElectLeadersResponse."""
+
     __slots__ = ("partition_id", "error_code", "error_message")
 
     def __init__(self, *, partition_id: int = 0, error_code: int = 0, error_message: str | None = "") -> None:
@@ -139,6 +145,8 @@ def _write_ElectLeadersPartitionResult(w: Writer, m: ElectLeadersPartitionResult
 
 
 class ElectLeadersTopicResult(Structure):
+    """One element of replica_election_results in ElectLeadersResponse."""
+
     __slots__ = ("topic", "partition_result")
 
     def __init__(self, *, topic: str = "", partition_result: list[ElectLeadersPartitionResult] = EMPTY) -> None:
@@ -173,6 +181,8 @@ def _write_ElectLeadersTopicResult(w: Writer, m: ElectLeadersTopicResult, v: int
 
 
 class ElectLeadersResponse(Message):
+    """ElectLeadersResponse, a response: versions 0 to 2, flexible from 2."""
+
     __slots__ = ("throttle_time_ms", "error_code", "replica_election_results")
     API_KEY: ClassVar[int] = 43
     MIN_VERSION: ClassVar[int] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Request, Structure, Writer
 
 _fixed_ihi = Struct(">ihi")
 _fixed_ihqq = Struct(">ihqq")
@@ -20,6 +20,8 @@ _fixed_qq = Struct(">qq")
 
 
 class FetchPartition(Structure):
+    """One element of topics.partitions in FetchRequest."""
+
     __slots__ = (
         "partition",
         "current_leader_epoch",
@@ -119,6 +121,8 @@ def _write_FetchPartition(w: Writer, m: FetchPartition, v: int) -> None:
 
 
 class FetchTopic(Structure):
+    """One element of topics in FetchRequest."""
+
     __slots__ = ("topic_id", "topic", "partitions")
 
     def __init__(
@@ -161,6 +165,8 @@ def _write_FetchTopic(w: Writer, m: FetchTopic, v: int) -> None:
 
 
 class ForgottenTopic(Structure):
+    """One element of forgotten_topics_data in FetchRequest."""
+
     __slots__ = ("topic_id", "topic", "partitions")
 
     def __init__(self, *, topic_id: bytes = ZERO_UUID, topic: str = "", partitions: list[int] = EMPTY) -> None:
@@ -197,6 +203,8 @@ def _write_ForgottenTopic(w: Writer, m: ForgottenTopic, v: int) -> None:
 
 
 class ReplicaState(Structure):
+    """The value of replica_state in FetchRequest."""
+
     __slots__ = ("replica_id", "replica_epoch")
 
     def __init__(self, *, replica_id: int = -1, replica_epoch: int = -1) -> None:
@@ -216,7 +224,9 @@ def _write_ReplicaState(w: Writer, m: ReplicaState, v: int) -> None:
     w.uvarint(0)
 
 
-class FetchRequest(Message):
+class FetchRequest(Request["FetchResponse"]):
+    """FetchRequest, a request: versions 4 to 18, flexible from 12."""
+
     __slots__ = (
         "replica_id",
         "max_wait_ms",
@@ -350,6 +360,8 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
 
 
 class AbortedTransaction(Structure):
+    """One element of responses.partitions.aborted_transactions in FetchResponse."""
+
     __slots__ = ("producer_id", "first_offset")
 
     def __init__(self, *, producer_id: int = 0, first_offset: int = 0) -> None:
@@ -376,6 +388,8 @@ def _write_AbortedTransaction(w: Writer, m: AbortedTransaction, v: int) -> None:
 
 
 class EpochEndOffset(Structure):
+    """The value of responses.partitions.diverging_epoch in FetchResponse."""
+
     __slots__ = ("epoch", "end_offset")
 
     def __init__(self, *, epoch: int = -1, end_offset: int = -1) -> None:
@@ -396,6 +410,8 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
 
 
 class LeaderIdAndEpoch(Structure):
+    """The value of responses.partitions.current_leader in FetchResponse."""
+
     __slots__ = ("leader_id", "leader_epoch")
 
     def __init__(self, *, leader_id: int = -1, leader_epoch: int = -1) -> None:
@@ -416,6 +432,8 @@ def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
 
 
 class SnapshotId(Structure):
+    """The value of responses.partitions.snapshot_id in FetchResponse."""
+
     __slots__ = ("end_offset", "epoch")
 
     def __init__(self, *, end_offset: int = -1, epoch: int = -1) -> None:
@@ -436,6 +454,8 @@ def _write_SnapshotId(w: Writer, m: SnapshotId, v: int) -> None:
 
 
 class PartitionData(Structure):
+    """One element of responses.partitions in FetchResponse."""
+
     __slots__ = (
         "partition_index",
         "error_code",
@@ -563,6 +583,8 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
 
 
 class FetchableTopicResponse(Structure):
+    """One element of responses in FetchResponse."""
+
     __slots__ = ("topic_id", "topic", "partitions")
 
     def __init__(
@@ -605,6 +627,8 @@ def _write_FetchableTopicResponse(w: Writer, m: FetchableTopicResponse, v: int) 
 
 
 class NodeEndpoint(Structure):
+    """One element of node_endpoints in FetchResponse."""
+
     __slots__ = ("node_id", "host", "port", "rack")
 
     def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
@@ -633,6 +657,8 @@ def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
 
 
 class FetchResponse(Message):
+    """FetchResponse, a response: versions 4 to 18, flexible from 12."""
+
     __slots__ = ("throttle_time_ms", "error_code", "session_id", "responses", "node_endpoints")
     API_KEY: ClassVar[int] = 1
     MIN_VERSION: ClassVar[int] = 4

@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
-class FindCoordinatorRequest(Message):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"]):
+    """FindCoordinatorRequest, a request: versions 0 to 6, flexible from 3."""
+
     __slots__ = ("key", "key_type", "coordinator_keys")
     API_KEY: ClassVar[int] = 10
     MIN_VERSION: ClassVar[int] = 0
@@ -61,6 +63,8 @@ def _write_FindCoordinatorRequest(w: Writer, m: FindCoordinatorRequest, v: int) 
 
 
 class Coordinator(Structure):
+    """One element of coordinators in FindCoordinatorResponse."""
+
     __slots__ = ("key", "node_id", "host", "port", "error_code", "error_message")
 
     def __init__(
@@ -102,6 +106,8 @@ def _write_Coordinator(w: Writer, m: Coordinator, v: int) -> None:
 
 
 class FindCoordinatorResponse(Message):
+    """FindCoordinatorResponse, a response: versions 0 to 6, flexible from 3."""
+
     __slots__ = ("throttle_time_ms", "coordinators", "error_code", "error_message", "node_id", "host", "port")
     API_KEY: ClassVar[int] = 10
     MIN_VERSION: ClassVar[int] = 0

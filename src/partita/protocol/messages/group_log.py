@@ -12,6 +12,8 @@ _fixed_qi = Struct(">qi")
 
 
 class LegacyOffsetCommitKey(Message):
+    """LegacyOffsetCommitKey, a record_key: version 0."""
+
     __slots__ = ("group", "topic", "partition")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 0
@@ -45,6 +47,8 @@ def _write_LegacyOffsetCommitKey(w: Writer, m: LegacyOffsetCommitKey, v: int) ->
 
 
 class OffsetCommitKey(Message):
+    """OffsetCommitKey, a record_key: version 1."""
+
     __slots__ = ("group", "topic", "partition")
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 1
@@ -78,6 +82,8 @@ def _write_OffsetCommitKey(w: Writer, m: OffsetCommitKey, v: int) -> None:
 
 
 class OffsetCommitValue(Message):
+    """OffsetCommitValue, a record_value: versions 0 to 4, flexible from 4."""
+
     __slots__ = ("offset", "leader_epoch", "metadata", "commit_timestamp", "topic_id", "expire_timestamp")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4
@@ -156,6 +162,8 @@ def _write_OffsetCommitValue(w: Writer, m: OffsetCommitValue, v: int) -> None:
 
 
 class GroupMetadataKey(Message):
+    """GroupMetadataKey, a record_key: version 2."""
+
     __slots__ = ("group",)
     MIN_VERSION: ClassVar[int] = 2
     MAX_VERSION: ClassVar[int] = 2
@@ -183,6 +191,8 @@ def _write_GroupMetadataKey(w: Writer, m: GroupMetadataKey, v: int) -> None:
 
 
 class GroupMetadataValueMember(Structure):
+    """One element of members in GroupMetadataValue."""
+
     __slots__ = (
         "member_id",
         "group_instance_id",
@@ -263,6 +273,8 @@ def _write_GroupMetadataValueMember(w: Writer, m: GroupMetadataValueMember, v: i
 
 
 class GroupMetadataValue(Message):
+    """GroupMetadataValue, a record_value: versions 0 to 4, flexible from 4."""
+
     __slots__ = ("protocol_type", "generation", "protocol", "leader", "current_state_timestamp", "members")
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 4

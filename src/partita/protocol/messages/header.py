@@ -11,6 +11,8 @@ _fixed_hhi = Struct(">hhi")
 
 
 class RequestHeader(Message):
+    """RequestHeader, a header: versions 1 to 2, flexible from 2."""
+
     __slots__ = ("request_api_key", "request_api_version", "correlation_id", "client_id")
     MIN_VERSION: ClassVar[int] = 1
     MAX_VERSION: ClassVar[int] = 2
@@ -60,6 +62,8 @@ def _write_RequestHeader(w: Writer, m: RequestHeader, v: int) -> None:
 
 
 class ResponseHeader(Message):
+    """ResponseHeader, a header: versions 0 to 1, flexible from 1."""
+
     __slots__ = ("correlation_id",)
     MIN_VERSION: ClassVar[int] = 0
     MAX_VERSION: ClassVar[int] = 1

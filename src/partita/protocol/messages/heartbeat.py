@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import Message, Reader, Writer
+from partita.protocol.primitives import Message, Reader, Request, Writer
 
 _fixed_ih = Struct(">ih")
 
 
-class HeartbeatRequest(Message):
+class HeartbeatRequest(Request["HeartbeatResponse"]):
+    """HeartbeatRequest, a request: versions 0 to 4, flexible from 4."""
+
     __slots__ = ("group_id", "generation_id", "member_id", "group_instance_id")
     API_KEY: ClassVar[int] = 12
     MIN_VERSION: ClassVar[int] = 0
@@ -65,6 +67,8 @@ def _write_HeartbeatRequest(w: Writer, m: HeartbeatRequest, v: int) -> None:
 
 
 class HeartbeatResponse(Message):
+    """HeartbeatResponse, a response: versions 0 to 4, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "error_code")
     API_KEY: ClassVar[int] = 12
     MIN_VERSION: ClassVar[int] = 0

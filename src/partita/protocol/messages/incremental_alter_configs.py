@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 
 class AlterableConfig(Structure):
+    """One element of resources.configs in IncrementalAlterConfigsRequest."""
+
     __slots__ = ("name", "config_operation", "value")
 
     def __init__(self, *, name: str = "", config_operation: int = 0, value: str | None = "") -> None:
@@ -43,6 +45,8 @@ def _write_AlterableConfig(w: Writer, m: AlterableConfig, v: int) -> None:
 
 
 class AlterConfigsResource(Structure):
+    """One element of resources in IncrementalAlterConfigsRequest."""
+
     __slots__ = ("resource_type", "resource_name", "configs")
 
     def __init__(
@@ -83,7 +87,9 @@ def _write_AlterConfigsResource(w: Writer, m: AlterConfigsResource, v: int) -> N
             _write_AlterableConfig(w, config, v)
 
 
-class IncrementalAlterConfigsRequest(Message):
+class IncrementalAlterConfigsRequest(Request["IncrementalAlterConfigsResponse"]):
+    """IncrementalAlterConfigsRequest, a request: versions 0 to 1, flexible from 1."""
+
     __slots__ = ("resources", "validate_only")
     API_KEY: ClassVar[int] = 44
     MIN_VERSION: ClassVar[int] = 0
@@ -129,6 +135,8 @@ def _write_IncrementalAlterConfigsRequest(w: Writer, m: IncrementalAlterConfigsR
 
 
 class AlterConfigsResourceResponse(Structure):
+    """One element of responses in IncrementalAlterConfigsResponse."""
+
     __slots__ = ("error_code", "error_message", "resource_type", "resource_name")
 
     def __init__(
@@ -171,6 +179,8 @@ def _write_AlterConfigsResourceResponse(w: Writer, m: AlterConfigsResourceRespon
 
 
 class IncrementalAlterConfigsResponse(Message):
+    """IncrementalAlterConfigsResponse, a response: versions 0 to 1, flexible from 1."""
+
     __slots__ = ("throttle_time_ms", "responses")
     API_KEY: ClassVar[int] = 44
     MIN_VERSION: ClassVar[int] = 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import Message, Reader, Writer
+from partita.protocol.primitives import Message, Reader, Request, Writer
 
 _fixed_ihqh = Struct(">ihqh")
 
 
-class InitProducerIdRequest(Message):
+class InitProducerIdRequest(Request["InitProducerIdResponse"]):
+    """InitProducerIdRequest, a request: versions 0 to 6, flexible from 2."""
+
     __slots__ = (
         "transactional_id",
         "transaction_timeout_ms",
@@ -86,6 +88,8 @@ def _write_InitProducerIdRequest(w: Writer, m: InitProducerIdRequest, v: int) ->
 
 
 class InitProducerIdResponse(Message):
+    """InitProducerIdResponse, a response: versions 0 to 6, flexible from 2."""
+
     __slots__ = (
         "throttle_time_ms",
         "error_code",

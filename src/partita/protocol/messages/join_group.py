@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Request, Structure, Writer
 
 _fixed_hi = Struct(">hi")
 _fixed_ihi = Struct(">ihi")
@@ -13,6 +13,8 @@ _fixed_ii = Struct(">ii")
 
 
 class JoinGroupRequestProtocol(Structure):
+    """One element of protocols in JoinGroupRequest."""
+
     __slots__ = ("name", "metadata")
 
     def __init__(self, *, name: str = "", metadata: Buffer = b"") -> None:
@@ -42,7 +44,9 @@ def _write_JoinGroupRequestProtocol(w: Writer, m: JoinGroupRequestProtocol, v: i
         w.bytes(m.metadata)
 
 
-class JoinGroupRequest(Message):
+class JoinGroupRequest(Request["JoinGroupResponse"]):
+    """JoinGroupRequest, a request: versions 0 to 9, flexible from 6."""
+
     __slots__ = (
         "group_id",
         "session_timeout_ms",
@@ -138,6 +142,8 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
 
 
 class JoinGroupResponseMember(Structure):
+    """One element of members in JoinGroupResponse."""
+
     __slots__ = ("member_id", "group_instance_id", "metadata")
 
     def __init__(self, *, member_id: str = "", group_instance_id: str | None = None, metadata: Buffer = b"") -> None:
@@ -174,6 +180,8 @@ def _write_JoinGroupResponseMember(w: Writer, m: JoinGroupResponseMember, v: int
 
 
 class JoinGroupResponse(Message):
+    """JoinGroupResponse, a response: versions 0 to 9, flexible from 6."""
+
     __slots__ = (
         "throttle_time_ms",
         "error_code",

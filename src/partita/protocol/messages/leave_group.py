@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class MemberIdentity(Structure):
+    """One element of members in LeaveGroupRequest."""
+
     __slots__ = ("member_id", "group_instance_id", "reason")
 
     def __init__(self, *, member_id: str = "", group_instance_id: str | None = None, reason: str | None = None) -> None:
@@ -45,7 +47,9 @@ def _write_MemberIdentity(w: Writer, m: MemberIdentity, v: int) -> None:
         w.nullable_string(m.group_instance_id)
 
 
-class LeaveGroupRequest(Message):
+class LeaveGroupRequest(Request["LeaveGroupResponse"]):
+    """LeaveGroupRequest, a request: versions 0 to 5, flexible from 4."""
+
     __slots__ = ("group_id", "members", "member_id")
     API_KEY: ClassVar[int] = 13
     MIN_VERSION: ClassVar[int] = 0
@@ -97,6 +101,8 @@ def _write_LeaveGroupRequest(w: Writer, m: LeaveGroupRequest, v: int) -> None:
 
 
 class MemberResponse(Structure):
+    """One element of members in LeaveGroupResponse."""
+
     __slots__ = ("member_id", "group_instance_id", "error_code")
 
     def __init__(self, *, member_id: str = "", group_instance_id: str | None = "", error_code: int = 0) -> None:
@@ -132,6 +138,8 @@ def _write_MemberResponse(w: Writer, m: MemberResponse, v: int) -> None:
 
 
 class LeaveGroupResponse(Message):
+    """LeaveGroupResponse, a response: versions 0 to 5, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "error_code", "members")
     API_KEY: ClassVar[int] = 13
     MIN_VERSION: ClassVar[int] = 0

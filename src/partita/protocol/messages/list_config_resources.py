@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
-class ListConfigResourcesRequest(Message):
+class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
+    """ListConfigResourcesRequest, a request: versions 0 to 1, flexible from 0."""
+
     __slots__ = ("resource_types",)
     API_KEY: ClassVar[int] = 74
     MIN_VERSION: ClassVar[int] = 0
@@ -44,6 +46,8 @@ def _write_ListConfigResourcesRequest(w: Writer, m: ListConfigResourcesRequest, 
 
 
 class ListedConfigResource(Structure):
+    """One element of config_resources in ListConfigResourcesResponse."""
+
     __slots__ = ("resource_name", "resource_type")
 
     def __init__(self, *, resource_name: str = "", resource_type: int = 16) -> None:
@@ -67,6 +71,8 @@ def _write_ListedConfigResource(w: Writer, m: ListedConfigResource, v: int) -> N
 
 
 class ListConfigResourcesResponse(Message):
+    """ListConfigResourcesResponse, a response: versions 0 to 1, flexible from 0."""
+
     __slots__ = ("throttle_time_ms", "error_code", "config_resources")
     API_KEY: ClassVar[int] = 74
     MIN_VERSION: ClassVar[int] = 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
-class ListGroupsRequest(Message):
+class ListGroupsRequest(Request["ListGroupsResponse"]):
+    """ListGroupsRequest, a request: versions 0 to 5, flexible from 3."""
+
     __slots__ = ("states_filter", "types_filter")
     API_KEY: ClassVar[int] = 16
     MIN_VERSION: ClassVar[int] = 0
@@ -57,6 +59,8 @@ def _write_ListGroupsRequest(w: Writer, m: ListGroupsRequest, v: int) -> None:
 
 
 class ListedGroup(Structure):
+    """One element of groups in ListGroupsResponse."""
+
     __slots__ = ("group_id", "protocol_type", "group_state", "group_type")
 
     def __init__(
@@ -99,6 +103,8 @@ def _write_ListedGroup(w: Writer, m: ListedGroup, v: int) -> None:
 
 
 class ListGroupsResponse(Message):
+    """ListGroupsResponse, a response: versions 0 to 5, flexible from 3."""
+
     __slots__ = ("throttle_time_ms", "error_code", "groups")
     API_KEY: ClassVar[int] = 16
     MIN_VERSION: ClassVar[int] = 0

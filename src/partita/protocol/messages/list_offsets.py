@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ib = Struct(">ib")
 _fixed_ihqq = Struct(">ihqq")
@@ -14,6 +14,8 @@ _fixed_iiq = Struct(">iiq")
 
 
 class ListOffsetsPartition(Structure):
+    """One element of topics.partitions in ListOffsetsRequest."""
+
     __slots__ = ("partition_index", "current_leader_epoch", "timestamp")
 
     def __init__(self, *, partition_index: int = 0, current_leader_epoch: int = -1, timestamp: int = 0) -> None:
@@ -46,6 +48,8 @@ def _write_ListOffsetsPartition(w: Writer, m: ListOffsetsPartition, v: int) -> N
 
 
 class ListOffsetsTopic(Structure):
+    """One element of topics in ListOffsetsRequest."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[ListOffsetsPartition] = EMPTY) -> None:
@@ -79,7 +83,9 @@ def _write_ListOffsetsTopic(w: Writer, m: ListOffsetsTopic, v: int) -> None:
             _write_ListOffsetsPartition(w, partition, v)
 
 
-class ListOffsetsRequest(Message):
+class ListOffsetsRequest(Request["ListOffsetsResponse"]):
+    """ListOffsetsRequest, a request: versions 1 to 11, flexible from 6."""
+
     __slots__ = ("replica_id", "isolation_level", "topics", "timeout_ms")
     API_KEY: ClassVar[int] = 2
     MIN_VERSION: ClassVar[int] = 1
@@ -141,6 +147,8 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
 
 
 class ListOffsetsPartitionResponse(Structure):
+    """One element of topics.partitions in ListOffsetsResponse."""
+
     __slots__ = ("partition_index", "error_code", "timestamp", "offset", "leader_epoch")
 
     def __init__(
@@ -181,6 +189,8 @@ def _write_ListOffsetsPartitionResponse(w: Writer, m: ListOffsetsPartitionRespon
 
 
 class ListOffsetsTopicResponse(Structure):
+    """One element of topics in ListOffsetsResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[ListOffsetsPartitionResponse] = EMPTY) -> None:
@@ -215,6 +225,8 @@ def _write_ListOffsetsTopicResponse(w: Writer, m: ListOffsetsTopicResponse, v: i
 
 
 class ListOffsetsResponse(Message):
+    """ListOffsetsResponse, a response: versions 1 to 11, flexible from 6."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 2
     MIN_VERSION: ClassVar[int] = 1

@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class ListPartitionReassignmentsTopic(Structure):
+    """One element of topics in ListPartitionReassignmentsRequest."""
+
     __slots__ = ("name", "partition_indexes")
 
     def __init__(self, *, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
@@ -32,7 +34,9 @@ def _write_ListPartitionReassignmentsTopic(w: Writer, m: ListPartitionReassignme
     w.uvarint(0)
 
 
-class ListPartitionReassignmentsRequest(Message):
+class ListPartitionReassignmentsRequest(Request["ListPartitionReassignmentsResponse"]):
+    """ListPartitionReassignmentsRequest, a request: version 0, flexible from 0."""
+
     __slots__ = ("timeout_ms", "topics")
     API_KEY: ClassVar[int] = 46
     MIN_VERSION: ClassVar[int] = 0
@@ -75,6 +79,8 @@ def _write_ListPartitionReassignmentsRequest(w: Writer, m: ListPartitionReassign
 
 
 class OngoingPartitionReassignment(Structure):
+    """One element of topics.partitions in ListPartitionReassignmentsResponse."""
+
     __slots__ = ("partition_index", "replicas", "adding_replicas", "removing_replicas")
 
     def __init__(
@@ -110,6 +116,8 @@ def _write_OngoingPartitionReassignment(w: Writer, m: OngoingPartitionReassignme
 
 
 class OngoingTopicReassignment(Structure):
+    """One element of topics in ListPartitionReassignmentsResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[OngoingPartitionReassignment] = EMPTY) -> None:
@@ -134,6 +142,8 @@ def _write_OngoingTopicReassignment(w: Writer, m: OngoingTopicReassignment, v: i
 
 
 class ListPartitionReassignmentsResponse(Message):
+    """ListPartitionReassignmentsResponse, a response: version 0, flexible from 0."""
+
     __slots__ = ("throttle_time_ms", "error_code", "error_message", "topics")
     API_KEY: ClassVar[int] = 46
     MIN_VERSION: ClassVar[int] = 0

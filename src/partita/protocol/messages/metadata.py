@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_hii = Struct(">hii")
 _fixed_hiii = Struct(">hiii")
 
 
 class MetadataRequestTopic(Structure):
+    """One element of topics in MetadataRequest."""
+
     __slots__ = ("topic_id", "name")
 
     def __init__(self, *, topic_id: bytes = ZERO_UUID, name: str | None = "") -> None:
@@ -44,7 +46,9 @@ def _write_MetadataRequestTopic(w: Writer, m: MetadataRequestTopic, v: int) -> N
         w.string(w.required(m.name, "name"))
 
 
-class MetadataRequest(Message):
+class MetadataRequest(Request["MetadataResponse"]):
+    """MetadataRequest, a request: versions 0 to 13, flexible from 9."""
+
     __slots__ = (
         "topics",
         "allow_auto_topic_creation",
@@ -133,6 +137,8 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
 
 
 class MetadataResponseBroker(Structure):
+    """One element of brokers in MetadataResponse."""
+
     __slots__ = ("node_id", "host", "port", "rack")
 
     def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
@@ -174,6 +180,8 @@ def _write_MetadataResponseBroker(w: Writer, m: MetadataResponseBroker, v: int) 
 
 
 class MetadataResponsePartition(Structure):
+    """One element of topics.partitions in MetadataResponse."""
+
     __slots__ = (
         "error_code",
         "partition_index",
@@ -239,6 +247,8 @@ def _write_MetadataResponsePartition(w: Writer, m: MetadataResponsePartition, v:
 
 
 class MetadataResponseTopic(Structure):
+    """One element of topics in MetadataResponse."""
+
     __slots__ = ("error_code", "name", "topic_id", "is_internal", "partitions", "topic_authorized_operations")
 
     def __init__(
@@ -307,6 +317,8 @@ def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) ->
 
 
 class MetadataResponse(Message):
+    """MetadataResponse, a response: versions 0 to 13, flexible from 9."""
+
     __slots__ = (
         "throttle_time_ms",
         "brokers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 _fixed_iq = Struct(">iq")
@@ -13,6 +13,8 @@ _fixed_iqi = Struct(">iqi")
 
 
 class OffsetCommitRequestPartition(Structure):
+    """One element of topics.partitions in OffsetCommitRequest."""
+
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
 
     def __init__(
@@ -55,6 +57,8 @@ def _write_OffsetCommitRequestPartition(w: Writer, m: OffsetCommitRequestPartiti
 
 
 class OffsetCommitRequestTopic(Structure):
+    """One element of topics in OffsetCommitRequest."""
+
     __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
@@ -96,7 +100,9 @@ def _write_OffsetCommitRequestTopic(w: Writer, m: OffsetCommitRequestTopic, v: i
             _write_OffsetCommitRequestPartition(w, partition, v)
 
 
-class OffsetCommitRequest(Message):
+class OffsetCommitRequest(Request["OffsetCommitResponse"]):
+    """OffsetCommitRequest, a request: versions 2 to 10, flexible from 8."""
+
     __slots__ = (
         "group_id",
         "generation_id_or_member_epoch",
@@ -179,6 +185,8 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
 
 
 class OffsetCommitResponsePartition(Structure):
+    """One element of topics.partitions in OffsetCommitResponse."""
+
     __slots__ = ("partition_index", "error_code")
 
     def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
@@ -205,6 +213,8 @@ def _write_OffsetCommitResponsePartition(w: Writer, m: OffsetCommitResponseParti
 
 
 class OffsetCommitResponseTopic(Structure):
+    """One element of topics in OffsetCommitResponse."""
+
     __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
@@ -247,6 +257,8 @@ def _write_OffsetCommitResponseTopic(w: Writer, m: OffsetCommitResponseTopic, v:
 
 
 class OffsetCommitResponse(Message):
+    """OffsetCommitResponse, a response: versions 2 to 10, flexible from 8."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 8
     MIN_VERSION: ClassVar[int] = 2

@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_hi = Struct(">hi")
 _fixed_ih = Struct(">ih")
 
 
 class OffsetDeleteRequestPartition(Structure):
+    """One element of topics.partitions in OffsetDeleteRequest."""
+
     __slots__ = ("partition_index",)
 
     def __init__(self, *, partition_index: int = 0) -> None:
@@ -29,6 +31,8 @@ def _write_OffsetDeleteRequestPartition(w: Writer, m: OffsetDeleteRequestPartiti
 
 
 class OffsetDeleteRequestTopic(Structure):
+    """One element of topics in OffsetDeleteRequest."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[OffsetDeleteRequestPartition] = EMPTY) -> None:
@@ -50,7 +54,9 @@ def _write_OffsetDeleteRequestTopic(w: Writer, m: OffsetDeleteRequestTopic, v: i
         _write_OffsetDeleteRequestPartition(w, partition, v)
 
 
-class OffsetDeleteRequest(Message):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
+    """OffsetDeleteRequest, a request: version 0."""
+
     __slots__ = ("group_id", "topics")
     API_KEY: ClassVar[int] = 47
     MIN_VERSION: ClassVar[int] = 0
@@ -84,6 +90,8 @@ def _write_OffsetDeleteRequest(w: Writer, m: OffsetDeleteRequest, v: int) -> Non
 
 
 class OffsetDeleteResponsePartition(Structure):
+    """One element of topics.partitions in OffsetDeleteResponse."""
+
     __slots__ = ("partition_index", "error_code")
 
     def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
@@ -102,6 +110,8 @@ def _write_OffsetDeleteResponsePartition(w: Writer, m: OffsetDeleteResponseParti
 
 
 class OffsetDeleteResponseTopic(Structure):
+    """One element of topics in OffsetDeleteResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[OffsetDeleteResponsePartition] = EMPTY) -> None:
@@ -124,6 +134,8 @@ def _write_OffsetDeleteResponseTopic(w: Writer, m: OffsetDeleteResponseTopic, v:
 
 
 class OffsetDeleteResponse(Message):
+    """OffsetDeleteResponse, a response: version 0."""
+
     __slots__ = ("error_code", "throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 47
     MIN_VERSION: ClassVar[int] = 0

@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Message, Reader, Request, Structure, Writer
 
 _fixed_iq = Struct(">iq")
 _fixed_iqi = Struct(">iqi")
 
 
 class OffsetFetchRequestTopics(Structure):
+    """One element of groups.topics in OffsetFetchRequest."""
+
     __slots__ = ("topic_id", "name", "partition_indexes")
 
     def __init__(self, *, topic_id: bytes = ZERO_UUID, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
@@ -39,6 +41,8 @@ def _write_OffsetFetchRequestTopics(w: Writer, m: OffsetFetchRequestTopics, v: i
 
 
 class OffsetFetchRequestGroup(Structure):
+    """One element of groups in OffsetFetchRequest."""
+
     __slots__ = ("group_id", "member_id", "member_epoch", "topics")
 
     def __init__(
@@ -82,6 +86,8 @@ def _write_OffsetFetchRequestGroup(w: Writer, m: OffsetFetchRequestGroup, v: int
 
 
 class OffsetFetchRequestTopic(Structure):
+    """One element of topics in OffsetFetchRequest."""
+
     __slots__ = ("name", "partition_indexes")
 
     def __init__(self, *, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
@@ -111,7 +117,9 @@ def _write_OffsetFetchRequestTopic(w: Writer, m: OffsetFetchRequestTopic, v: int
         w.int32_array(m.partition_indexes)
 
 
-class OffsetFetchRequest(Message):
+class OffsetFetchRequest(Request["OffsetFetchResponse"]):
+    """OffsetFetchRequest, a request: versions 1 to 10, flexible from 6."""
+
     __slots__ = ("groups", "group_id", "topics", "require_stable")
     API_KEY: ClassVar[int] = 9
     MIN_VERSION: ClassVar[int] = 1
@@ -201,6 +209,8 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
 
 
 class OffsetFetchResponsePartitions(Structure):
+    """One element of groups.topics.partitions in OffsetFetchResponse."""
+
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
 
     def __init__(
@@ -236,6 +246,8 @@ def _write_OffsetFetchResponsePartitions(w: Writer, m: OffsetFetchResponsePartit
 
 
 class OffsetFetchResponseTopics(Structure):
+    """One element of groups.topics in OffsetFetchResponse."""
+
     __slots__ = ("topic_id", "name", "partitions")
 
     def __init__(
@@ -267,6 +279,8 @@ def _write_OffsetFetchResponseTopics(w: Writer, m: OffsetFetchResponseTopics, v:
 
 
 class OffsetFetchResponseGroup(Structure):
+    """One element of groups in OffsetFetchResponse."""
+
     __slots__ = ("group_id", "topics", "error_code")
 
     def __init__(
@@ -296,6 +310,8 @@ def _write_OffsetFetchResponseGroup(w: Writer, m: OffsetFetchResponseGroup, v: i
 
 
 class OffsetFetchResponsePartition(Structure):
+    """One element of topics.partitions in OffsetFetchResponse."""
+
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "metadata", "error_code")
 
     def __init__(
@@ -344,6 +360,8 @@ def _write_OffsetFetchResponsePartition(w: Writer, m: OffsetFetchResponsePartiti
 
 
 class OffsetFetchResponseTopic(Structure):
+    """One element of topics in OffsetFetchResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[OffsetFetchResponsePartition] = EMPTY) -> None:
@@ -378,6 +396,8 @@ def _write_OffsetFetchResponseTopic(w: Writer, m: OffsetFetchResponseTopic, v: i
 
 
 class OffsetFetchResponse(Message):
+    """OffsetFetchResponse, a response: versions 1 to 10, flexible from 6."""
+
     __slots__ = ("throttle_time_ms", "groups", "topics", "error_code")
     API_KEY: ClassVar[int] = 9
     MIN_VERSION: ClassVar[int] = 1

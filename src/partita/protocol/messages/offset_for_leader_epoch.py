@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_hiiq = Struct(">hiiq")
 _fixed_iii = Struct(">iii")
 
 
 class OffsetForLeaderPartition(Structure):
+    """One element of topics.partitions in OffsetForLeaderEpochRequest."""
+
     __slots__ = ("partition", "current_leader_epoch", "leader_epoch")
 
     def __init__(self, *, partition: int = 0, current_leader_epoch: int = -1, leader_epoch: int = 0) -> None:
@@ -39,6 +41,8 @@ def _write_OffsetForLeaderPartition(w: Writer, m: OffsetForLeaderPartition, v: i
 
 
 class OffsetForLeaderTopic(Structure):
+    """One element of topics in OffsetForLeaderEpochRequest."""
+
     __slots__ = ("topic", "partitions")
 
     def __init__(self, *, topic: str = "", partitions: list[OffsetForLeaderPartition] = EMPTY) -> None:
@@ -72,7 +76,9 @@ def _write_OffsetForLeaderTopic(w: Writer, m: OffsetForLeaderTopic, v: int) -> N
             _write_OffsetForLeaderPartition(w, partition, v)
 
 
-class OffsetForLeaderEpochRequest(Message):
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"]):
+    """OffsetForLeaderEpochRequest, a request: versions 2 to 4, flexible from 4."""
+
     __slots__ = ("replica_id", "topics")
     API_KEY: ClassVar[int] = 23
     MIN_VERSION: ClassVar[int] = 2
@@ -119,6 +125,8 @@ def _write_OffsetForLeaderEpochRequest(w: Writer, m: OffsetForLeaderEpochRequest
 
 
 class EpochEndOffset(Structure):
+    """One element of topics.partitions in OffsetForLeaderEpochResponse."""
+
     __slots__ = ("error_code", "partition", "leader_epoch", "end_offset")
 
     def __init__(
@@ -149,6 +157,8 @@ def _write_EpochEndOffset(w: Writer, m: EpochEndOffset, v: int) -> None:
 
 
 class OffsetForLeaderTopicResult(Structure):
+    """One element of topics in OffsetForLeaderEpochResponse."""
+
     __slots__ = ("topic", "partitions")
 
     def __init__(self, *, topic: str = "", partitions: list[EpochEndOffset] = EMPTY) -> None:
@@ -183,6 +193,8 @@ def _write_OffsetForLeaderTopicResult(w: Writer, m: OffsetForLeaderTopicResult, 
 
 
 class OffsetForLeaderEpochResponse(Message):
+    """OffsetForLeaderEpochResponse, a response: versions 2 to 4, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 23
     MIN_VERSION: ClassVar[int] = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, ZERO_UUID, Buffer, Message, Reader, Request, Structure, Writer
 
 _fixed_hi = Struct(">hi")
 _fixed_ihqq = Struct(">ihqq")
@@ -14,6 +14,8 @@ _fixed_ii = Struct(">ii")
 
 
 class PartitionProduceData(Structure):
+    """One element of topic_data.partition_data in ProduceRequest."""
+
     __slots__ = ("index", "records")
 
     def __init__(self, *, index: int = 0, records: Buffer | None = None) -> None:
@@ -44,6 +46,8 @@ def _write_PartitionProduceData(w: Writer, m: PartitionProduceData, v: int) -> N
 
 
 class TopicProduceData(Structure):
+    """One element of topic_data in ProduceRequest."""
+
     __slots__ = ("topic_id", "name", "partition_data")
 
     def __init__(
@@ -85,7 +89,9 @@ def _write_TopicProduceData(w: Writer, m: TopicProduceData, v: int) -> None:
             _write_PartitionProduceData(w, partition_data_item, v)
 
 
-class ProduceRequest(Message):
+class ProduceRequest(Request["ProduceResponse"]):
+    """ProduceRequest, a request: versions 3 to 13, flexible from 9."""
+
     __slots__ = ("transactional_id", "acks", "timeout_ms", "topic_data")
     API_KEY: ClassVar[int] = 0
     MIN_VERSION: ClassVar[int] = 3
@@ -144,6 +150,8 @@ def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
 
 
 class BatchIndexAndErrorMessage(Structure):
+    """One element of responses.partition_responses.record_errors in ProduceResponse."""
+
     __slots__ = ("batch_index", "batch_index_error_message")
 
     def __init__(self, *, batch_index: int = 0, batch_index_error_message: str | None = None) -> None:
@@ -174,6 +182,8 @@ def _write_BatchIndexAndErrorMessage(w: Writer, m: BatchIndexAndErrorMessage, v:
 
 
 class LeaderIdAndEpoch(Structure):
+    """The value of responses.partition_responses.current_leader in ProduceResponse."""
+
     __slots__ = ("leader_id", "leader_epoch")
 
     def __init__(self, *, leader_id: int = -1, leader_epoch: int = -1) -> None:
@@ -194,6 +204,8 @@ def _write_LeaderIdAndEpoch(w: Writer, m: LeaderIdAndEpoch, v: int) -> None:
 
 
 class PartitionProduceResponse(Structure):
+    """One element of responses.partition_responses in ProduceResponse."""
+
     __slots__ = (
         "index",
         "error_code",
@@ -276,6 +288,8 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
 
 
 class TopicProduceResponse(Structure):
+    """One element of responses in ProduceResponse."""
+
     __slots__ = ("topic_id", "name", "partition_responses")
 
     def __init__(
@@ -324,6 +338,8 @@ def _write_TopicProduceResponse(w: Writer, m: TopicProduceResponse, v: int) -> N
 
 
 class NodeEndpoint(Structure):
+    """One element of node_endpoints in ProduceResponse."""
+
     __slots__ = ("node_id", "host", "port", "rack")
 
     def __init__(self, *, node_id: int = 0, host: str = "", port: int = 0, rack: str | None = None) -> None:
@@ -352,6 +368,8 @@ def _write_NodeEndpoint(w: Writer, m: NodeEndpoint, v: int) -> None:
 
 
 class ProduceResponse(Message):
+    """ProduceResponse, a response: versions 3 to 13, flexible from 9."""
+
     __slots__ = ("responses", "throttle_time_ms", "node_endpoints")
     API_KEY: ClassVar[int] = 0
     MIN_VERSION: ClassVar[int] = 3

@@ -5,12 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Buffer, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 
 
 class SyncGroupRequestAssignment(Structure):
+    """One element of assignments in SyncGroupRequest."""
+
     __slots__ = ("member_id", "assignment")
 
     def __init__(self, *, member_id: str = "", assignment: Buffer = b"") -> None:
@@ -40,7 +42,9 @@ def _write_SyncGroupRequestAssignment(w: Writer, m: SyncGroupRequestAssignment, 
         w.bytes(m.assignment)
 
 
-class SyncGroupRequest(Message):
+class SyncGroupRequest(Request["SyncGroupResponse"]):
+    """SyncGroupRequest, a request: versions 0 to 5, flexible from 4."""
+
     __slots__ = (
         "group_id",
         "generation_id",
@@ -129,6 +133,8 @@ def _write_SyncGroupRequest(w: Writer, m: SyncGroupRequest, v: int) -> None:
 
 
 class SyncGroupResponse(Message):
+    """SyncGroupResponse, a response: versions 0 to 5, flexible from 4."""
+
     __slots__ = ("throttle_time_ms", "error_code", "protocol_type", "protocol_name", "assignment")
     API_KEY: ClassVar[int] = 14
     MIN_VERSION: ClassVar[int] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 _fixed_iq = Struct(">iq")
@@ -15,6 +15,8 @@ _fixed_qhi = Struct(">qhi")
 
 
 class TxnOffsetCommitRequestPartition(Structure):
+    """One element of topics.partitions in TxnOffsetCommitRequest."""
+
     __slots__ = ("partition_index", "committed_offset", "committed_leader_epoch", "committed_metadata")
 
     def __init__(
@@ -57,6 +59,8 @@ def _write_TxnOffsetCommitRequestPartition(w: Writer, m: TxnOffsetCommitRequestP
 
 
 class TxnOffsetCommitRequestTopic(Structure):
+    """One element of topics in TxnOffsetCommitRequest."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitRequestPartition] = EMPTY) -> None:
@@ -90,7 +94,9 @@ def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic
             _write_TxnOffsetCommitRequestPartition(w, partition, v)
 
 
-class TxnOffsetCommitRequest(Message):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"]):
+    """TxnOffsetCommitRequest, a request: versions 0 to 5, flexible from 3."""
+
     __slots__ = (
         "transactional_id",
         "group_id",
@@ -177,6 +183,8 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
 
 
 class TxnOffsetCommitResponsePartition(Structure):
+    """One element of topics.partitions in TxnOffsetCommitResponse."""
+
     __slots__ = ("partition_index", "error_code")
 
     def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
@@ -203,6 +211,8 @@ def _write_TxnOffsetCommitResponsePartition(w: Writer, m: TxnOffsetCommitRespons
 
 
 class TxnOffsetCommitResponseTopic(Structure):
+    """One element of topics in TxnOffsetCommitResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[TxnOffsetCommitResponsePartition] = EMPTY) -> None:
@@ -237,6 +247,8 @@ def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTop
 
 
 class TxnOffsetCommitResponse(Message):
+    """TxnOffsetCommitResponse, a response: versions 0 to 5, flexible from 3."""
+
     __slots__ = ("throttle_time_ms", "topics")
     API_KEY: ClassVar[int] = 28
     MIN_VERSION: ClassVar[int] = 0

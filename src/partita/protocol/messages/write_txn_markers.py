@@ -5,13 +5,15 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar
 
-from partita.protocol.primitives import EMPTY, Message, Reader, Structure, Writer
+from partita.protocol.primitives import EMPTY, Message, Reader, Request, Structure, Writer
 
 _fixed_ih = Struct(">ih")
 _fixed_qh = Struct(">qh")
 
 
 class WritableTxnMarkerTopic(Structure):
+    """One element of markers.topics in WriteTxnMarkersRequest."""
+
     __slots__ = ("name", "partition_indexes")
 
     def __init__(self, *, name: str = "", partition_indexes: list[int] = EMPTY) -> None:
@@ -34,6 +36,8 @@ def _write_WritableTxnMarkerTopic(w: Writer, m: WritableTxnMarkerTopic, v: int) 
 
 
 class WritableTxnMarker(Structure):
+    """One element of markers in WriteTxnMarkersRequest."""
+
     __slots__ = (
         "producer_id",
         "producer_epoch",
@@ -84,7 +88,9 @@ def _write_WritableTxnMarker(w: Writer, m: WritableTxnMarker, v: int) -> None:
     w.uvarint(0)
 
 
-class WriteTxnMarkersRequest(Message):
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
+    """WriteTxnMarkersRequest, a request: versions 1 to 2, flexible from 1."""
+
     __slots__ = ("markers",)
     API_KEY: ClassVar[int] = 27
     MIN_VERSION: ClassVar[int] = 1
@@ -117,6 +123,8 @@ def _write_WriteTxnMarkersRequest(w: Writer, m: WriteTxnMarkersRequest, v: int) 
 
 
 class WritableTxnMarkerPartitionResult(Structure):
+    """One element of markers.topics.partitions in WriteTxnMarkersResponse."""
+
     __slots__ = ("partition_index", "error_code")
 
     def __init__(self, *, partition_index: int = 0, error_code: int = 0) -> None:
@@ -137,6 +145,8 @@ def _write_WritableTxnMarkerPartitionResult(w: Writer, m: WritableTxnMarkerParti
 
 
 class WritableTxnMarkerTopicResult(Structure):
+    """One element of markers.topics in WriteTxnMarkersResponse."""
+
     __slots__ = ("name", "partitions")
 
     def __init__(self, *, name: str = "", partitions: list[WritableTxnMarkerPartitionResult] = EMPTY) -> None:
@@ -161,6 +171,8 @@ def _write_WritableTxnMarkerTopicResult(w: Writer, m: WritableTxnMarkerTopicResu
 
 
 class WritableTxnMarkerResult(Structure):
+    """One element of markers in WriteTxnMarkersResponse."""
+
     __slots__ = ("producer_id", "topics")
 
     def __init__(self, *, producer_id: int = 0, topics: list[WritableTxnMarkerTopicResult] = EMPTY) -> None:
@@ -185,6 +197,8 @@ def _write_WritableTxnMarkerResult(w: Writer, m: WritableTxnMarkerResult, v: int
 
 
 class WriteTxnMarkersResponse(Message):
+    """WriteTxnMarkersResponse, a response: versions 1 to 2, flexible from 1."""
+
     __slots__ = ("markers",)
     API_KEY: ClassVar[int] = 27
     MIN_VERSION: ClassVar[int] = 1

@@ -176,8 +176,8 @@ class TopicProducer:
             return
         answer = await self._cluster.request(node_id, request, max_version=PRODUCE_BY_NAME)
         for told in answer.responses:
-            for partition in told.partition_responses:
-                self._judge((told.name, partition.index), partition, waiting)
+            for part in told.partition_responses:
+                self._judge((told.name, part.index), part, waiting)
 
     @staticmethod
     def _judge(key: TopicPartition, told: Any, waiting: dict[TopicPartition, bytes]) -> None:
