@@ -1,5 +1,7 @@
 """Our producer and admin client on Apache Kafka, and Kafka's own tools on what they did."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from partita import Admin, Producer
@@ -11,16 +13,16 @@ from partita.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from support.apache_kafka import run_tool
+from support.apache_kafka import KafkaNode, run_tool
 
 
 @pytest.fixture
-def admin(kafka):
+def admin(kafka: KafkaNode) -> Iterator[Admin]:
     with Admin(bootstrap_servers=kafka.bootstrap) as client:
         yield client
 
 
-def test_kafkas_consumer_reads_what_our_producer_wrote_with_every_codec(kafka, admin):
+def test_kafkas_consumer_reads_what_our_producer_wrote_with_every_codec(kafka: KafkaNode, admin: Admin) -> None:
     admin.create_topic("codecs", 1)
     codecs = ("none", "gzip", "snappy", "lz4", "zstd")
     for codec in codecs:
@@ -35,7 +37,7 @@ def test_kafkas_consumer_reads_what_our_producer_wrote_with_every_codec(kafka, a
     assert done.stdout.split() == [f"{codec}-{number}" for codec in codecs for number in range(3)], done.stderr
 
 
-def test_acks_offsets_and_errors_are_kafkas(kafka, admin):
+def test_acks_offsets_and_errors_are_kafkas(kafka: KafkaNode, admin: Admin) -> None:
     admin.create_topic("acks", 2)
     for acks, expected in (("all", 0), ("1", 1), ("0", -1)):
         with Producer(bootstrap_servers=kafka.bootstrap, acks=acks) as producer:
@@ -48,7 +50,7 @@ def test_acks_offsets_and_errors_are_kafkas(kafka, admin):
             producer.send("no/such name", b"x").result(20)
 
 
-def test_topics_and_options_are_administered(admin):
+def test_topics_and_options_are_administered(admin: Admin) -> None:
     (made,) = admin.create_topics(NewTopic("options", 2, configs={"retention.ms": 60_000}))
     assert (made.partitions, made.replication_factor, made.configs["retention.ms"]) == (2, 1, "60000")
     with pytest.raises(TopicAlreadyExistsError):
@@ -65,7 +67,7 @@ def test_topics_and_options_are_administered(admin):
         admin.delete_topics("options")
 
 
-def test_a_group_is_reset_as_kafkas_tool_shows(kafka, admin):
+def test_a_group_is_reset_as_kafkas_tool_shows(kafka: KafkaNode, admin: Admin) -> None:
     admin.create_topic("reset", 2)
     with Producer(bootstrap_servers=kafka.bootstrap) as producer:
         for number in range(10):

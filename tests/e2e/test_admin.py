@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from partita import Admin, Broker, Consumer, Producer
 from partita.admin import NewTopic, SomeFailed, Target
+from partita.admin.results import TopicListing
 from partita.errors import (
     GroupIdNotFoundError,
     InvalidConfigError,
@@ -20,19 +23,19 @@ from partita.net.errors import Disconnected
 
 
 @pytest.fixture
-def broker():
+def broker() -> Iterator[Broker]:
     with Broker() as running:
         yield running
 
 
 @pytest.fixture
-def admin(broker):
+def admin(broker: Broker) -> Iterator[Admin]:
     with Admin(bootstrap_servers=broker.bootstrap) as client:
         yield client
 
 
 @pytest.fixture
-def numbers(broker, admin):
+def numbers(broker: Broker, admin: Admin) -> None:
     """Topic "numbers" with 10 records in partition 0 (timestamps 1000 to 1009) and none in partition 1."""
     admin.create_topic("numbers", 2)
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
@@ -43,7 +46,7 @@ def numbers(broker, admin):
 # Topics
 
 
-def test_topics_are_created_listed_described_and_deleted(admin):
+def test_topics_are_created_listed_described_and_deleted(admin: Admin) -> None:
     created = admin.create_topics(NewTopic("b", 3, configs={"retention.ms": 60_000}), "a")
     assert [(topic.name, topic.partitions, topic.replication_factor) for topic in created] == [("b", 3, 1), ("a", 1, 1)]
     assert created[0].configs["retention.ms"] == "60000"
@@ -59,7 +62,7 @@ def test_topics_are_created_listed_described_and_deleted(admin):
     assert admin.list_topics() == []
 
 
-def test_what_a_broker_refuses_is_raised(admin):
+def test_what_a_broker_refuses_is_raised(admin: Admin) -> None:
     admin.create_topic("t", 2)
     with pytest.raises(TopicAlreadyExistsError, match="t"):
         admin.create_topic("t")
@@ -71,7 +74,7 @@ def test_what_a_broker_refuses_is_raised(admin):
         admin.create_topic("u", configs={"retention.ms": "soon"})
 
 
-def test_of_several_things_the_failed_ones_are_named(admin):
+def test_of_several_things_the_failed_ones_are_named(admin: Admin) -> None:
     admin.create_topic("t")
     with pytest.raises(SomeFailed) as failed:
         admin.create_topics("t", "u")
@@ -79,12 +82,12 @@ def test_of_several_things_the_failed_ones_are_named(admin):
     assert [topic.name for topic in admin.list_topics()] == ["t", "u"]
 
 
-def test_validate_only_creates_nothing(admin):
+def test_validate_only_creates_nothing(admin: Admin) -> None:
     admin.create_topics("t", validate_only=True)
     assert admin.list_topics() == []
 
 
-def test_a_topic_grows(admin):
+def test_a_topic_grows(admin: Admin) -> None:
     admin.create_topic("t", 2)
     admin.create_partitions("t", 5)
     assert admin.list_topics()[0].partitions == 5
@@ -92,7 +95,7 @@ def test_a_topic_grows(admin):
         admin.create_partitions("t", 3)
 
 
-def test_options_are_described_and_changed(admin):
+def test_options_are_described_and_changed(admin: Admin) -> None:
     admin.create_topic("t")
     admin.alter_configs("topic", "t", {"retention.ms": 5_000, "cleanup.policy": "compact"})
     entries = {entry.name: entry for entry in admin.describe_configs("topic", "t")}
@@ -107,7 +110,7 @@ def test_options_are_described_and_changed(admin):
         admin.alter_configs("topic", "t", {"retention.ms": "soon"})
 
 
-def test_the_cluster_is_described():
+def test_the_cluster_is_described() -> None:
     with Broker(nodes=3) as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
         cluster = admin.describe_cluster()
         assert [node.id for node in cluster.nodes] == [1, 2, 3]
@@ -117,8 +120,8 @@ def test_the_cluster_is_described():
 # Offsets of partitions
 
 
-def test_offsets_are_found_by_name_and_by_time(admin, numbers):
-    def offset(spec, partition=0):
+def test_offsets_are_found_by_name_and_by_time(admin: Admin, numbers: None) -> None:
+    def offset(spec: Any, partition: int = 0) -> int:
         return admin.list_offsets({("numbers", partition): spec})["numbers", partition].offset
 
     assert [offset(spec) for spec in ("earliest", "latest", 1004, 2000, "max_timestamp")] == [0, 10, 4, -1, 9]
@@ -131,7 +134,7 @@ def test_offsets_are_found_by_name_and_by_time(admin, numbers):
         admin.list_offsets({("numbers", 9): "latest"})
 
 
-def test_records_are_deleted(admin, numbers):
+def test_records_are_deleted(admin: Admin, numbers: None) -> None:
     assert admin.delete_records({("numbers", 0): 4}) == {("numbers", 0): 4}
     assert admin.list_offsets({("numbers", 0): "earliest"})["numbers", 0].offset == 4
     with pytest.raises(OffsetOutOfRangeError):
@@ -142,7 +145,7 @@ def test_records_are_deleted(admin, numbers):
 # Groups
 
 
-def test_a_working_group_is_described_with_its_lag(broker, admin, numbers):
+def test_a_working_group_is_described_with_its_lag(broker: Broker, admin: Admin, numbers: None) -> None:
     options = {"group_id": "g", "auto_offset_reset": "earliest", "client_id": "reader"}
     with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
         consumer.subscribe(["numbers"])
@@ -175,7 +178,7 @@ def test_a_working_group_is_described_with_its_lag(broker, admin, numbers):
     assert [group.group_id for group in admin.list_groups(states=["Empty"])] == ["g"]
 
 
-def test_a_group_that_does_not_exist_is_named(admin):
+def test_a_group_that_does_not_exist_is_named(admin: Admin) -> None:
     with pytest.raises(GroupIdNotFoundError, match="there is no group 'nobody'"):
         admin.describe_group("nobody")
     with pytest.raises(GroupIdNotFoundError):
@@ -185,7 +188,7 @@ def test_a_group_that_does_not_exist_is_named(admin):
     assert admin.group_offsets("nobody") == []
 
 
-def test_offsets_of_a_group_are_written_read_and_deleted(admin, numbers):
+def test_offsets_of_a_group_are_written_read_and_deleted(admin: Admin, numbers: None) -> None:
     admin.alter_group_offsets("g", {("numbers", 0): 4, ("numbers", 1): 0})
     assert [(c.topic, c.partition, c.offset) for c in admin.group_offsets("g")] == [
         ("numbers", 0, 4),
@@ -213,7 +216,9 @@ def test_offsets_of_a_group_are_written_read_and_deleted(admin, numbers):
     ],
     ids=lambda value: value.kind.name.lower() if isinstance(value, Target) else None,
 )
-def test_a_reset_is_planned_first_and_then_applied(admin, numbers, target, after):
+def test_a_reset_is_planned_first_and_then_applied(
+    admin: Admin, numbers: None, target: Target, after: list[int]
+) -> None:
     admin.alter_group_offsets("g", {("numbers", 0): 4, ("numbers", 1): 0})
     plan = admin.plan_reset("g", target)
     assert [move.after for move in plan.moves] == after
@@ -222,7 +227,7 @@ def test_a_reset_is_planned_first_and_then_applied(admin, numbers, target, after
     assert [c.offset for c in admin.group_offsets("g")][: len(after)] == after
 
 
-def test_a_reset_of_a_new_group_names_topics(admin, numbers):
+def test_a_reset_of_a_new_group_names_topics(admin: Admin, numbers: None) -> None:
     with pytest.raises(ValueError, match="has committed nothing; name topics"):
         admin.plan_reset("new", Target.earliest())
     plan = admin.plan_reset("new", Target.latest(), ["numbers"])
@@ -231,7 +236,7 @@ def test_a_reset_of_a_new_group_names_topics(admin, numbers):
     assert [move.partition for move in plan.moves] == [0]
 
 
-def test_a_coordinator_that_moves_is_followed():
+def test_a_coordinator_that_moves_is_followed() -> None:
     with Broker(nodes=2) as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
         admin.create_topic("t")
         admin.alter_group_offsets("g", {("t", 0): 1})
@@ -243,8 +248,8 @@ def test_a_coordinator_that_moves_is_followed():
 # The client itself
 
 
-def test_the_asyncio_face_awaits(broker):
-    async def story():
+def test_the_asyncio_face_awaits(broker: Broker) -> None:
+    async def story() -> list[TopicListing]:
         async with Admin({"bootstrap.servers": broker.bootstrap}) as admin:
             await admin.create_topic("t", 2)
             return await admin.list_topics()
@@ -253,7 +258,7 @@ def test_the_asyncio_face_awaits(broker):
     assert (topic.name, topic.partitions) == ("t", 2)
 
 
-def test_a_closed_client_says_so(broker):
+def test_a_closed_client_says_so(broker: Broker) -> None:
     admin = Admin(bootstrap_servers=broker.bootstrap)
     assert admin.list_topics() == []
     admin.close()
@@ -262,7 +267,7 @@ def test_a_closed_client_says_so(broker):
         admin.list_topics()
 
 
-def test_a_cluster_that_cannot_be_reached_is_an_error_in_time():
+def test_a_cluster_that_cannot_be_reached_is_an_error_in_time() -> None:
     with (
         pytest.raises(Disconnected, match="cannot connect"),
         Admin(bootstrap_servers="localhost:1", default_api_timeout_ms=300),

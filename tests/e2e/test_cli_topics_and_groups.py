@@ -1,6 +1,8 @@
 """`partita topics`, `produce` and `groups` against a real broker, as a user types them."""
 
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -8,18 +10,21 @@ from click.testing import CliRunner
 from partita import Admin, Broker, Consumer
 from partita.cli.main import cli
 
+Run = Callable[..., str]
+"""Runs one command; `stdin` is what it reads, `code` the exit code it must have."""
+
 
 @pytest.fixture
-def broker():
+def broker() -> Iterator[Broker]:
     with Broker() as running:
         yield running
 
 
 @pytest.fixture
-def run(broker):
+def run(broker: Broker) -> Run:
     """Run a command; return its output. `code` is the exit code expected."""
 
-    def call(*words, stdin=None, code=0):
+    def call(*words: str, stdin: str | None = None, code: int = 0) -> str:
         result = CliRunner().invoke(cli, [*words, "-b", broker.bootstrap], input=stdin)
         assert result.exit_code == code, result.output
         return result.output
@@ -27,11 +32,11 @@ def run(broker):
     return call
 
 
-def lines(output):
+def lines(output: str) -> list[list[str]]:
     return [line.split() for line in output.splitlines()]
 
 
-def test_topics_from_create_to_delete(run):
+def test_topics_from_create_to_delete(run: Run) -> None:
     assert "no topics yet" in run("topics", "list")
     assert run("topics", "create", "orders", "--partitions", "3", "--config", "retention.ms=60000") == (
         "created orders with 3 partitions\n"
@@ -56,7 +61,7 @@ def test_topics_from_create_to_delete(run):
     assert run("topics", "delete", "orders", "--if-exists") == "there is no topic orders\n"
 
 
-def test_lines_become_records(run, broker):
+def test_lines_become_records(run: Run, broker: Broker) -> None:
     run("topics", "create", "t", "-p", "1")
     assert "2 records written to t" in run("produce", "t", stdin="one\ntwo\n")
     run("produce", "t", "--key-separator", ":", "--header", "a=b", "--compression", "zstd", stdin="k:v\n")
@@ -74,7 +79,7 @@ def test_lines_become_records(run, broker):
     assert (records[3].headers, records[3].timestamp) == ((("h", b"1"),), 5)
 
 
-def test_files_become_records(run, tmp_path):
+def test_files_become_records(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "lines.txt"
     file.write_text("1\n2\n3\n")
     assert "6 records written" in run("produce", "t", str(file), str(file))
@@ -93,11 +98,11 @@ def test_files_become_records(run, tmp_path):
         (["--set", "max.request.size=200"], "x" * 300 + "\n", 1, "more than max_request_size 200"),
     ],
 )
-def test_what_cannot_be_produced_is_told_by_line(run, words, stdin, code, told):
+def test_what_cannot_be_produced_is_told_by_line(run: Run, words: list[str], stdin: str, code: int, told: str) -> None:
     assert told in run("produce", "t", *words, stdin=stdin, code=code)
 
 
-def test_groups_are_described_and_managed(run, broker):
+def test_groups_are_described_and_managed(run: Run, broker: Broker) -> None:
     run("topics", "create", "t", "-p", "2")
     run("produce", "t", "--partition", "0", stdin="\n".join("0123456789"))
     assert run("groups", "list") == "no groups\n"
@@ -123,7 +128,7 @@ def test_groups_are_described_and_managed(run, broker):
     assert "there is no group 'g'" in run("groups", "describe", "g", code=1)
 
 
-def test_a_reset_goes_through_a_file(run, broker, tmp_path):
+def test_a_reset_goes_through_a_file(run: Run, broker: Broker, tmp_path: Path) -> None:
     run("topics", "create", "t", "-p", "2")
     run("produce", "t", "--partition", "1", stdin="a\nb\nc\n")
     exported = run("groups", "reset-offsets", "g", "--to-latest", "--topic", "t", "--export")
@@ -151,11 +156,11 @@ def test_a_reset_goes_through_a_file(run, broker, tmp_path):
         (["--to-earliest"], "has committed nothing; name topics to reset"),
     ],
 )
-def test_a_reset_that_makes_no_sense_is_refused(run, words, told):
+def test_a_reset_that_makes_no_sense_is_refused(run: Run, words: list[str], told: str) -> None:
     assert told in run("groups", "reset-offsets", "g", *words, code=2)
 
 
-def test_a_group_with_members_is_shown_and_left_alone(run, broker):
+def test_a_group_with_members_is_shown_and_left_alone(run: Run, broker: Broker) -> None:
     run("topics", "create", "t", "-p", "2")
     with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", client_id="reader") as consumer:
         consumer.subscribe(["t"])
@@ -168,14 +173,14 @@ def test_a_group_with_members_is_shown_and_left_alone(run, broker):
         assert "NON_EMPTY_GROUP" in run("groups", "delete", "g", code=1)
 
 
-def test_records_are_deleted(run):
+def test_records_are_deleted(run: Run) -> None:
     run("topics", "create", "t", "-p", "1")
     run("produce", "t", stdin="a\nb\nc\n")
     assert lines(run("topics", "delete-records", "t:0", "--before", "2"))[1] == ["t", "0", "2"]
     assert lines(run("topics", "delete-records", "t"))[1] == ["t", "0", "3"]
 
 
-def test_without_a_broker_the_message_says_what_to_do():
+def test_without_a_broker_the_message_says_what_to_do() -> None:
     result = CliRunner().invoke(cli, ["topics", "list", "-b", "127.0.0.1:1"], env={})
     assert result.exit_code == 1
     assert "no broker answers at 127.0.0.1:1" in result.output

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -9,22 +10,23 @@ import pytest
 from partita import Broker, Producer
 from partita.errors import InvalidTopicError
 from partita.net.cluster import Cluster
+from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.errors import BufferExhaustedError, NoMetadataError, ProducerClosedError
-from partita.producer.shell.client import AsyncProducer
+from partita.producer.shell.client import AsyncProducer, DeliveryFuture
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from partita.records.batch import iter_batches, iter_records
+from partita.records.batch import BatchHeader, Record, iter_batches, iter_records
 
 
 @pytest.fixture
-def broker():
+def broker() -> Iterator[Broker]:
     with Broker(num_partitions=3) as running:
         yield running
 
 
-def read(broker, topic, partition=0):
+def read(broker: Broker, topic: str, partition: int = 0) -> list[tuple[BatchHeader, list[Record]]]:
     """Every batch of a partition, as (header, records)."""
 
-    async def fetch():
+    async def fetch() -> bytes:
         async with Cluster(broker.bootstrap) as cluster:
             leader = await cluster.leader_for(topic, partition)
             topic_id = cluster.view.topic_id(topic)
@@ -38,11 +40,11 @@ def read(broker, topic, partition=0):
     return [(header, list(iter_records(view))) for header, view in iter_batches(asyncio.run(fetch()))]
 
 
-def values(broker, topic, partition=0):
+def values(broker: Broker, topic: str, partition: int = 0) -> list[bytes | None]:
     return [record.value for _, records in read(broker, topic, partition) for record in records]
 
 
-def test_a_blocking_send_tells_where_the_record_is(broker):
+def test_a_blocking_send_tells_where_the_record_is(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         first = producer.send("t", b"one", partition=1, headers={"source": "test"}, timestamp=1_700_000_000_000)
         second = producer.send("t", "two", key="k", partition=1)
@@ -61,7 +63,7 @@ def test_a_blocking_send_tells_where_the_record_is(broker):
     assert header.base_sequence == 0
 
 
-def test_leaving_the_block_sends_what_is_left(broker):
+def test_leaving_the_block_sends_what_is_left(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap, linger_ms=60_000, request_timeout_ms=30_000) as producer:
         futures = [producer.send("t", b"%d" % number, partition=0) for number in range(100)]
     assert all(future.done() for future in futures)
@@ -70,7 +72,7 @@ def test_leaving_the_block_sends_what_is_left(broker):
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_every_codec_and_every_acks(broker, codec, acks):
+def test_every_codec_and_every_acks(broker: Broker, codec: str, acks: str) -> None:
     with Producer(bootstrap_servers=broker.bootstrap, compression_type=codec, acks=acks) as producer:
         for _ in range(50):
             producer.send("t", b"the same again ", partition=2)
@@ -80,10 +82,10 @@ def test_every_codec_and_every_acks(broker, codec, acks):
     assert values(broker, "t", 2)[-1] == b"end"
 
 
-def test_many_threads_share_a_producer(broker):
+def test_many_threads_share_a_producer(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap, batch_size=500) as producer:
 
-        def send_some(name):
+        def send_some(name: str) -> None:
             for number in range(200):
                 producer.send("t", f"{name}:{number}", partition=0)
 
@@ -92,14 +94,14 @@ def test_many_threads_share_a_producer(broker):
             thread.start()
         for thread in threads:
             thread.join()
-    got = [value.decode().split(":") for value in values(broker, "t")]
+    got = [value.decode().split(":") for value in values(broker, "t") if value is not None]
     assert len(got) == 800
     for name in "abcd":
         assert [int(number) for sender, number in got if sender == name] == list(range(200))
 
 
-def test_the_asyncio_face_awaits(broker):
-    async def story():
+def test_the_asyncio_face_awaits(broker: Broker) -> None:
+    async def story() -> tuple[RecordMetadata, list[RecordMetadata]]:
         async with Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": "0"}) as producer:
             one = await producer.send("t", "x", key="k")
             many = await asyncio.gather(*(producer.send("t", str(number), key="k") for number in range(500)))
@@ -113,7 +115,7 @@ def test_the_asyncio_face_awaits(broker):
     assert [metadata.offset for metadata in many] == list(range(1, 501))
 
 
-def test_a_leader_that_moves_is_followed_without_loss_or_duplicate():
+def test_a_leader_that_moves_is_followed_without_loss_or_duplicate() -> None:
     with Broker(nodes=2, num_partitions=1) as broker, Producer(bootstrap_servers=broker.bootstrap) as producer:
         producer.send("t", b"first").result(10)
         for number in range(6):
@@ -125,7 +127,7 @@ def test_a_leader_that_moves_is_followed_without_loss_or_duplicate():
         assert values(broker, "t") == expected
 
 
-def test_lost_answers_and_errors_are_survived_in_order(broker):
+def test_lost_answers_and_errors_are_survived_in_order(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap, batch_size=60, retry_backoff_ms=5) as producer:
         producer.send("t", b"start", partition=0).result(10)
         broker.control.fail("Produce", "NOT_ENOUGH_REPLICAS", 2)
@@ -136,7 +138,7 @@ def test_lost_answers_and_errors_are_survived_in_order(broker):
     assert values(broker, "t") == [b"start", *(b"%d" % number for number in range(50))]
 
 
-def test_the_producer_outlives_a_restart_of_its_broker():
+def test_the_producer_outlives_a_restart_of_its_broker() -> None:
     with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap, retry_backoff_ms=10) as producer:
         producer.send("t", b"1", partition=0).result(10)
         broker.control.restart_node(1)
@@ -144,7 +146,7 @@ def test_the_producer_outlives_a_restart_of_its_broker():
         assert values(broker, "t") == [b"1", b"2"]
 
 
-def test_a_topic_nobody_creates_fails_after_max_block_ms():
+def test_a_topic_nobody_creates_fails_after_max_block_ms() -> None:
     with (
         Broker(auto_create_topics_enable=False) as broker,
         Producer(bootstrap_servers=broker.bootstrap, max_block_ms=150) as producer,
@@ -153,12 +155,12 @@ def test_a_topic_nobody_creates_fails_after_max_block_ms():
         producer.send("nowhere", b"x").result(10)
 
 
-def test_a_name_that_is_no_topic_name_fails_at_once(broker):
+def test_a_name_that_is_no_topic_name_fails_at_once(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises(InvalidTopicError):
         producer.send("no/such name", b"x").result(10)
 
 
-def test_a_buffer_that_stays_full_makes_send_give_up():
+def test_a_buffer_that_stays_full_makes_send_give_up() -> None:
     options = {"max_block_ms": 100, "buffer_memory": 300, "batch_size": 100}
     with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
         producer.send("t", b"x").result(10)
@@ -169,7 +171,7 @@ def test_a_buffer_that_stays_full_makes_send_give_up():
             producer.send("t", b"x" * 100)
 
 
-def test_closing_in_a_hurry_fails_what_is_left(broker):
+def test_closing_in_a_hurry_fails_what_is_left(broker: Broker) -> None:
     producer = Producer(bootstrap_servers=broker.bootstrap)
     producer.send("t", b"x").result(10)
     broker.control.delay("Produce", 5_000)
@@ -184,12 +186,12 @@ def test_closing_in_a_hurry_fails_what_is_left(broker):
         producer.flush()
 
 
-def test_result_in_a_callback_is_refused_rather_than_stuck(broker):
+def test_result_in_a_callback_is_refused_rather_than_stuck(broker: Broker) -> None:
     seen = []
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         other = producer.send("t", b"a", partition=1)
 
-        def ask(future):
+        def ask(future: DeliveryFuture) -> None:
             seen.append(future.result(0).offset)
             with pytest.raises(RuntimeError, match="use `await` here"):
                 producer.send("t", b"c").result(1)
@@ -200,15 +202,16 @@ def test_result_in_a_callback_is_refused_rather_than_stuck(broker):
     assert seen == [0, None]
 
 
-def test_interceptors_see_every_record_and_its_outcome(broker):
+def test_interceptors_see_every_record_and_its_outcome(broker: Broker) -> None:
     class Interceptor:
-        def __init__(self):
-            self.outcomes = []
+        def __init__(self) -> None:
+            self.outcomes: list[tuple[int, Exception | None]] = []
 
-        def on_send(self, record):
+        def on_send(self, record: NewRecord) -> NewRecord:
+            assert isinstance(record.value, bytes)
             return record._replace(value=record.value.upper())
 
-        def on_acknowledgement(self, metadata, error):
+        def on_acknowledgement(self, metadata: RecordMetadata, error: Exception | None) -> None:
             self.outcomes.append((metadata.offset, error))
 
     interceptor = Interceptor()
@@ -218,7 +221,7 @@ def test_interceptors_see_every_record_and_its_outcome(broker):
     assert interceptor.outcomes == [(0, None)]
 
 
-def test_an_asyncio_producer_that_was_not_started_says_how():
+def test_an_asyncio_producer_that_was_not_started_says_how() -> None:
     with pytest.raises(RuntimeError, match="use `with Producer"):
         AsyncProducer(bootstrap_servers="localhost:1").send("t", b"x")
 
@@ -231,13 +234,13 @@ def test_an_asyncio_producer_that_was_not_started_says_how():
         ({"topic": "t", "timestamp": -1}, "timestamp must be 0 or more"),
     ],
 )
-def test_nonsense_is_refused(broker, arguments, message):
+def test_nonsense_is_refused(broker: Broker, arguments: dict[str, int | str] | dict[str, str], message: str) -> None:
     with Producer(bootstrap_servers=broker.bootstrap) as producer, pytest.raises(ValueError, match=message):
         producer.send(**arguments)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
+def test_faults_of_all_kinds_cost_no_record_and_no_order(seed: int) -> None:
     """Leaders move, nodes restart, requests fail before and after they took effect: every record is there once."""
     dice = Random(seed)
     errors = ["NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR"]
@@ -247,7 +250,7 @@ def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
         Broker(nodes=2, num_partitions=2) as broker,
         Producer(bootstrap_servers=broker.bootstrap, **options) as producer,
     ):
-        sent = [[], []]
+        sent: list[list[bytes]] = [[], []]
         for number in range(60):
             for part in range(dice.randint(1, 40)):
                 partition = dice.randrange(2)
@@ -267,14 +270,14 @@ def test_faults_of_all_kinds_cost_no_record_and_no_order(seed):
         assert [values(broker, "t", partition) for partition in (0, 1)] == sent
 
 
-def test_batches_keep_their_order_while_the_connection_is_made(broker):
+def test_batches_keep_their_order_while_the_connection_is_made(broker: Broker) -> None:
     """What is ready just when the connection opens goes behind what waited for it."""
 
-    async def story():
+    async def story() -> list[int]:
         options = {"linger_ms": 0, "enable_idempotence": False, "max_in_flight_requests_per_connection": 10_000}
         async with Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
             await producer.partitions_for("ordered")
-            sent = []
+            sent: list[DeliveryFuture] = []
             while not sent or not sent[0].done():
                 sent.append(producer.send("ordered", b"x", partition=0))
                 await asyncio.sleep(0)

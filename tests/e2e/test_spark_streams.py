@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-def eventually(holds, seconds: float = 20) -> bool:
+def eventually(holds: Callable[[], object], seconds: float = 20) -> bool:
     """Whether a fact of another process becomes true in time."""
     limit = time.monotonic() + seconds
     while not (found := holds()) and time.monotonic() < limit:

@@ -1,5 +1,6 @@
 """What holds for every answer of every assignor (consumer.md 7.7)."""
 
+from collections.abc import Mapping
 from random import Random
 
 import pytest
@@ -7,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
-from partita.assignors.interface import Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, TopicPartition
 from partita.assignors.range import RangeAssignor
 from partita.assignors.roundrobin import RoundRobinAssignor
 from partita.assignors.sticky import StickyAssignor
 from partita.assignors.user_data import encode_user_data
 
-ASSIGNORS = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
-STICKY = [StickyAssignor, CooperativeStickyAssignor]
+World = tuple[TopicMetadata, dict[str, Subscription]]
+ASSIGNORS: list[type[Assignor]] = [RangeAssignor, RoundRobinAssignor, StickyAssignor, CooperativeStickyAssignor]
+STICKY: list[type[Assignor]] = [StickyAssignor, CooperativeStickyAssignor]
 TOPICS = ["a", "b", "c", "missing"]
 RACKS = ["r1", "r2", None]
 
@@ -24,7 +26,7 @@ claimed = st.lists(st.tuples(st.sampled_from([*TOPICS, "gone"]), st.integers(-2,
 
 
 @st.composite
-def worlds(draw, *, equal=False, claims=True):
+def worlds(draw: st.DrawFn, *, equal: bool = False, claims: bool = True) -> World:
     """Topics, and members with whatever they subscribe to, claim, and say of themselves."""
     topics = draw(counts)
     alike = draw(some_topics)
@@ -45,12 +47,14 @@ def worlds(draw, *, equal=False, claims=True):
     return TopicMetadata(topics, draw(st.sampled_from([{}, racks]))), subscriptions
 
 
-def everything(metadata, subscriptions):
+def everything(metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> set[TopicPartition]:
     wanted = {topic for subscription in subscriptions.values() for topic in subscription.topics}
     return {(t, p) for t in wanted for p in range(metadata.partition_counts.get(t, 0))}
 
 
-def after(assignor, subscriptions, assignment, generation):
+def after(
+    assignor: type[Assignor], subscriptions: Mapping[str, Subscription], assignment: Assignment, generation: int
+) -> dict[str, Subscription]:
     """The members' next subscriptions, once each has taken `assignment` on."""
     result = {}
     for member, subscription in subscriptions.items():
@@ -66,13 +70,15 @@ def after(assignor, subscriptions, assignment, generation):
 @pytest.mark.case("CC-105")
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @given(world=worlds())
-def test_only_subscribers_get_partitions_none_twice_and_all_that_somebody_wants(assignor, world):
+def test_only_subscribers_get_partitions_none_twice_and_all_that_somebody_wants(
+    assignor: type[Assignor], world: World
+) -> None:
     check_valid(assignor, *world)
 
 
 @pytest.mark.case("CC-105")
 @pytest.mark.parametrize("assignor", ASSIGNORS)
-def test_thousands_of_random_groups_are_shared_validly(assignor):
+def test_thousands_of_random_groups_are_shared_validly(assignor: type[Assignor]) -> None:
     """2,500 inputs for each of the four; half of them with equal subscriptions."""
     dice = Random(7)
     for number in range(2500):
@@ -89,7 +95,7 @@ def test_thousands_of_random_groups_are_shared_validly(assignor):
         check_valid(assignor, TopicMetadata(topics, dice.choice([{}, racks])), subscriptions)
 
 
-def check_valid(assignor, metadata, subscriptions):
+def check_valid(assignor: type[Assignor], metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> None:
     assignment = assignor().assign(metadata, subscriptions)
     assert assignment.keys() == subscriptions.keys()
     given_out = [partition for partitions in assignment.values() for partition in partitions]
@@ -104,7 +110,9 @@ def check_valid(assignor, metadata, subscriptions):
 @pytest.mark.case("CC-105", "BM-108")
 @pytest.mark.parametrize("assignor", STICKY)
 @given(world=worlds())
-def test_cooperative_rounds_never_share_a_partition_and_end_with_everything_assigned(assignor, world):
+def test_cooperative_rounds_never_share_a_partition_and_end_with_everything_assigned(
+    assignor: type[Assignor], world: World
+) -> None:
     metadata, subscriptions = world
     for generation in range(10, 16):
         assignment = assignor().assign(metadata, subscriptions)
@@ -127,7 +135,7 @@ def test_cooperative_rounds_never_share_a_partition_and_end_with_everything_assi
 @pytest.mark.case("CC-105")
 @pytest.mark.parametrize("assignor", [RoundRobinAssignor, StickyAssignor])
 @given(world=worlds(equal=True))
-def test_equal_subscriptions_differ_by_one_partition_at_most(assignor, world):
+def test_equal_subscriptions_differ_by_one_partition_at_most(assignor: type[Assignor], world: World) -> None:
     loads = [len(partitions) for partitions in assignor().assign(*world).values()]
     assert max(loads) - min(loads) <= 1
 
@@ -135,7 +143,7 @@ def test_equal_subscriptions_differ_by_one_partition_at_most(assignor, world):
 @pytest.mark.case("CC-105")
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 @given(world=worlds(claims=False))
-def test_asked_again_with_nothing_changed_the_answer_is_the_same(assignor, world):
+def test_asked_again_with_nothing_changed_the_answer_is_the_same(assignor: type[Assignor], world: World) -> None:
     metadata, subscriptions = world
     first = assignor().assign(metadata, after(assignor, subscriptions, assignor().assign(metadata, subscriptions), 1))
     second = assignor().assign(metadata, after(assignor, subscriptions, first, 2))
@@ -145,7 +153,7 @@ def test_asked_again_with_nothing_changed_the_answer_is_the_same(assignor, world
 @pytest.mark.case("CC-105")
 @pytest.mark.parametrize("assignor", STICKY)
 @given(world=worlds(equal=True, claims=False))
-def test_who_stays_keeps_everything_and_who_joins_is_the_only_receiver(assignor, world):
+def test_who_stays_keeps_everything_and_who_joins_is_the_only_receiver(assignor: type[Assignor], world: World) -> None:
     topics, subscriptions = world
     metadata = TopicMetadata(topics.partition_counts)
     whole = assignor().assign(metadata, {m: Subscription(s.topics) for m, s in subscriptions.items()})
@@ -160,7 +168,7 @@ def test_who_stays_keeps_everything_and_who_joins_is_the_only_receiver(assignor,
 
 
 @pytest.mark.case("CC-106")
-def test_a_thousand_members_share_a_hundred_thousand_partitions_twice():
+def test_a_thousand_members_share_a_hundred_thousand_partitions_twice() -> None:
     metadata = TopicMetadata({f"t{number:03}": 500 for number in range(200)})
     topics = list(metadata.partition_counts)
     subscriptions = {f"m{number:04}": Subscription(topics) for number in range(1000)}

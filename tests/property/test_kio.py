@@ -2,13 +2,14 @@
 
 import io
 from importlib import import_module
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
-from support.schemas import described
+from support.schemas import Described, described
 
 VERSIONS = [
     pytest.param(message, version, id=f"{message.schema.name}-v{version}")
@@ -18,13 +19,13 @@ VERSIONS = [
 ]
 
 
-def kios_class(message, version):
+def kios_class(message: Described, version: int) -> Any:
     name = message.module.__name__.rpartition(".")[2]
     module = import_module(f"kio.schema.{name}.v{version}.{message.schema.kind}")
     return getattr(module, message.schema.name)
 
 
-def through_kio(cls, encoded):
+def through_kio(cls: Any, encoded: bytes) -> bytes:
     """What kio writes after it has read our bytes."""
     decoded, used = entity_reader(cls)(memoryview(encoded), 0)
     assert used == len(encoded)
@@ -36,7 +37,9 @@ def through_kio(cls, encoded):
 @pytest.mark.parametrize(("message", "version"), VERSIONS)
 @settings(max_examples=5)
 @given(data=st.data())
-def test_kio_and_we_write_the_same_bytes_and_read_each_others(message, version, data):
+def test_kio_and_we_write_the_same_bytes_and_read_each_others(
+    message: Described, version: int, data: st.DataObject
+) -> None:
     ours = data.draw(message.values(version))
     encoded = ours.encode(version)
     theirs = through_kio(kios_class(message, version), encoded)

@@ -29,7 +29,7 @@ MEMORY_FACTOR = 400
 """Bytes an object tree may take for each byte of a frame; the densest honest one takes half."""
 
 
-def golden_bytes():
+def golden_bytes() -> dict[str, list[tuple[int, bytes]]]:
     found = defaultdict(list)
     with gzip.open(Path(__file__).parents[1] / "vectors" / "messages.jsonl.gz", "rt") as lines:
         for case in map(json.loads, lines):
@@ -44,7 +44,7 @@ GOLDEN = golden_bytes()
 @EVERY_MESSAGE
 @settings(max_examples=15)
 @given(data=st.data())
-def test_what_a_version_can_say_survives_the_round_trip(name, data):
+def test_what_a_version_can_say_survives_the_round_trip(name: str, data: st.DataObject) -> None:
     message = MESSAGES[name]
     version = data.draw(st.sampled_from(message.versions))
     given_message = data.draw(message.values(version))
@@ -56,7 +56,7 @@ def test_what_a_version_can_say_survives_the_round_trip(name, data):
 @EVERY_MESSAGE
 @settings(max_examples=8)
 @given(data=st.data())
-def test_a_message_in_its_frame_comes_out_with_its_header(name, data):
+def test_a_message_in_its_frame_comes_out_with_its_header(name: str, data: st.DataObject) -> None:
     message = MESSAGES[name]
     if message.api is None:
         return
@@ -77,7 +77,7 @@ def test_a_message_in_its_frame_comes_out_with_its_header(name, data):
 
 
 @st.composite
-def mutated(draw, whole):
+def mutated(draw: st.DrawFn, whole: bytes) -> bytes:
     """The bytes with a few pieces overwritten, inserted or cut out."""
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(whole)))
@@ -87,7 +87,7 @@ def mutated(draw, whole):
     return whole
 
 
-def peak_of_decoding(name, damaged, version):
+def peak_of_decoding(name: str, damaged: bytes, version: int) -> int:
     """The most bytes that were allocated at once."""
     tracemalloc.start()
     try:
@@ -103,7 +103,9 @@ def peak_of_decoding(name, damaged, version):
 @pytest.mark.parametrize("name", sorted(GOLDEN.keys() & MESSAGES.keys()))
 @settings(max_examples=40)
 @given(data=st.data())
-def test_damaged_bytes_are_read_or_refused_and_cost_no_more_memory_than_their_size_allows(name, data):
+def test_damaged_bytes_are_read_or_refused_and_cost_no_more_memory_than_their_size_allows(
+    name: str, data: st.DataObject
+) -> None:
     version, whole = data.draw(st.sampled_from(GOLDEN[name]))
     damaged = data.draw(mutated(whole))
     allowed = 20_000 + MEMORY_FACTOR * len(damaged)

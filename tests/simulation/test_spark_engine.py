@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -276,7 +276,7 @@ def test_a_topic_added_to_subscribe_must_exist() -> None:
         ),
     ],
 )
-def test_every_loss_fails_by_default(damage, said: str) -> None:
+def test_every_loss_fails_by_default(damage: Callable[[MemoryCluster], object], said: str) -> None:
     world = World(cluster_of(10), subscribePattern="a|z")
     world.cluster.create("z", 1)
     world.engine.run()

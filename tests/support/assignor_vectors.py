@@ -3,24 +3,28 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
-from partita.assignors.interface import Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Subscription, TopicMetadata, TopicPartition
 from partita.protocol.primitives import MalformedRequest, Reader
 
+Vector = dict[str, Any]
+"""One round of a golden vector, as its JSON says it."""
+Claims = dict[str, tuple[list[TopicPartition], int]]
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 
-def load(name):
+def load(name: str) -> list[Vector]:
     """The vectors of the assignor `name`, one call or one sequence of rounds each."""
     with gzip.open(VECTORS / f"assignors-{name}.jsonl.gz", "rt") as lines:
         return [json.loads(line) for line in lines]
 
 
-def metadata(round_):
+def metadata(round_: Vector) -> TopicMetadata:
     return TopicMetadata(round_["topics"], round_.get("racks") or {})
 
 
-def subscriptions(round_):
+def subscriptions(round_: Vector) -> dict[str, Subscription]:
     return {
         member["id"]: Subscription(
             topics=member["topics"],
@@ -34,9 +38,9 @@ def subscriptions(round_):
     }
 
 
-def by_topic(assignment):
+def by_topic(assignment: Assignment) -> dict[str, dict[str, list[int]]]:
     """{member: {topic: [partitions]}} with the members that got nothing left in."""
-    result = {}
+    result: dict[str, dict[str, list[int]]] = {}
     for member, partitions in assignment.items():
         topics = result.setdefault(member, {})
         for topic, partition in partitions:
@@ -44,10 +48,10 @@ def by_topic(assignment):
     return result
 
 
-def measures(round_, assignment, claims):
+def measures(round_: Vector, assignment: Assignment, claims: Claims) -> dict[str, int]:
     """What the vectors measure of a sticky answer. `claims`: {member: ([(topic, partition)], generation)}."""
     topics = {member["id"]: set(member["topics"]) for member in round_["members"]}
-    newest = {}
+    newest: dict[TopicPartition, list[tuple[int, str]]] = {}
     for member, (partitions, generation) in claims.items():
         for partition in dict.fromkeys(partitions):
             newest.setdefault(partition, []).append((generation, member))
@@ -76,7 +80,7 @@ def measures(round_, assignment, claims):
     }
 
 
-def claims(round_, name):
+def claims(round_: Vector, name: str) -> Claims:
     """{member: ([(topic, partition)], generation)} as the assignor `name` reads it, existing partitions only."""
     result = {}
     for member in round_["members"]:
@@ -93,7 +97,7 @@ def claims(round_, name):
     return result
 
 
-def read_user_data(data):
+def read_user_data(data: bytes) -> tuple[list[TopicPartition], int]:
     """Sticky user data, read plainly and apart from the assignor's own reader."""
     reader = Reader(data)
     try:

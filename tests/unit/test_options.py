@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from partita.options import REQUIRED, ConfigError, Option, check_options
@@ -12,14 +14,14 @@ OPTIONS = (
 )
 
 
-def test_defaults_fill_what_is_not_given():
+def test_defaults_fill_what_is_not_given() -> None:
     values = check_options(OPTIONS, {"bootstrap_servers": "a:1, b:2"})
     assert values["bootstrap_servers"] == ["a:1", "b:2"]
     assert values["linger_ms"] == 5
     assert values["client_id"] is None
 
 
-def test_a_dict_in_dotted_spelling_is_accepted():
+def test_a_dict_in_dotted_spelling_is_accepted() -> None:
     dotted = {"bootstrap.servers": ["a:1"], "linger.ms": "20", "enable.idempotence": "FALSE"}
     values = check_options(OPTIONS, {}, dotted)
     assert (values["linger_ms"], values["enable_idempotence"]) == (20, False)
@@ -43,22 +45,22 @@ def test_a_dict_in_dotted_spelling_is_accepted():
         ({"bootstrap_servers": 7}, "must be a list or comma-separated text, not 7"),
     ],
 )
-def test_a_wrong_option_is_refused_with_what_would_be_right(given, message):
+def test_a_wrong_option_is_refused_with_what_would_be_right(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         check_options(OPTIONS, {"bootstrap_servers": "a:1"} | given)
 
 
-def test_a_missing_required_option_says_what_it_is_for():
+def test_a_missing_required_option_says_what_it_is_for() -> None:
     with pytest.raises(ConfigError, match="bootstrap_servers is required: addresses of brokers"):
         check_options(OPTIONS, {})
 
 
-def test_an_option_given_both_ways_is_refused():
+def test_an_option_given_both_ways_is_refused() -> None:
     with pytest.raises(ConfigError, match="given twice"):
         check_options(OPTIONS, {"linger_ms": 1}, {"bootstrap.servers": "a:1", "linger.ms": 2})
 
 
-def test_a_list_default_is_not_shared():
+def test_a_list_default_is_not_shared() -> None:
     options = (Option("names", "list", ["x"]),)
     check_options(options, {})["names"].append("y")
     assert check_options(options, {})["names"] == ["x"]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from partita.protocol.primitives import Buffer
 
-Serializer: TypeAlias = Callable[[Any], Buffer | None]
+Serializer: TypeAlias = Callable[[Any], Buffer | str | None]
 GivenHeaders: TypeAlias = Mapping[str, Buffer | str | None] | Iterable[tuple[str, Buffer | str | None]]
 
 

@@ -1,9 +1,10 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from partita.assignors.interface import Subscription
+from partita.assignors.interface import Subscription, TopicPartition
 from partita.assignors.payloads import (
     decode_assignment,
     decode_subscription,
@@ -21,15 +22,15 @@ BROKEN = [vector for vector in VECTORS if "error" in vector]
 PLAIN = [vector for vector in VECTORS if "encoded" in vector]
 
 
-def flat(by_topic):
+def flat(by_topic: dict[str, list[int]]) -> list[TopicPartition]:
     return [(topic, partition) for topic, partitions in by_topic.items() for partition in partitions]
 
 
-def user_data(fields):
+def user_data(fields: dict[str, Any]) -> bytes | None:
     return None if fields["user_data"] is None else bytes.fromhex(fields["user_data"])
 
 
-def as_subscription(fields):
+def as_subscription(fields: dict[str, Any]) -> Subscription:
     generation = fields["generation"]
     return Subscription(
         tuple(fields["topics"]),
@@ -42,7 +43,7 @@ def as_subscription(fields):
 
 @pytest.mark.case("CC-104")
 @pytest.mark.parametrize("vector", READABLE, ids=lambda v: f"{v['kind']}-v{v['version']}-{v['case']}")
-def test_kafkas_bytes_are_read(vector):
+def test_kafkas_bytes_are_read(vector: dict[str, Any]) -> None:
     wanted = vector["decoded"]
     if vector["kind"] == "subscription":
         assert decode_subscription(bytes.fromhex(vector["hex"])) == as_subscription(wanted)
@@ -54,7 +55,7 @@ def test_kafkas_bytes_are_read(vector):
 
 @pytest.mark.case("CC-104")
 @pytest.mark.parametrize("vector", PLAIN, ids=lambda v: f"{v['kind']}-v{v['version']}")
-def test_our_bytes_are_kafkas(vector):
+def test_our_bytes_are_kafkas(vector: dict[str, Any]) -> None:
     given, version = vector["encoded"], vector["version"]
     if vector["kind"] == "subscription":
         ours = encode_subscription(as_subscription(given), version)
@@ -65,7 +66,7 @@ def test_our_bytes_are_kafkas(vector):
 
 @pytest.mark.case("CC-104")
 @pytest.mark.parametrize("vector", BROKEN, ids=lambda v: f"{v['kind']}-{v['case']}")
-def test_broken_bytes_are_refused(vector):
+def test_broken_bytes_are_refused(vector: dict[str, Any]) -> None:
     decode = decode_subscription if vector["kind"] == "subscription" else decode_assignment
     if not vector["hex"] and decode is decode_assignment:
         assert decode(b"") == ([], None)
@@ -84,13 +85,13 @@ def test_broken_bytes_are_refused(vector):
         (3, "0003 00000001 00027431 ffffffff 00000001 00027431 00000002 00000000 00000002 00000004 00027231"),
     ],
 )
-def test_the_layout_of_each_subscription_version(version, hex_bytes):
+def test_the_layout_of_each_subscription_version(version: int, hex_bytes: str) -> None:
     subscription = Subscription(("t1",), None, [("t1", 2), ("t1", 0)], 4, "r1")
     assert encode_subscription(subscription, version) == bytes.fromhex(hex_bytes)
 
 
 @pytest.mark.case("CC-104")
-def test_version_7_is_read_as_3_and_version_minus_1_is_refused():
+def test_version_7_is_read_as_3_and_version_minus_1_is_refused() -> None:
     bytes_of_3 = encode_subscription(Subscription(("t1",), b"u", [("t1", 0)], 4, "r1"))
     assert decode_subscription(b"\x00\x07" + bytes_of_3[2:] + b"more") == decode_subscription(bytes_of_3)
     with pytest.raises(MalformedRequest, match="version -1"):

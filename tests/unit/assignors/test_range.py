@@ -1,3 +1,6 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pytest
 
 from partita.assignors.interface import Subscription, TopicMetadata
@@ -7,7 +10,14 @@ from support import assignor_vectors as vectors
 RACKS = ("a", "b", "c")
 
 
-def share(counts, topics_of, *, instances=None, racks=None, member_racks=None):
+def share(
+    counts: Mapping[str, int],
+    topics_of: Mapping[str, Sequence[str]],
+    *,
+    instances: Mapping[str, str] | None = None,
+    racks: Mapping[str, Sequence[Sequence[str | None]]] | None = None,
+    member_racks: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     subscriptions = {
         member: Subscription(
             topics, group_instance_id=(instances or {}).get(member), rack_id=(member_racks or {}).get(member)
@@ -34,23 +44,25 @@ def share(counts, topics_of, *, instances=None, racks=None, member_racks=None):
         ),
     ],
 )
-def test_each_topic_is_cut_into_runs(counts, topics_of, expected):
+def test_each_topic_is_cut_into_runs(
+    counts: dict[str, int], topics_of: dict[str, list[str]], expected: dict[str, str]
+) -> None:
     assert share(counts, topics_of) == expected
 
 
 @pytest.mark.case("CC-091")
-def test_a_topic_without_metadata_is_skipped_and_every_member_has_an_entry():
+def test_a_topic_without_metadata_is_skipped_and_every_member_has_an_entry() -> None:
     assert share({}, {"A": ["gone"], "B": []}) == {"A": "", "B": ""}
 
 
 @pytest.mark.case("CC-092")
-def test_members_beyond_the_partition_count_get_nothing():
+def test_members_beyond_the_partition_count_get_nothing() -> None:
     got = share({"t1": 2, "t2": 2}, dict.fromkeys("ABC", ("t1", "t2")))
     assert got == {"A": "t1-0 t2-0", "B": "t1-1 t2-1", "C": ""}
 
 
 @pytest.mark.case("CC-089")
-def test_static_members_come_before_dynamic_ones():
+def test_static_members_come_before_dynamic_ones() -> None:
     got = share(
         {"t1": 3, "t2": 3},
         {"consumer-b": ["t1", "t2"], "consumer-a": ["t1", "t2"]},
@@ -60,7 +72,7 @@ def test_static_members_come_before_dynamic_ones():
 
 
 @pytest.mark.case("CC-089")
-def test_three_static_and_one_dynamic_member():
+def test_three_static_and_one_dynamic_member() -> None:
     got = share(
         {"t1": 5, "t2": 4},
         dict.fromkeys(("m4", "m3", "m2", "m1"), ("t1", "t2")),
@@ -70,20 +82,20 @@ def test_three_static_and_one_dynamic_member():
 
 
 @pytest.mark.case("CC-093")
-def test_swapped_member_ids_leave_static_assignments_alone():
+def test_swapped_member_ids_leave_static_assignments_alone() -> None:
     topics = {"x": ["t"], "y": ["t"]}
     before = share({"t": 5}, topics, instances={"x": "i1", "y": "i2"})
     after = share({"t": 5}, topics, instances={"x": "i2", "y": "i1"})
     assert (before["x"], before["y"]) == (after["y"], after["x"])
 
 
-def one_rack_each(counts):
+def one_rack_each(counts: Mapping[str, int]) -> dict[str, list[list[str]]]:
     place = iter(range(sum(counts.values())))
     return {topic: [[RACKS[next(place) % 3]] for _ in range(count)] for topic, count in counts.items()}
 
 
 @pytest.mark.case("CC-094")
-def test_partitions_go_to_a_member_on_their_rack_within_the_same_quota():
+def test_partitions_go_to_a_member_on_their_rack_within_the_same_quota() -> None:
     counts = {"t1": 6, "t2": 7, "t3": 2}
     members = dict.fromkeys(("m1", "m2", "m3"), tuple(counts))
     member_racks = dict(zip(members, RACKS, strict=True))
@@ -97,7 +109,7 @@ def test_partitions_go_to_a_member_on_their_rack_within_the_same_quota():
 
 @pytest.mark.case("CC-094")
 @pytest.mark.parametrize("everywhere", [True, False])
-def test_without_racks_or_with_replicas_on_all_of_them_range_is_plain(everywhere):
+def test_without_racks_or_with_replicas_on_all_of_them_range_is_plain(everywhere: bool) -> None:
     counts = {"t1": 6, "t2": 7, "t3": 2}
     members = dict.fromkeys(("m1", "m2", "m3"), tuple(counts))
     racks = {topic: [list(RACKS)] * count for topic, count in counts.items()} if everywhere else {}
@@ -110,6 +122,6 @@ def test_without_racks_or_with_replicas_on_all_of_them_range_is_plain(everywhere
 
 
 @pytest.mark.parametrize("case", vectors.load("range"), ids=lambda case: case["id"])
-def test_same_answer_as_kafka(case):
+def test_same_answer_as_kafka(case: dict[str, Any]) -> None:
     got = vectors.by_topic(assign(vectors.metadata(case), vectors.subscriptions(case)))
     assert got == {member: case["assignment"].get(member, {}) for member in got}

@@ -1,7 +1,10 @@
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
-from partita.assignors.interface import Assignor, RebalanceProtocol, Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Assignor, RebalanceProtocol, Subscription, TopicMetadata
 from partita.assignors.range import RangeAssignor
 from partita.assignors.registry import create_assignor, create_assignors, rebalance_protocol
 from partita.assignors.sticky import StickyAssignor
@@ -10,7 +13,7 @@ from partita.assignors.sticky import StickyAssignor
 class EverythingToTheFirst(Assignor):
     name = "first"
 
-    def assign(self, metadata, subscriptions):
+    def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
         first = min(subscriptions)
         everything = [(t, p) for t in subscriptions[first].topics for p in range(metadata.partition_counts[t])]
         return {member: everything if member == first else [] for member in subscriptions}
@@ -25,11 +28,11 @@ class EverythingToTheFirst(Assignor):
         CooperativeStickyAssignor(),
     ],
 )
-def test_a_strategy_may_be_given_in_four_ways(strategy):
+def test_a_strategy_may_be_given_in_four_ways(strategy: Any) -> None:
     assert isinstance(create_assignor(strategy), CooperativeStickyAssignor)
 
 
-def test_a_user_may_write_an_assignor():
+def test_a_user_may_write_an_assignor() -> None:
     assignor = create_assignor(EverythingToTheFirst)
     assert assignor.subscription_user_data(["t"]) is None
     got = assignor.assign(TopicMetadata({"t": 2}), {"a": Subscription(["t"]), "b": Subscription(["t"])})
@@ -44,17 +47,17 @@ def test_a_user_may_write_an_assignor():
         (7, "must be a name, a subclass of Assignor"),
     ],
 )
-def test_an_unknown_strategy_is_refused(strategy, message):
+def test_an_unknown_strategy_is_refused(strategy: int | str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         create_assignor(strategy)
 
 
-def test_two_assignors_of_one_name_are_refused():
+def test_two_assignors_of_one_name_are_refused() -> None:
     with pytest.raises(ValueError, match="must differ"):
         create_assignors(["range", RangeAssignor])
 
 
-def test_the_highest_common_rebalance_protocol_is_chosen():
+def test_the_highest_common_rebalance_protocol_is_chosen() -> None:
     assert rebalance_protocol([CooperativeStickyAssignor()]) is RebalanceProtocol.COOPERATIVE
     assert rebalance_protocol([CooperativeStickyAssignor(), StickyAssignor()]) is RebalanceProtocol.EAGER
     with pytest.raises(ValueError, match="no rebalance protocol in common"):

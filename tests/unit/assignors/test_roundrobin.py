@@ -1,3 +1,6 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pytest
 
 from partita.assignors.interface import Subscription, TopicMetadata
@@ -5,7 +8,9 @@ from partita.assignors.roundrobin import assign
 from support import assignor_vectors as vectors
 
 
-def share(counts, topics_of, instances=None):
+def share(
+    counts: Mapping[str, int], topics_of: Mapping[str, Sequence[str]], instances: Mapping[str, str] | None = None
+) -> dict[str, str]:
     subscriptions = {
         member: Subscription(topics, group_instance_id=(instances or {}).get(member))
         for member, topics in topics_of.items()
@@ -30,17 +35,19 @@ def share(counts, topics_of, instances=None):
         ),
     ],
 )
-def test_partitions_are_dealt_in_a_circle(counts, topics_of, expected):
+def test_partitions_are_dealt_in_a_circle(
+    counts: dict[str, int], topics_of: dict[str, list[str]], expected: dict[str, str]
+) -> None:
     assert share(counts, topics_of) == expected
 
 
 @pytest.mark.case("CC-091", "BM-109")
-def test_unknown_topics_and_members_without_topics_get_an_empty_entry():
+def test_unknown_topics_and_members_without_topics_get_an_empty_entry() -> None:
     assert share({"t": 2}, {"A": ["t", "gone"], "B": [], "C": ["gone"]}) == {"A": "t-0 t-1", "B": "", "C": ""}
 
 
 @pytest.mark.case("CC-093")
-def test_swapped_member_ids_leave_static_assignments_alone():
+def test_swapped_member_ids_leave_static_assignments_alone() -> None:
     topics = {"x": ["t"], "y": ["t"]}
     before = share({"t": 5}, topics, {"x": "i1", "y": "i2"})
     after = share({"t": 5}, topics, {"x": "i2", "y": "i1"})
@@ -48,6 +55,6 @@ def test_swapped_member_ids_leave_static_assignments_alone():
 
 
 @pytest.mark.parametrize("case", vectors.load("roundrobin"), ids=lambda case: case["id"])
-def test_same_answer_as_kafka(case):
+def test_same_answer_as_kafka(case: dict[str, Any]) -> None:
     got = vectors.by_topic(assign(vectors.metadata(case), vectors.subscriptions(case)))
     assert got == {member: case["assignment"].get(member, {}) for member in got}

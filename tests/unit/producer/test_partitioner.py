@@ -1,7 +1,9 @@
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -13,14 +15,20 @@ VECTORS = [
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["key"][:24] or "empty")
-def test_keys_hash_to_kafkas_partitions(vector):
+def test_keys_hash_to_kafkas_partitions(vector: dict[str, Any]) -> None:
     key = bytes.fromhex(vector["key"])
     assert murmur2(key) == vector["murmur2"] & 0xFFFFFFFF
     for count, partition in vector["partitions"].items():
         assert partition_for_key(key, int(count)) == partition
 
 
-def share(partitioner, records, size, sizes=None, available=(0, 1, 2)):
+def share(
+    partitioner: StickyPartitioner,
+    records: int,
+    size: int,
+    sizes: Callable[[int], int] | None = None,
+    available: tuple[int, int, int] = (0, 1, 2),
+) -> list[int]:
     """The partitions of `records` records of `size` bytes each."""
     got = []
     for _ in range(records):
@@ -32,20 +40,20 @@ def share(partitioner, records, size, sizes=None, available=(0, 1, 2)):
     return got
 
 
-def test_records_without_key_stick_to_a_partition_for_a_batch():
+def test_records_without_key_stick_to_a_partition_for_a_batch() -> None:
     got = share(StickyPartitioner(100, Random(1).randrange), 40, 25)
     assert all(len(set(got[start : start + 4])) == 1 for start in range(0, 40, 4))
     assert set(got) == {0, 1, 2}
 
 
-def test_a_longer_queue_is_drawn_less_often():
+def test_a_longer_queue_is_drawn_less_often() -> None:
     sizes = {0: 0, 1: 0, 2: 9}.__getitem__
     counts = Counter(share(StickyPartitioner(1, Random(1).randrange), 2000, 1, sizes))
     assert counts[2] * 5 < counts[0]
     assert counts[2] > 0
 
 
-def test_a_partition_that_lost_its_leader_is_left_at_once():
+def test_a_partition_that_lost_its_leader_is_left_at_once() -> None:
     partitioner = StickyPartitioner(1000, Random(1).randrange)
     (first,) = share(partitioner, 1, 1)
     others = [partition for partition in (0, 1, 2) if partition != first]

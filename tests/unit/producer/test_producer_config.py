@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -7,17 +8,17 @@ from partita.options import ConfigError
 from partita.producer.config import OPTIONS, ProducerConfig
 
 
-def config(**options):
+def config(**options: Any) -> ProducerConfig:
     return ProducerConfig.of(bootstrap_servers="localhost:9092", **options)
 
 
-def test_defaults_are_idempotent_and_acknowledged_by_all():
+def test_defaults_are_idempotent_and_acknowledged_by_all() -> None:
     checked = config()
     assert (checked.acks, checked.enable_idempotence, checked.max_in_flight) == (-1, True, 5)
     assert (checked.batch_size, checked.linger_ms, checked.delivery_timeout_ms) == (16_384, 5, 120_000)
 
 
-def test_a_dict_in_kafkas_spelling_is_accepted():
+def test_a_dict_in_kafkas_spelling_is_accepted() -> None:
     checked = ProducerConfig.of({"bootstrap.servers": "a:1", "linger.ms": "7", "compression.type": "zstd"})
     assert (checked.linger_ms, checked.codec) == (7, 4)
 
@@ -25,7 +26,9 @@ def test_a_dict_in_kafkas_spelling_is_accepted():
 @pytest.mark.parametrize(
     "options", [{"acks": "1"}, {"acks": 0}, {"retries": 0}, {"max_in_flight_requests_per_connection": 6}]
 )
-def test_what_is_at_odds_with_idempotence_switches_it_off_unless_it_was_asked_for(options):
+def test_what_is_at_odds_with_idempotence_switches_it_off_unless_it_was_asked_for(
+    options: dict[str, int] | dict[str, str],
+) -> None:
     assert config(**options).enable_idempotence is False
     with pytest.raises(ConfigError, match="with enable_idempotence"):
         config(enable_idempotence=True, **options)
@@ -45,16 +48,18 @@ def test_what_is_at_odds_with_idempotence_switches_it_off_unless_it_was_asked_fo
         ({"partitioner_class": "murmur2"}, "must be callable"),
     ],
 )
-def test_wrong_options_are_refused(options, message):
+def test_wrong_options_are_refused(
+    options: dict[str, int | str] | dict[str, int] | dict[str, str], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         config(**options)
 
 
-def test_the_delivery_timeout_grows_with_what_it_must_cover():
+def test_the_delivery_timeout_grows_with_what_it_must_cover() -> None:
     assert config(request_timeout_ms=200_000).delivery_timeout_ms == 200_005
 
 
-def test_every_option_of_kafka_is_known_with_its_default():
+def test_every_option_of_kafka_is_known_with_its_default() -> None:
     vectors = Path(__file__).parents[2] / "vectors" / "configs.json"
     known = {option.dotted: option for option in OPTIONS}
     ours = {"send.buffer.bytes": -1, "receive.buffer.bytes": -1}

@@ -1,12 +1,15 @@
 """The producer's rules against a broker that answers what the test says."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 import pytest
 
 from partita.errors import OutOfOrderSequenceNumberError
 from partita.net.errors import Disconnected
 from partita.producer.batch import Delivery, NewRecord
 from partita.producer.config import ProducerConfig
-from partita.producer.core import ProducerCore
+from partita.producer.core import Poll, ProducerCore, Sending
 from partita.producer.errors import (
     BufferExhaustedError,
     DeliveryTimeoutError,
@@ -29,10 +32,10 @@ from partita.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from partita.protocol.metadata_view import MetadataView
-from partita.records.batch import iter_records, read_header
+from partita.records.batch import BatchHeader, iter_records, read_header
 
 
-def told_metadata(leaders, *, error=0, topic="t"):
+def told_metadata(leaders: Iterable[int], *, error: int = 0, topic: str = "t") -> MetadataResponse:
     parts = [
         MetadataResponsePartition(partition_index=p, leader_id=leader, leader_epoch=1, replica_nodes=[1], isr_nodes=[1])
         for p, leader in enumerate(leaders)
@@ -46,7 +49,7 @@ def told_metadata(leaders, *, error=0, topic="t"):
 class World:
     """One core, its clock, and everything it has sent."""
 
-    def __init__(self, leaders=(1,), **options):
+    def __init__(self, leaders: Iterable[int] = (1,), **options: Any) -> None:
         self.view = MetadataView()
         if leaders:
             self.view.update(told_metadata(leaders), 12)
@@ -55,23 +58,25 @@ class World:
         self.core.on_producer_id(7, 0)
         self.now = 0
 
-    def send(self, value=b"v", partition=0, key=None, topic="t"):
+    def send(
+        self, value: bytes = b"v", partition: int | None = 0, key: bytes | None = None, topic: str = "t"
+    ) -> Delivery:
         delivery = Delivery(NewRecord(topic, key, value, (), 1, partition))
         self.core.add(delivery, self.now)
         return delivery
 
-    def poll(self, later=0):
+    def poll(self, later: int = 0) -> Poll:
         self.now += later
         return self.core.poll(self.now)
 
-    def sent(self, later=0):
+    def sent(self, later: int = 0) -> Sequence[Sending]:
         return self.poll(later).sendings
 
-    def headers(self, sending):
+    def headers(self, sending: Sending) -> list[BatchHeader]:
         request = self.core.request_for(sending)
         return [read_header(part.records) for topic in request.topic_data for part in topic.partition_data]
 
-    def answer(self, sending, code=0, base_offset=0, **fields):
+    def answer(self, sending: Sending, code: int = 0, base_offset: int = 0, **fields: Any) -> None:
         parts = [
             PartitionProduceResponse(index=b.partition, error_code=code, base_offset=base_offset, **fields)
             for b in sending.batches
@@ -83,14 +88,14 @@ class World:
         self.core.on_response(sending, response, self.now)
 
 
-def sequences(world, sendings):
+def sequences(world: World, sendings: Iterable[Sending]) -> list[tuple[int, int]]:
     return [(h.producer_epoch, h.base_sequence) for sending in sendings for h in world.headers(sending)]
 
 
 # Batches
 
 
-def test_records_of_one_batch_get_offsets_in_order():
+def test_records_of_one_batch_get_offsets_in_order() -> None:
     world = World(linger_ms=10)
     deliveries = [world.send(b"%d" % number) for number in range(3)]
     assert world.sent() == []
@@ -102,7 +107,7 @@ def test_records_of_one_batch_get_offsets_in_order():
     assert [delivery.metadata().offset for delivery in deliveries] == [40, 41, 42]
 
 
-def test_a_full_batch_does_not_linger():
+def test_a_full_batch_does_not_linger() -> None:
     world = World(linger_ms=1000, batch_size=200)
     world.send(b"x" * 120)
     assert world.sent() == []
@@ -110,20 +115,20 @@ def test_a_full_batch_does_not_linger():
     assert len(world.sent()) == 1
 
 
-def test_a_flush_does_not_linger():
+def test_a_flush_does_not_linger() -> None:
     world = World(linger_ms=1000)
     world.send()
     world.core.accumulator.flushes += 1
     assert len(world.sent()) == 1
 
 
-def test_the_wait_is_the_rest_of_the_linger_time():
+def test_the_wait_is_the_rest_of_the_linger_time() -> None:
     world = World(linger_ms=30)
     world.send()
     assert world.poll(later=10).wait_ms == 20
 
 
-def test_partitions_of_one_node_travel_together_within_max_request_size():
+def test_partitions_of_one_node_travel_together_within_max_request_size() -> None:
     world = World(leaders=(1, 1, 2), max_request_size=400, batch_size=250)
     for partition in (0, 1, 2):
         world.send(b"x" * 90, partition)
@@ -135,7 +140,7 @@ def test_partitions_of_one_node_travel_together_within_max_request_size():
     assert [[b.partition for b in s.batches] for s in world.sent()] == [[0], [1]]
 
 
-def test_no_more_than_five_requests_are_in_flight_to_a_node():
+def test_no_more_than_five_requests_are_in_flight_to_a_node() -> None:
     world = World(batch_size=1)
     deliveries = [world.send() for _ in range(7)]
     sendings = world.sent()
@@ -146,7 +151,7 @@ def test_no_more_than_five_requests_are_in_flight_to_a_node():
     assert not deliveries[1].done()
 
 
-def test_with_acks_0_sending_is_all():
+def test_with_acks_0_sending_is_all() -> None:
     world = World(acks="0")
     delivery = world.send()
     (sending,) = world.sent()
@@ -154,7 +159,7 @@ def test_with_acks_0_sending_is_all():
     assert delivery.metadata().offset == -1
 
 
-def test_log_append_time_replaces_the_timestamp():
+def test_log_append_time_replaces_the_timestamp() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
@@ -165,14 +170,14 @@ def test_log_append_time_replaces_the_timestamp():
 # Idempotence
 
 
-def test_batches_are_numbered_through_per_partition():
+def test_batches_are_numbered_through_per_partition() -> None:
     world = World(leaders=(1, 1), batch_size=1)
     for partition in (0, 0, 1):
         world.send(partition=partition)
     assert sorted(sequences(world, world.sent())) == [(0, 0), (0, 0), (0, 1)]
 
 
-def test_nothing_is_sent_before_there_is_a_producer_id():
+def test_nothing_is_sent_before_there_is_a_producer_id() -> None:
     world = World()
     world.core._producer = None
     world.send()
@@ -183,7 +188,7 @@ def test_nothing_is_sent_before_there_is_a_producer_id():
     assert len(world.sent()) == 1
 
 
-def test_a_batch_sent_again_keeps_its_number_and_its_place():
+def test_a_batch_sent_again_keeps_its_number_and_its_place() -> None:
     world = World(batch_size=1)
     first, second = world.send(b"1"), world.send(b"2")
     sendings = world.sent()
@@ -199,7 +204,7 @@ def test_a_batch_sent_again_keeps_its_number_and_its_place():
     assert second.failure() is None
 
 
-def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_remembers():
+def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_remembers() -> None:
     world = World(batch_size=1)
     for number in range(12):
         world.send(b"%d" % number)
@@ -215,7 +220,7 @@ def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_rem
     assert sequences(world, world.sent()) == [(0, number) for number in range(5, 10)]
 
 
-def test_a_duplicate_counts_as_delivered():
+def test_a_duplicate_counts_as_delivered() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
@@ -223,7 +228,7 @@ def test_a_duplicate_counts_as_delivered():
     assert delivery.metadata().offset == -1
 
 
-def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch():
+def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch() -> None:
     world = World(batch_size=1)
     lost, kept = world.send(b"1"), world.send(b"2")
     first, second = world.sent()
@@ -237,7 +242,7 @@ def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch():
     assert not third.done()
 
 
-def test_an_unknown_producer_id_is_cured_by_a_new_epoch():
+def test_an_unknown_producer_id_is_cured_by_a_new_epoch() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
@@ -248,7 +253,7 @@ def test_an_unknown_producer_id_is_cured_by_a_new_epoch():
     assert delivery.failure() is None
 
 
-def test_when_epochs_run_out_a_new_producer_id_is_asked_for():
+def test_when_epochs_run_out_a_new_producer_id_is_asked_for() -> None:
     world = World()
     world.core.on_producer_id(7, 32_767)
     world.send()
@@ -264,7 +269,7 @@ def test_when_epochs_run_out_a_new_producer_id_is_asked_for():
 # Failures
 
 
-def test_a_moved_leader_is_followed_where_the_answer_names_it():
+def test_a_moved_leader_is_followed_where_the_answer_names_it() -> None:
     world = World()
     world.send()
     (sending,) = world.sent()
@@ -275,7 +280,7 @@ def test_a_moved_leader_is_followed_where_the_answer_names_it():
     assert again.node_id == 2
 
 
-def test_a_final_error_fails_the_batch_and_frees_its_memory():
+def test_a_final_error_fails_the_batch_and_frees_its_memory() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
@@ -284,7 +289,7 @@ def test_a_final_error_fails_the_batch_and_frees_its_memory():
     assert world.core.accumulator.used_bytes == 0
 
 
-def test_back_off_doubles_up_to_its_limit():
+def test_back_off_doubles_up_to_its_limit() -> None:
     world = World(retry_backoff_ms=100, retry_backoff_max_ms=300)
     world.send()
     waits = []
@@ -296,7 +301,7 @@ def test_back_off_doubles_up_to_its_limit():
     assert waits == [100, 200, 300, 300]
 
 
-def test_retries_are_counted():
+def test_retries_are_counted() -> None:
     world = World(retries=2, enable_idempotence=False)
     delivery = world.send()
     for _ in range(3):
@@ -306,7 +311,7 @@ def test_retries_are_counted():
     assert delivery.failure().code == ErrorCode.REQUEST_TIMED_OUT
 
 
-def test_the_delivery_timeout_says_how_often_it_was_tried_and_why_it_failed():
+def test_the_delivery_timeout_says_how_often_it_was_tried_and_why_it_failed() -> None:
     world = World(request_timeout_ms=10, delivery_timeout_ms=50)
     delivery = world.send()
     (sending,) = world.sent()
@@ -318,7 +323,7 @@ def test_the_delivery_timeout_says_how_often_it_was_tried_and_why_it_failed():
     assert "connection refused" in str(failure)
 
 
-def test_a_partition_left_out_of_the_answer_is_sent_again():
+def test_a_partition_left_out_of_the_answer_is_sent_again() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
@@ -331,7 +336,7 @@ def test_a_partition_left_out_of_the_answer_is_sent_again():
 # Waiting to get in
 
 
-def test_records_wait_in_order_for_an_unknown_topic():
+def test_records_wait_in_order_for_an_unknown_topic() -> None:
     world = World(leaders=())
     deliveries = [world.send(b"%d" % number, partition=None) for number in range(3)]
     assert world.poll().topics_wanted == {"t"}
@@ -341,7 +346,7 @@ def test_records_wait_in_order_for_an_unknown_topic():
     assert [delivery.metadata().offset for delivery in deliveries] == [0, 1, 2]
 
 
-def test_a_topic_that_never_turns_up_fails_after_max_block_ms():
+def test_a_topic_that_never_turns_up_fails_after_max_block_ms() -> None:
     world = World(leaders=(), max_block_ms=500)
     delivery = world.send()
     assert world.poll().wait_ms == 500
@@ -349,7 +354,7 @@ def test_a_topic_that_never_turns_up_fails_after_max_block_ms():
     assert isinstance(delivery.failure(), NoMetadataError)
 
 
-def test_a_partition_that_does_not_exist_is_named_with_how_many_there_are():
+def test_a_partition_that_does_not_exist_is_named_with_how_many_there_are() -> None:
     world = World(leaders=(1, 1), max_block_ms=500)
     delivery = world.send(partition=5)
     world.poll(later=500)
@@ -357,7 +362,7 @@ def test_a_partition_that_does_not_exist_is_named_with_how_many_there_are():
     assert "the topic has 2 partitions" in str(delivery.failure())
 
 
-def test_a_topic_that_is_refused_fails_at_once():
+def test_a_topic_that_is_refused_fails_at_once() -> None:
     world = World(leaders=())
     delivery = world.send()
     world.view.update(told_metadata((), error=ErrorCode.INVALID_TOPIC_EXCEPTION), 12)
@@ -365,7 +370,7 @@ def test_a_topic_that_is_refused_fails_at_once():
     assert delivery.failure().code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def test_a_full_buffer_lets_records_in_as_others_are_delivered():
+def test_a_full_buffer_lets_records_in_as_others_are_delivered() -> None:
     world = World(buffer_memory=200, batch_size=150, max_block_ms=500)
     first, second = world.send(b"x" * 90), world.send(b"x" * 90)
     third, fourth = world.send(b"x" * 90), world.send(b"x" * 90)
@@ -381,7 +386,7 @@ def test_a_full_buffer_lets_records_in_as_others_are_delivered():
     assert fourth.batch is not None
 
 
-def test_a_buffer_that_stays_full_fails_after_max_block_ms():
+def test_a_buffer_that_stays_full_fails_after_max_block_ms() -> None:
     world = World(leaders=(-1,), buffer_memory=160, max_block_ms=500)
     world.send(b"x" * 60)
     world.send(b"x" * 60)
@@ -391,19 +396,19 @@ def test_a_buffer_that_stays_full_fails_after_max_block_ms():
 
 
 @pytest.mark.parametrize("options", [{"max_request_size": 1000}, {"buffer_memory": 1000}])
-def test_a_record_that_can_never_be_sent_is_refused_at_once(options):
+def test_a_record_that_can_never_be_sent_is_refused_at_once(options: dict[str, int]) -> None:
     with pytest.raises(RecordTooLargeError, match="more than"):
         World(**options).send(b"x" * 1001)
 
 
-def test_a_partitioner_of_ones_own_chooses():
+def test_a_partitioner_of_ones_own_chooses() -> None:
     world = World(leaders=(1, 1, 1), partitioner_class=lambda topic, key, value, count: len(value) % count)
     assert world.send(b"xx", partition=None).batch.partition == 2
     with pytest.raises(ValueError, match="the partitioner chose 9 for t, which has 3 partitions"):
         World(leaders=(1, 1, 1), partitioner_class=lambda *_: 9).send(partition=None)
 
 
-def test_keys_may_be_ignored():
+def test_keys_may_be_ignored() -> None:
     world = World(leaders=(1, 1, 1), partitioner_ignore_keys=True)
     assert {world.send(key=b"%d" % n, partition=None).batch.partition for n in range(9)} == {0}
     world = World(leaders=(1, 1, 1))
@@ -413,7 +418,7 @@ def test_keys_may_be_ignored():
 # The end
 
 
-def test_what_is_left_at_close_fails_and_nothing_more_is_taken():
+def test_what_is_left_at_close_fails_and_nothing_more_is_taken() -> None:
     world = World(leaders=())
     waiting = world.send()
     world.core.is_closed = True
@@ -423,7 +428,7 @@ def test_what_is_left_at_close_fails_and_nothing_more_is_taken():
         world.send()
 
 
-def test_whoever_watches_is_told_once_for_each_thing_unfinished():
+def test_whoever_watches_is_told_once_for_each_thing_unfinished() -> None:
     world = World(leaders=(1, 1))
     calls = []
     world.send(partition=0)

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from partita.protocol.api_table import APIS
+from partita.protocol.api_table import APIS, Api
 
 RELEASE = json.loads((Path(__file__).parents[2] / "vectors" / "schema.json").read_text())
 KAFKAS = {api["api"]: api for api in RELEASE["apis"]}
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_versions_and_headers_are_those_of_the_release(api):
+def test_versions_and_headers_are_those_of_the_release(api: Api) -> None:
     kafkas = KAFKAS[api.key]
     assert (api.name, api.min_version, api.max_version) == (kafkas["name"], kafkas["min"], kafkas["max"])
     versions = range(api.min_version, api.max_version + 1)
@@ -19,7 +19,7 @@ def test_versions_and_headers_are_those_of_the_release(api):
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_the_classes_are_found_by_name(api):
+def test_the_classes_are_found_by_name(api: Api) -> None:
     assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
     for cls in (api.request, api.response):
         assert (api.key, api.min_version, api.max_version) == (cls.API_KEY, cls.MIN_VERSION, cls.MAX_VERSION)
@@ -27,7 +27,7 @@ def test_the_classes_are_found_by_name(api):
     assert not api.supports(api.max_version + 1)
 
 
-def test_the_apis_of_a_consumer_group_and_its_topics_are_all_there():
+def test_the_apis_of_a_consumer_group_and_its_topics_are_all_there() -> None:
     wanted = (
         "ApiVersions Metadata CreateTopics DeleteTopics CreatePartitions Produce Fetch ListOffsets "
         "OffsetForLeaderEpoch InitProducerId FindCoordinator JoinGroup SyncGroup Heartbeat LeaveGroup OffsetCommit "

@@ -1,6 +1,7 @@
 """Frames, headers, and what is refused before a body is looked at (faults H1 to H5)."""
 
 import struct
+from collections.abc import Iterable
 
 import pytest
 
@@ -16,13 +17,13 @@ from partita.protocol.framing import (
 from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from partita.protocol.primitives import MalformedRequest
+from partita.protocol.primitives import Buffer, MalformedRequest
 
 HEARTBEAT = 12
 API_VERSIONS = 18
 
 
-def frame_of(chunks):
+def frame_of(chunks: Iterable[Buffer]) -> bytes:
     whole = b"".join(chunks)
     assert struct.unpack(">i", whole[:4])[0] == len(whole) - 4
     return whole[4:]
@@ -30,7 +31,7 @@ def frame_of(chunks):
 
 @pytest.mark.parametrize("client_id", ["me", "", None])
 @pytest.mark.parametrize("version", [0, 3, 4])
-def test_a_request_comes_out_as_it_went_in(version, client_id):
+def test_a_request_comes_out_as_it_went_in(version: int, client_id: str | None) -> None:
     request = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
     frame = frame_of(encode_request(HEARTBEAT, version, 77, client_id, request))
     *header, reader = read_request_header(frame)
@@ -38,26 +39,26 @@ def test_a_request_comes_out_as_it_went_in(version, client_id):
     assert HeartbeatRequest.read(reader, version) == request
 
 
-def test_the_header_of_a_request_is_read_from_any_kind_of_buffer():
+def test_the_header_of_a_request_is_read_from_any_kind_of_buffer() -> None:
     frame = frame_of(encode_request(HEARTBEAT, 4, 1, "me", HeartbeatRequest()))
     for form in (bytes, bytearray, memoryview):
         assert read_request_header(form(frame))[:4] == (HEARTBEAT, 4, 1, "me")
 
 
 @pytest.mark.parametrize("version", [0, 4])
-def test_a_response_comes_out_as_it_went_in(version):
+def test_a_response_comes_out_as_it_went_in(version: int) -> None:
     frame = frame_of(encode_response(HEARTBEAT, version, -5, HeartbeatResponse(error_code=27)))
     correlation_id, reader = read_response_header(HEARTBEAT, version, frame)
     assert correlation_id == -5
     assert HeartbeatResponse.read(reader, version) == HeartbeatResponse(error_code=27)
 
 
-def test_api_versions_answers_with_the_oldest_header_so_that_everyone_can_read_it():
+def test_api_versions_answers_with_the_oldest_header_so_that_everyone_can_read_it() -> None:
     frame = frame_of(encode_response(API_VERSIONS, 4, 9, ApiVersionsResponse(error_code=35)))
     assert frame[4:6] == (35).to_bytes(2, "big")
 
 
-def test_large_records_are_sent_without_a_copy():
+def test_large_records_are_sent_without_a_copy() -> None:
     records = memoryview(bytes(100_000))
     partition = PartitionData(records=records)
     response = FetchResponse(responses=[FetchableTopicResponse(partitions=[partition, partition])])
@@ -69,13 +70,13 @@ def test_large_records_are_sent_without_a_copy():
 
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 7, FRAME_BYTES_MAX + 1, 2**31 - 1])
-def test_a_length_no_request_has_is_refused(length):
+def test_a_length_no_request_has_is_refused(length: int) -> None:
     with pytest.raises(MalformedRequest):
         check_length(length)
 
 
 @pytest.mark.parametrize("length", [8, 1000, FRAME_BYTES_MAX])
-def test_a_length_within_the_bounds_is_returned(length):
+def test_a_length_within_the_bounds_is_returned(length: int) -> None:
     assert check_length(length) == length
 
 
@@ -83,13 +84,13 @@ def test_a_length_within_the_bounds_is_returned(length):
     ("first_bytes", "stranger"),
     [(b"GET ", "HTTP"), (b"\x16\x03\x01\x02", "TLS on a plain port"), (b"SSH-", "SSH"), (b"\0\0\0\0", "zeros")],
 )
-def test_a_stranger_is_called_by_name(first_bytes, stranger):
+def test_a_stranger_is_called_by_name(first_bytes: bytes, stranger: str) -> None:
     with pytest.raises(MalformedRequest, match=f"not Kafka, looks like {stranger}"):
         check_length(struct.unpack(">i", first_bytes)[0])
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 13, 1000])
-def test_frames_are_cut_out_of_pieces_of_any_size(size):
+def test_frames_are_cut_out_of_pieces_of_any_size(size: int) -> None:
     frames = [bytes([number]) * (8 + number) for number in range(9)]
     stream = b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
     cutter = FrameCutter()
@@ -98,7 +99,7 @@ def test_frames_are_cut_out_of_pieces_of_any_size(size):
     assert cutter.missing() == 0
 
 
-def test_a_cutter_tells_what_the_frame_under_way_lacks_and_keeps_only_what_came():
+def test_a_cutter_tells_what_the_frame_under_way_lacks_and_keeps_only_what_came() -> None:
     cutter = FrameCutter()
     assert cutter.feed(b"\0\0") == []
     assert cutter.missing() == 2
@@ -108,7 +109,7 @@ def test_a_cutter_tells_what_the_frame_under_way_lacks_and_keeps_only_what_came(
     assert cutter.missing() == 3
 
 
-def test_a_cutter_refuses_a_wrong_length_at_once():
+def test_a_cutter_refuses_a_wrong_length_at_once() -> None:
     with pytest.raises(MalformedRequest):
         FrameCutter().feed(b"\x7f\xff\xff\xff")
     with pytest.raises(MalformedRequest):
@@ -128,16 +129,16 @@ def test_a_cutter_refuses_a_wrong_length_at_once():
         pytest.param(b"\0\x0c\0\x04\0\0\0\x01\0\x02me\x01\0\x09", id="tagged field beyond the frame"),
     ],
 )
-def test_a_broken_header_is_refused(frame):
+def test_a_broken_header_is_refused(frame: bytes) -> None:
     with pytest.raises(MalformedRequest):
         read_request_header(frame)
 
 
-def test_of_an_unknown_api_the_header_is_still_told():
+def test_of_an_unknown_api_the_header_is_still_told() -> None:
     assert read_request_header(b"\x03\xe8\0\x63\0\0\0\x01\0\x02me")[:4] == (1000, 99, 1, "me")
 
 
-def test_api_versions_of_the_future_is_recognised():
+def test_api_versions_of_the_future_is_recognised() -> None:
     frame = frame_of(encode_request(API_VERSIONS, 4, 3, "new", ApiVersionsRequest()))
     future = frame[:2] + b"\0\x63" + frame[4:]
     assert read_request_header(future)[:4] == (API_VERSIONS, 99, 3, "new")

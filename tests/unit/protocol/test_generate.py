@@ -14,15 +14,15 @@ request ExampleRequest 0-3 flexible 2+   # a comment
 """
 
 
-def test_the_generated_files_are_fresh(capsys):
+def test_the_generated_files_are_fresh(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0, capsys.readouterr().out
 
 
-def test_no_file_is_left_of_a_schema_that_is_gone():
+def test_no_file_is_left_of_a_schema_that_is_gone() -> None:
     assert {path.name for path in (HERE / "messages").glob("*.py")} == sources().keys() | {"__init__.py"}
 
 
-def test_a_schema_file_is_read_into_fields_with_their_versions():
+def test_a_schema_file_is_read_into_fields_with_their_versions() -> None:
     file = parse(EXAMPLE)
     assert file.api == (99, "Example")
     (request,) = file.schemas
@@ -38,14 +38,14 @@ def test_a_schema_file_is_read_into_fields_with_their_versions():
     ("line", "reason"),
     [("  id", "line 2"), ("  id int32 sometimes", "unknown word 'sometimes'"), ("  id int32 1-x", "line 2")],
 )
-def test_a_line_that_cannot_be_read_is_named(line, reason):
+def test_a_line_that_cannot_be_read_is_named(line: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse(f"request ExampleRequest 0-3\n{line}\n")
     with pytest.raises(ValueError, match="'flexible' expected"):
         parse("request ExampleRequest 0-3 flex 2+")
 
 
-def test_generated_code_does_what_its_schema_says():
+def test_generated_code_does_what_its_schema_says() -> None:
     namespace = {"__name__": "example"}
     exec(formatted(module_source("example", parse(EXAMPLE))), namespace)
     request, part = namespace["ExampleRequest"], namespace["Part"]

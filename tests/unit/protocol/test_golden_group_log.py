@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from partita.protocol.messages.group_log import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from partita.protocol.primitives import Reader
+from partita.protocol.primitives import Message, Reader
 from support.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
@@ -21,7 +22,7 @@ KEYS = {0: LegacyOffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
 VALUES = {0: OffsetCommitValue, 1: OffsetCommitValue, 2: GroupMetadataValue}
 
 
-def load(name):
+def load(name: str) -> list[dict[str, Any]]:
     cases = [json.loads(line) for line in (VECTORS / name).read_text().splitlines()]
     return [case for case in cases if case.get("key_id") in KEYS and case.get("value_hex") and "outcome" not in case]
 
@@ -29,7 +30,7 @@ def load(name):
 CASES = load("group-log.jsonl") + load("group-log-written.jsonl")
 
 
-def read(cls, hex_bytes):
+def read(cls: type[Message], hex_bytes: str) -> tuple[int, Message]:
     reader = Reader(bytes.fromhex(hex_bytes))
     version = reader.int16()
     message = cls.read(reader, version)
@@ -37,14 +38,14 @@ def read(cls, hex_bytes):
     return version, message
 
 
-def test_there_are_vectors_of_every_version():
+def test_there_are_vectors_of_every_version() -> None:
     assert {(case["key_id"], case["value_version"]) for case in CASES} >= {(1, v) for v in range(5)} | {
         (2, v) for v in range(5)
     }
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"key{case['key_id']}-v{case['value_version']}")
-def test_keys_and_values_are_kafkas(case):
+def test_keys_and_values_are_kafkas(case: dict[str, Any]) -> None:
     for cls, hex_bytes, fields in (
         (KEYS[case["key_id"]], case["key_hex"], case["key"]),
         (VALUES[case["key_id"]], case["value_hex"], case["value"]),

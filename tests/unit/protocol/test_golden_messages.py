@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ VECTORS = Path(__file__).parents[2] / "vectors"
 MESSAGES = {message.schema.name: message for message in described()}
 
 
-def load_cases():
+def load_cases() -> dict[tuple[str, int], list[dict[str, Any]]]:
     by_message = defaultdict(list)
     with gzip.open(VECTORS / "messages.jsonl.gz", "rt") as lines:
         for case in map(json.loads, lines):
@@ -30,7 +31,7 @@ EVERY_MESSAGE_AND_VERSION = pytest.mark.parametrize(
 )
 
 
-def test_every_version_of_every_api_message_and_header_has_a_vector():
+def test_every_version_of_every_api_message_and_header_has_a_vector() -> None:
     wanted = {
         (name, version)
         for name, message in MESSAGES.items()
@@ -41,7 +42,7 @@ def test_every_version_of_every_api_message_and_header_has_a_vector():
 
 
 @EVERY_MESSAGE_AND_VERSION
-def test_kafkas_bytes_are_read_as_kafkas_fields(name, version):
+def test_kafkas_bytes_are_read_as_kafkas_fields(name: str, version: int) -> None:
     message = MESSAGES[name]
     for case in CASES[name, version]:
         wanted = message.from_json(case["json"], version, iter(case.get("records") or ()))
@@ -49,7 +50,7 @@ def test_kafkas_bytes_are_read_as_kafkas_fields(name, version):
 
 
 @EVERY_MESSAGE_AND_VERSION
-def test_kafkas_fields_are_written_as_kafkas_bytes(name, version):
+def test_kafkas_fields_are_written_as_kafkas_bytes(name: str, version: int) -> None:
     message = MESSAGES[name]
     for case in CASES[name, version]:
         if case["fill"] != "tagged":  # those hold unknown tagged fields, which we read past and do not keep
@@ -58,14 +59,14 @@ def test_kafkas_fields_are_written_as_kafkas_bytes(name, version):
 
 
 @EVERY_MESSAGE_AND_VERSION
-def test_a_new_message_has_kafkas_defaults(name, version):
+def test_a_new_message_has_kafkas_defaults(name: str, version: int) -> None:
     for case in CASES[name, version]:
         if case["fill"] == "defaults":
             assert MESSAGES[name].cls().encode(version).hex() == case["hex"]
 
 
 @EVERY_MESSAGE_AND_VERSION
-def test_every_truncation_is_refused(name, version):
+def test_every_truncation_is_refused(name: str, version: int) -> None:
     for case in CASES[name, version]:
         whole = bytes.fromhex(case["hex"])
         for end in range(len(whole)):
@@ -74,7 +75,7 @@ def test_every_truncation_is_refused(name, version):
 
 
 @EVERY_MESSAGE_AND_VERSION
-def test_trailing_bytes_are_refused_unless_a_message_is_read_from_a_longer_buffer(name, version):
+def test_trailing_bytes_are_refused_unless_a_message_is_read_from_a_longer_buffer(name: str, version: int) -> None:
     case = CASES[name, version][0]
     longer = bytes.fromhex(case["hex"]) + b"\0"
     with pytest.raises(MalformedRequest, match="left over"):

@@ -11,7 +11,7 @@ from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.produce import ProduceRequest
-from partita.protocol.primitives import MalformedRequest, Reader
+from partita.protocol.primitives import MalformedRequest, Message, Reader
 from partita.protocol.reader import ELEMENTS_MAX
 
 HUGE = b"\x7f\xff\xff\xff"
@@ -19,7 +19,7 @@ HUGE_COMPACT = b"\xff\xff\xff\xff\x0f"
 MILLION_COMPACT = b"\x81\x80\x40"
 
 
-def refused(cls, version, raw):
+def refused(cls: type[Message], version: int, raw: bytes) -> str:
     """Decoding must fail, having taken little memory; return the reason."""
     tracemalloc.start()
     try:
@@ -52,7 +52,7 @@ def refused(cls, version, raw):
         pytest.param(JoinGroupRequest, 0, b"\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01p" + HUGE, id="bytes of 2^31-1"),
     ],
 )
-def test_a_claim_the_bytes_do_not_keep_is_refused(cls, version, raw):
+def test_a_claim_the_bytes_do_not_keep_is_refused(cls: type[Message], version: int, raw: bytes) -> None:
     refused(cls, version, raw)
 
 
@@ -70,22 +70,22 @@ HEARTBEAT_V4 = HeartbeatRequest(group_id="g", member_id="m").encode(4)[:-1]
         pytest.param(b"\0\0", "left over", id="a byte after the tags"),
     ],
 )
-def test_tagged_fields_that_lie_are_refused(tags, reason):
+def test_tagged_fields_that_lie_are_refused(tags: bytes, reason: str) -> None:
     assert reason in refused(HeartbeatRequest, 4, HEARTBEAT_V4 + tags)
 
 
-def test_unknown_tagged_fields_are_skipped():
+def test_unknown_tagged_fields_are_skipped() -> None:
     assert HeartbeatRequest.decode(HEARTBEAT_V4 + b"\x02\x05\x02ab\x80\x01\0", 4).group_id == "g"
 
 
-def test_a_known_tagged_field_must_end_where_it_says():
+def test_a_known_tagged_field_must_end_where_it_says() -> None:
     good = ApiVersionsResponse(finalized_features_epoch=7).encode(3)
     assert good.endswith(b"\x01\x01\x08" + (7).to_bytes(8, "big"))
     too_long = good[:-9] + b"\x09" + good[-8:] + b"\0"
     assert "tagged field ends at" in refused(ApiVersionsResponse, 3, too_long)
 
 
-def test_a_message_of_more_elements_than_any_honest_one_is_refused():
+def test_a_message_of_more_elements_than_any_honest_one_is_refused() -> None:
     groups = ELEMENTS_MAX // 4
     raw = b"\0\x01g" + b"\0\0\0\x05" + (b"\0\x01t" + groups.to_bytes(4, "big") + bytes(4 * groups)) * 5
     with pytest.raises(MalformedRequest, match="more than 1048576 array elements"):
@@ -102,12 +102,12 @@ def test_a_message_of_more_elements_than_any_honest_one_is_refused():
         (b"\xf0\x9f\x98\x80", "\U0001f600"),
     ],
 )
-def test_strings_are_taken_as_java_takes_them(raw, text):
+def test_strings_are_taken_as_java_takes_them(raw: bytes, text: str) -> None:
     assert Reader(bytes([0, len(raw)]) + raw).string() == text
     assert Reader(memoryview(bytes([len(raw) + 1]) + raw)).compact_string() == text
 
 
-def test_the_longest_string_is_accepted_and_a_longer_one_refused():
+def test_the_longest_string_is_accepted_and_a_longer_one_refused() -> None:
     longest = b"x" * 32767
     assert Reader(b"\x7f\xff" + longest).string() == longest.decode()
     assert Reader(b"\x80\x80\x02" + longest).compact_string() == longest.decode()

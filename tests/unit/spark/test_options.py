@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from partita.options import ConfigError
-from partita.spark.options import Limits, check_batch, check_stream, parse_sink, parse_source
+from partita.spark.options import Limits, SourceOptions, check_batch, check_stream, parse_sink, parse_source
 from partita.spark.positions import AtOffsets, AtTime, AtTimes, AtWord
 
 BASE = {"kafka.bootstrap.servers": "h:1", "subscribe": "t"}
 
 
-def source(**more: str):
+def source(**more: str) -> SourceOptions:
     return parse_source(BASE | {name.replace("__", "."): value for name, value in more.items()})
 
 
