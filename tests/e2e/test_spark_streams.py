@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,7 +123,7 @@ def test_a_topic_made_again_is_noticed(world: SparkWorld) -> None:
     world.delete()
     world.create()
     world.produce("xy")
-    with pytest.raises(Exception, match="deleted and made again"):
+    with pytest.raises(Exception, match="deleted and recreated"):
         sink.run(world.stream())
     sink.run(world.stream(failOnDataLoss="false"))
     assert sink.values == [["a", "b", "c"], ["x", "y"]]
@@ -144,3 +145,34 @@ def test_options_that_make_no_sense_in_a_stream(world: SparkWorld) -> None:
     world.create()
     with pytest.raises(Exception, match="endingTimestamp has no meaning in a stream"):
         Collector().run(world.stream(endingTimestamp="5"))
+
+
+def test_process_all_available_sees_every_record_that_was_there(world: SparkWorld) -> None:
+    """findings/spark.md 2: 18 of 20 records were not there yet when processAllAvailable returned."""
+    world.create()
+    sink = Collector()
+    query = sink.start(world.stream(), processingTime="0 seconds")
+    try:
+        for number in range(8):
+            world.produce([str(number)])
+            query.processAllAvailable()
+            assert [v for values in sink.values for v in values] == [str(n) for n in range(number + 1)]
+    finally:
+        query.stop()
+
+
+def test_a_checkpoint_of_sparks_own_connector_is_continued(world: SparkWorld) -> None:
+    """findings/spark.md 4: changing .format() of a running stream lost the place."""
+    world.create()
+    world.produce("abcde")
+    sink = Collector()
+    checkpoint = Path(sink.checkpoint)
+    times = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000, "conf": {}})
+    for batch, end in enumerate((2, 4)):
+        (checkpoint / "offsets").mkdir(exist_ok=True)
+        (checkpoint / "offsets" / str(batch)).write_text(f'v1\n{times}\n{{"{world.topic}":{{"0":{end}}}}}')
+    (checkpoint / "commits").mkdir()
+    (checkpoint / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    (checkpoint / "metadata").write_text('{"id":"5a1c1d8e-0d1b-4a52-9d7e-0d2f5d3f8a11"}')
+    sink.run(world.stream())
+    assert [values for values in sink.values if values] == [["c", "d"], ["e"]]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from partita.spark.options import TopicSelection
-from partita.spark.planning.commits import Committed
-from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import ClusterView, PartitionFacts
 from partita.spark.positions import TopicPartition
@@ -25,13 +24,18 @@ class Part:
 
 @dataclass(slots=True)
 class MemoryCluster:
-    """Topics by name: an id and a list of partitions. `on_commit` sees every accepted commit."""
+    """Topics by name: an id and a list of partitions. `on_commit` sees every accepted commit.
+
+    `hidden_looks` says for how many looks a topic is missing from the view; `on_pause` is told the pause of each look.
+    """
 
     topics: dict[str, tuple[bytes, list[Part]]] = field(default_factory=dict)
     groups: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     refuse_commits: bool = False
     on_commit: Callable[[Mapping[TopicPartition, Committed]], None] = lambda offsets: None
     blank_looks: int = 0
+    hidden_looks: dict[str, int] = field(default_factory=dict)
+    on_pause: Callable[[int], None] = lambda pause_ms: None
     looks: int = 0
     ids: int = 0
 
@@ -60,12 +64,15 @@ class MemoryCluster:
             [(task.topic, task.partition, o) for o in range(max(task.begin, part.earliest), min(task.end, part.latest))]
         )
 
-    def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
+    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
+        self.on_pause(pause_ms)
         self.looks += 1
         if self.blank_looks > 0:
             self.blank_looks -= 1
             return ClusterView({})
-        chosen = {t: found for t, found in self.topics.items() if selection.wants(t)}
+        hidden = {topic for topic, looks in self.hidden_looks.items() if looks > 0}
+        self.hidden_looks = {topic: looks - 1 for topic, looks in self.hidden_looks.items()}
+        chosen = {t: found for t, found in self.topics.items() if selection.wants(t) and t not in hidden}
         partitions = {
             (topic, p): PartitionFacts(part.earliest, part.latest, part.leader_epoch)
             for topic, (_, parts) in chosen.items()

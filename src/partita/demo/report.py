@@ -39,6 +39,8 @@ HEAD = (
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset[int] = frozenset()) -> str:
+    """An HTML table of cells that are already escaped."""
+
     def cells(row: Sequence[str], tag: str) -> str:
         marks = (' class="number"' if i in numbers else "" for i in range(len(row)))
         return "".join(f"<{tag}{mark}>{cell}</{tag}>" for mark, cell in zip(marks, row, strict=True))
@@ -48,6 +50,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset
 
 
 def checks_table(story: Story) -> str:
+    """What the demo expected beside what it got."""
+
     def verdict(holds: bool) -> str:
         return '<span class="good">holds</span>' if holds else '<span class="bad">FAILS</span>'
 
@@ -58,6 +62,7 @@ def checks_table(story: Story) -> str:
 
 
 def rebalances_table(story: Story) -> str:
+    """One row per rebalance with its causes."""
     rows = [
         (f"{r.at_s:.1f} s", str(r.generation), escape(r.cause), str(r.member_count), f"{r.duration_ms} ms")
         for r in story.rebalances
@@ -66,6 +71,7 @@ def rebalances_table(story: Story) -> str:
 
 
 def airline_names() -> dict[str, str]:
+    """Names of the airlines by carrier code."""
     with (data_directory() / "airlines.csv").open(encoding="utf-8", newline="") as lines:
         return {row["carrier"]: row["name"] for row in csv.DictReader(lines)}
 

@@ -34,8 +34,13 @@ class DemoFailed(RuntimeError):
 class Progress(Protocol):
     """Where the run says how far it is."""
 
-    def say(self, text: str) -> None: ...
-    def at(self, bar: str, done: int, total: int) -> None: ...
+    def say(self, text: str) -> None:
+        """Show one line to the user."""
+        ...
+
+    def at(self, bar: str, done: int, total: int) -> None:
+        """Move a named progress bar to `done` of `total`."""
+        ...
 
 
 class Runner:
@@ -55,6 +60,7 @@ class Runner:
         self._spark_rows = 0
 
     def elapsed_s(self) -> float:
+        """Seconds since the demo started."""
         return time.monotonic() - self._started
 
     async def run(self) -> Story:

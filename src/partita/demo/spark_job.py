@@ -95,6 +95,7 @@ def tell_results(spark: SparkSession, bootstrap: str, folder: Path) -> None:
 
 
 def main(bootstrap: str, folder: Path) -> None:
+    """Run the stream until told to stop, then report the results."""
     told = until_told()
     spark = session("partita-demo", master="local[2]")
     spark.sparkContext.setLogLevel("ERROR")

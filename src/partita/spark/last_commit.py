@@ -24,7 +24,7 @@ from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_source
-from partita.spark.planning.commits import CommitBook, query_key
+from partita.spark.planning.group_progress import CommitBook, query_key
 from partita.spark.planning.lookups import CommitRefused
 from partita.spark.planning.offsets import OffsetFormatError, StreamOffset, decode
 
@@ -46,9 +46,11 @@ class LastCommit(StreamingQueryListener):
             self._queries[str(event.runId)] = query._jsq
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Remember the end of each source; the batch is in the commit log now."""
         self._ends[str(event.progress.runId)] = [source.endOffset for source in event.progress.sources]
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Commit the last remembered ends of the query."""
         run = str(event.runId)
         query, ends = self._queries.pop(run, None), self._ends.pop(run, [])
         if query is None or not ends:

@@ -1,7 +1,7 @@
 """The options that say where a read starts and ends: which are given, which goes first, which contradict.
 
 startingTimestamp goes before startingOffsetsByTimestamp, and that before startingOffsets. Problems that Spark's
-connector reports only once the query runs are added to `problems`. Pure:
+connector reports only once the query runs are added to `problems`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ START_WORDS = ("earliest", "latest", "committed")
 
 
 def starting(values: Mapping[str, Any], problems: list[str]) -> Position | None:
-    """startingTimestamp goes before startingOffsetsByTimestamp, and that before startingOffsets; all are checked."""
+    """The start that counts among those given; all are checked. None when none is given."""
     found: list[Position] = []
     if values["startingTimestamp"] is not None:
         found.append(_timestamp("startingTimestamp", values["startingTimestamp"], problems))
@@ -82,10 +82,12 @@ def _bounded(option: str, position: AtWord | AtOffsets, problems: list[str]) -> 
 
 
 def mentions(position: Position | None, offset: int) -> bool:
+    """Whether the position is given by offsets, and this one is among them."""
     return isinstance(position, AtOffsets) and offset in position.offsets.values()
 
 
 def check_start_against_end(starting: Position | None, ending: Position | None) -> None:
+    """Raises ConfigError when both name offsets, or both timestamps, that do not fit together."""
     pairs = ((AtOffsets, "offsets"), (AtTimes, "timestamps"))
     for kind, attribute in pairs:
         if not (isinstance(starting, kind) and isinstance(ending, kind)):
@@ -97,4 +99,4 @@ def check_start_against_end(starting: Position | None, ending: Position | None) 
             raise ConfigError(f"starting and ending {attribute} must name the same partitions; only one has {odd}")
         for (topic, p), begin in sorted(begins.items()):
             if 0 <= ends[topic, p] < begin:
-                raise ConfigError(f"start {begin} of {topic}-{p} lies after its end {ends[topic, p]}")
+                raise ConfigError(f"starting {attribute}: {begin} of {topic}-{p} lies after its end {ends[topic, p]}")

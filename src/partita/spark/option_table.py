@@ -1,7 +1,7 @@
 """Every option of `format("partita")`: names, types, bounds, one line of help each. Nothing is parsed here.
 
 Names are those of Spark's own Kafka connector, so that only `.format()` changes; the rest are ours (GROUP, OURS).
-The user guide prints its tables from here. Pure.
+The user guide prints its tables from here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LIMITS = (
     Option("minOffsetsPerTrigger", "str", None, "stream: wait until so many offsets are there"),
     Option("maxTriggerDelay", "str", "15m", "stream: longest wait for minOffsetsPerTrigger"),
     Option("maxBytesPerTrigger", "str", None, "stream: record bytes in one batch, estimated"),
-    Option("offsetPollMs", "int", 200, "stream: shortest time between two looks at the end offsets", minimum=0),
+    Option("offsetPollMs", "int", 200, "stream: time an idle query waits before it looks for records again", minimum=0),
 )
 GROUP = (
     Option("group", "str", None, "consumer group that progress is committed to"),

@@ -3,7 +3,6 @@
 `parse_source` and `parse_sink` raise ConfigError for everything that must fail at `load()`. What Spark's connector
 reports only once the query runs is collected in `run_problems`, and what needs to know whether this is a batch or a
 stream in `check_batch` and `check_stream`, since a Python data source is not told at `load()`.
-Pure:
 """
 
 from __future__ import annotations
@@ -39,6 +38,10 @@ class TopicSelection:
             return re.search(self.pattern, topic) is not None
         return topic in self.names or any(topic == name for name, _ in self.assigned)
 
+    def wants_partition(self, key: TopicPartition) -> bool:
+        """Whether the partition is selected."""
+        return key in self.assigned if self.assigned else self.wants(key[0])
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -51,6 +54,7 @@ class Limits:
 
     @property
     def any(self) -> bool:
+        """Whether there is any limit at all."""
         return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
 
 

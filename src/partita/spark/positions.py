@@ -1,7 +1,7 @@
 """Where a read starts or ends, as a user says it: a word, offsets, one timestamp, or timestamps per partition.
 
 Parses the JSON of startingOffsets, endingOffsets and their ...ByTimestamp relatives, in the forms of Spark's own
-Kafka connector; the offset JSON of our own streams is accepted too. Pure:
+Kafka connector; the offset JSON of our own streams is accepted too.
 """
 
 from __future__ import annotations

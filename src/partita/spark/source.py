@@ -32,9 +32,9 @@ from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_sink, parse_source
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.planner import RangeTask
-from partita.spark.planning.pushed_filters import PushedFilters
 from partita.spark.planning.stream_core import StreamCore
 from partita.spark.reading import tables
+from partita.spark.reading.pushed_filters import PushedFilters
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 from partita.system_clock import SystemClock
@@ -51,22 +51,27 @@ class GroupSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """The name users give to `.format()`."""
         return "partita"
 
     def schema(self) -> StructType:
+        """The columns of a read. Raises ConfigError for wrong options, when the user calls `load()`."""
         options = parse_source(self.options)
         for warning in options.warnings:
             log.warning("%s", warning)
         return tables.read_schema(options.include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader of a batch."""
         options = self._checked(schema)
         return PushdownBatchReader(options) if options.pushdown else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """The reader of a stream."""
         return StreamReader(self._checked(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
+        """The writer of a batch. Raises ConfigError for a table that cannot be written."""
         if overwrite:
             raise ConfigError("a topic cannot be overwritten; use mode append")
         options = parse_sink(self.options)
@@ -74,6 +79,7 @@ class GroupSource(DataSource):
         return TopicArrowWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamArrowWriter:
+        """The writer of a stream. Raises ConfigError for a table that cannot be written."""
         options = parse_sink(self.options)
         tables.check_write(schema, has_topic=options.topic is not None)
         return TopicStreamArrowWriter(options)
@@ -99,10 +105,12 @@ class BatchReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
+        """The tasks, planned against the cluster as it is now."""
         lookups = _lookups(self._options)
         return [RangePartition(task) for task in plan_batch(self._options, lookups, self._narrow)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, in a worker."""
         return _read(self._options, partition)
 
     def _narrow(self, task: RangeTask) -> RangeTask:
@@ -147,30 +155,37 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
 
     def initialOffset(self) -> dict[str, Any]:
+        """Where a query without checkpoint starts."""
         return self._core.initial_offset()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Where the next batch ends; the same offset as `start` when there is nothing to read."""
         return self._core.latest_offset(start, use_limits=not isinstance(limit, ReadAllAvailable))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The real ends, for the query's progress."""
         return self._core.report_latest()
 
     def prepareForTriggerAvailableNow(self) -> None:
+        """Fix the end of an AvailableNow run."""
         self._core.prepare_available_now()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [RangePartition(task) for task in self._core.partitions(end)]
+        """The tasks of one batch."""
+        return [RangePartition(task) for task in self._core.partitions(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task, in a worker."""
         return _read(self._options, partition)
 
     def commit(self, end: dict[str, Any]) -> None:
+        """Spark's word that a batch is complete, one batch late."""
         self._core.commit(end)
 
     @property
     def _core(self) -> StreamCore:
         if self._running is None:
-            self._running = StreamCore(self._options, _lookups(self._options), SystemClock())
+            self._running = StreamCore(self._options, _lookups(self._options), SystemClock(), log.warning)
         return self._running
 
 

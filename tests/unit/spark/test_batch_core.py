@@ -7,7 +7,7 @@ import pytest
 from partita.options import ConfigError
 from partita.spark.options import parse_source
 from partita.spark.planning.batch_core import plan_batch
-from partita.spark.planning.commits import Committed
+from partita.spark.planning.lookups import Committed
 from partita.spark.planning.starts import SourceError
 from support.spark_cluster import MemoryCluster
 
@@ -52,12 +52,15 @@ def test_ranges(cluster: MemoryCluster, options: dict[str, str], expected: list[
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"subscribe": "a,missing"}, "not found in the cluster: missing"),
+        ({"subscribe": "a,missing"}, "topic not found in the cluster: missing"),
         ({"assign": '{"a":[7]}'}, "not found in the cluster: a-7"),
         ({"startingOffsets": '{"a":{"0":3}}'}, "missing: a-1, a-2"),
         ({"startingOffsets": '{"a":{"0":0,"1":0,"2":0,"3":0}}'}, "not among them: a-3"),
-        ({"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "start 11 of a-0 lies after its end 10"),
-        ({"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}', "failOnDataLoss": "false"}, "start 11 of a-0 lies after"),
+        ({"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "startingOffsets 11 of a-0 lies after its end, offset 10"),
+        (
+            {"startingOffsets": '{"a":{"0":11,"1":0,"2":0}}', "failOnDataLoss": "false"},
+            "startingOffsets 11 of a-0",
+        ),
         ({"endingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "the end lies after the real end of a-0"),
         ({"startingTimestamp": "50"}, "no record at or after the starting timestamp in a-2"),
     ],

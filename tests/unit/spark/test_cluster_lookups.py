@@ -13,8 +13,7 @@ from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 from partita.spark.cluster.broker_link import BrokerLink, link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import TopicSelection, parse_sink
-from partita.spark.planning.commits import Committed
-from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.writing.sink import write_rows
 
 if TYPE_CHECKING:
@@ -34,19 +33,19 @@ def link(partita_broker: Broker) -> BrokerLink:
 
 def test_a_view_has_the_selected_partitions_and_topic_ids(link: BrokerLink) -> None:
     lookups = ClusterLookups(link)
-    view = lookups.view(TopicSelection(names=("orders", "missing")), 0)
+    view = lookups.view(TopicSelection(names=("orders", "missing")))
     assert {key: (f.earliest, f.latest) for key, f in view.partitions.items()} == {
         ("orders", 0): (0, 0),
         ("orders", 1): (0, 10),
     }
     assert len(view.topic_ids["orders"]) == 16
-    assert set(lookups.view(TopicSelection(assigned=(("orders", 1), ("orders", 9))), 0).partitions) == {("orders", 1)}
+    assert set(lookups.view(TopicSelection(assigned=(("orders", 1), ("orders", 9)))).partitions) == {("orders", 1)}
 
 
 def test_a_pattern_finds_names_but_no_internal_topic(link: BrokerLink) -> None:
     lookups = ClusterLookups(link)
     lookups.commit("g", {("orders", 0): Committed(0)})
-    found = lookups.view(TopicSelection(pattern="ord|offsets"), 0).partitions
+    found = lookups.view(TopicSelection(pattern="ord|offsets")).partitions
     assert {topic for topic, _ in found} == {"orders", "old-orders"}
 
 

@@ -52,9 +52,9 @@ def test_text_is_the_same_after_any_number_of_round_trips(offset: StreamOffset) 
     assert json.dumps(json.loads(text)) == text
 
 
-@pytest.mark.parametrize("document", [{}, {"v": 2, "t": {}}, {"topic": {"0": 4}}])
+@pytest.mark.parametrize("document", [{}, {"v": 2, "t": {}}, {"topic": {"x": 4}}])
 def test_a_foreign_offset_says_what_to_do(document: dict[str, object]) -> None:
-    with pytest.raises(OffsetFormatError, match="new checkpointLocation"):
+    with pytest.raises(OffsetFormatError, match=r"new checkpointLocation|damaged"):
         decode(document)
 
 

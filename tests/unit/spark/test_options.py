@@ -73,7 +73,10 @@ def test_names_count_in_any_case() -> None:
             {"startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"1":1}}'},
             "must name the same partitions; only one has t-0, t-1",
         ),
-        ({"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'}, "start 5 of t-0 lies after its end 4"),
+        (
+            {"startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
+            "5 of t-0 lies after its end 4",
+        ),
     ],
 )
 def test_fails_at_load(changes: dict[str, str | None], named: str) -> None:

@@ -42,9 +42,8 @@ def test_bytes_become_offsets_by_the_average_record() -> None:
     assert cut(Limits(max_bytes=1000, max_offsets=6), 100, 100, record_bytes=50.0) == [3, 3]
 
 
-def test_the_first_batch_is_never_held_back_and_none_for_ever() -> None:
+def test_no_batch_is_held_back_for_ever() -> None:
     limits = Limits(min_offsets=10, max_delay_ms=1000)
-    assert not is_held_back(1, limits, None)
     assert is_held_back(9, limits, 999)
     assert not is_held_back(10, limits, 999)
     assert not is_held_back(9, limits, 1000)

@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 )
 
 from partita.spark.planning.planner import RangeTask
-from partita.spark.planning.pushed_filters import PushedFilters
+from partita.spark.reading.pushed_filters import PushedFilters
 
 OFFSET, PARTITION, TOPIC = ("offset",), ("partition",), ("topic",)
 

@@ -97,7 +97,7 @@ def test_a_topic_made_again_is_not_read_in_place_of_the_old_one(scripted: tuple[
     broker, link = scripted
     broker.fetches = {0: int(ErrorCode.UNKNOWN_TOPIC_ID)}
     broker.topic_id = bytes(reversed(TOPIC_ID))
-    with pytest.raises(DataLossError, match="deleted and made again"):
+    with pytest.raises(DataLossError, match="deleted and recreated"):
         read(link, 0, 10)
 
 
@@ -113,7 +113,7 @@ def test_a_broker_that_is_gone_ends_in_an_error() -> None:
     with pytest.raises(KafkaError):
         read(link, 0, 3)
     with pytest.raises(KafkaError):
-        ClusterLookups(link).view(TopicSelection(names=("t",)), 0)
+        ClusterLookups(link).view(TopicSelection(names=("t",)))
 
 
 @pytest.mark.case("BM-177")

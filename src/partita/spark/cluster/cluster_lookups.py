@@ -28,11 +28,11 @@ from partita.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
+from partita.protocol.metadata_view import TopicView
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.options import TopicSelection
-from partita.spark.planning.commits import Committed
-from partita.spark.planning.lookups import CommitRefused
+from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.starts import ClusterView, PartitionFacts
 from partita.spark.positions import EARLIEST, LATEST, TopicPartition
 
@@ -53,46 +53,43 @@ Found = dict[TopicPartition, Any]
 
 
 class ClusterLookups:
-    """See `lookups.Lookups`. `look_again_ms` is the pause before a view is taken again."""
+    """`partita.spark.planning.lookups.Lookups`, answered by the brokers behind a link."""
 
-    def __init__(self, link: BrokerLink, *, read_committed: bool = False, look_again_ms: int = 500) -> None:
+    def __init__(self, link: BrokerLink, *, read_committed: bool = False) -> None:
         self._link = link
         self._cluster = link.cluster
         self._isolation = int(read_committed)
-        self._look_again_ms = look_again_ms
         self._record_sizes: dict[TopicPartition, float] = {}
 
-    def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
-        return self._link.call(self._view(selection, attempt))
+    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
+        """The selected topics that exist, after a pause. Raises KafkaError for one the cluster refuses to show."""
+        return self._link.call(self._view(selection, pause_ms))
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """The first offset at or after each timestamp (milliseconds); None where there is none."""
         found = self._link.call(self._list_offsets(wanted))
         return {key: None if answer.offset < 0 else answer.offset for key, answer in found.items()}
 
     def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where each leader epoch ended, for partitions whose leader knows it."""
         found = self._link.call(self._epoch_ends(wanted))
         return {key: answer.end_offset for key, answer in found.items() if answer.end_offset >= 0}
 
     def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        """The average size in bytes of a record from these offsets on, from one small fetch."""
         return self._link.call(self._record_bytes(wanted))
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        """What the group has committed; partitions without a committed offset are left out."""
         return self._link.call(self._committed(group, partitions))
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """Commit for a group that has no members, within five seconds. Raises CommitRefused."""
         self._link.call(self._commit(group, offsets))
 
-    async def _view(self, selection: TopicSelection, attempt: int) -> ClusterView:
-        if attempt:
-            await asyncio.sleep(self._look_again_ms / 1000)
-            self._cluster.expire_metadata()
-        names = None if selection.pattern is not None else {*selection.names, *(t for t, _ in selection.assigned)}
-        topics = await self._cluster.topics(names)
-        chosen = [
-            topic
-            for topic in topics.values()
-            if selection.wants(topic.name) and not topic.error_code and not (topic.is_internal and selection.pattern)
-        ]
+    async def _view(self, selection: TopicSelection, pause_ms: int) -> ClusterView:
+        await asyncio.sleep(pause_ms / 1000)
+        chosen = await self._cluster.retry(lambda: self._chosen(selection))
         wanted = {
             (topic.name, p.partition): p.leader_epoch
             for topic in chosen
@@ -107,6 +104,19 @@ class ClusterLookups:
             for key, epoch in wanted.items()
         }
         return ClusterView(partitions, {topic.name: topic.topic_id for topic in chosen})
+
+    async def _chosen(self, selection: TopicSelection) -> list[TopicView]:
+        """The selected topics that exist. Raises the error of a topic that the cluster will not show."""
+        names = None if selection.pattern is not None else {*selection.names, *(t for t, _ in selection.assigned)}
+        chosen = []
+        for topic in (await self._cluster.topics(names)).values():
+            if not selection.wants(topic.name) or (topic.is_internal and selection.pattern):
+                continue
+            if topic.error_code and topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise error_for(topic.error_code, f"topic {topic.name}")
+            if not topic.error_code:
+                chosen.append(topic)
+        return chosen
 
     async def _list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Found:
         """The answer for each partition; timestamps -1 and -2 are latest and earliest."""

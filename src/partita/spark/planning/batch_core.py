@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from partita.protocol.primitives import ZERO_UUID
 from partita.spark.options import SourceOptions, check_batch
 from partita.spark.planning.lookups import Lookups
 from partita.spark.planning.offsets import names
@@ -26,19 +27,21 @@ from partita.spark.planning.starts import (
 from partita.spark.positions import AtWord, TopicPartition
 
 LOOK_AGAIN = 3
-"""How often topics that are not there are looked for again."""
+LOOK_AGAIN_PAUSE_MS = 500
+"""How often, and after which pause, the cluster is asked again about topics that it does not show."""
 
 
 def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
     """A view in which everything asked for by name exists. Raises SourceError after the last attempt."""
-    view = lookups.view(options.topics, 0)
-    for attempt in range(1, LOOK_AGAIN + 1):
+    view = lookups.view(options.topics)
+    for _ in range(LOOK_AGAIN):
         if not missing(options.topics, view):
             return view
-        view = lookups.view(options.topics, attempt)
+        view = lookups.view(options.topics, pause_ms=LOOK_AGAIN_PAUSE_MS)
     lacking = missing(options.topics, view)
     if lacking:
-        raise SourceError(f"not found in the cluster: {', '.join(lacking)}")
+        what = "partition" if options.topics.assigned else "topic"
+        raise SourceError(f"{what} not found in the cluster: {', '.join(lacking)}")
     return view
 
 
@@ -82,4 +85,11 @@ def _task(
     facts = view.partitions[key]
     begin, end = max(begins[key], facts.earliest), min(ends[key], facts.latest)
     topic, partition = key
-    return RangeTask(topic, partition, begin, max(begin, end), facts.leader_epoch, view.topic_ids.get(topic, bytes(16)))
+    return RangeTask(
+        topic=topic,
+        partition=partition,
+        begin=begin,
+        end=max(begin, end),
+        leader_epoch=facts.leader_epoch,
+        topic_id=view.topic_ids.get(topic, ZERO_UUID),
+    )

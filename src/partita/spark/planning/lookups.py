@@ -1,17 +1,26 @@
-"""What planning needs to ask of a cluster, as a protocol, so that the plan can be tested without one.
+"""What planning asks of a cluster, as a protocol, so that a plan can be tested without one.
 
-`broker_link.ClusterLookups` asks real brokers; the engine simulator has a log in memory. All calls block.
+`partita.spark.cluster.cluster_lookups.ClusterLookups` asks real brokers; the tests have a log in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from partita.spark.options import TopicSelection
-from partita.spark.planning.commits import Committed
 from partita.spark.planning.starts import ClusterView
 from partita.spark.positions import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One committed offset of a group. `leader_epoch` is -1 when unknown."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
 
 
 class CommitRefused(Exception):
@@ -19,14 +28,14 @@ class CommitRefused(Exception):
 
 
 class Lookups(Protocol):
-    """Questions to the cluster. Errors that a retry did not cure are raised."""
+    """Questions to the cluster. Every call blocks. Errors that a retry did not cure are raised."""
 
-    def view(self, selection: TopicSelection, attempt: int) -> ClusterView:
-        """The selected topics that exist, with earliest and latest offsets. `attempt` > 0: wait a little first."""
+    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
+        """The selected topics that exist, with earliest and latest offsets, as they are after `pause_ms`."""
         ...
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        """The first offset at or after each timestamp; None where there is none."""
+        """The first offset at or after each timestamp (milliseconds); None where there is none."""
         ...
 
     def epoch_ends(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -34,13 +43,13 @@ class Lookups(Protocol):
         ...
 
     def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
-        """The average size of a record from these offsets on."""
+        """The average size in bytes of a record from these offsets on."""
         ...
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
-        """What the group has committed; partitions without are left out."""
+        """What the group has committed; partitions without a committed offset are left out."""
         ...
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
-        """Commit as a group without members. Raises CommitRefused."""
+        """Commit for a group that has no members. Raises CommitRefused."""
         ...

@@ -3,8 +3,9 @@
 `{"v":1,"t":{"<topic>":{"<partition>":[begin,end,leaderEpoch]}},"i":{"<topic>":"<id>"},"n":<ordinal>}`, topics and
 numeric partitions sorted. Spark compares offsets as text, so the same offset must always give the same text; and the
 end of a batch holds its own begin, so a logged batch can be planned again whatever happened to the group meanwhile.
-`i` holds topic ids, to tell a topic that was deleted and made again; `n` counts batches with data; `g`, the member
-epoch at planning, is there only for group members. Pure:
+`i` holds topic ids, to recognise a topic that was deleted and recreated; `n` counts batches with data; `g`, the member
+epoch at planning, is there only for group members. The offsets of Spark's own Kafka connector,
+`{"<topic>":{"<partition>":<end>}}`, are read too, so that its checkpoints can be continued.
 """
 
 from __future__ import annotations
@@ -37,7 +38,12 @@ class Range:
 
     @property
     def size(self) -> int:
+        """How many offsets it spans."""
         return max(0, self.end - self.begin)
+
+    def emptied(self) -> Range:
+        """The same place with nothing to read."""
+        return replace(self, begin=self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,23 @@ def encode(offset: StreamOffset) -> dict[str, Any]:
     return document
 
 
+def is_foreign(document: Mapping[str, Any]) -> bool:
+    """Whether the offset was written by Spark's own Kafka connector: ends only, no begins, epochs or ids."""
+    return bool(document) and all(
+        isinstance(parts, Mapping) and all(isinstance(end, int) for end in parts.values())
+        for parts in document.values()
+    )
+
+
 def decode(document: Mapping[str, Any]) -> StreamOffset:
-    """Read what `encode` wrote. Raises OffsetFormatError for anything else."""
+    """Read what `encode` or Spark's connector wrote. Raises OffsetFormatError for anything else."""
+    if is_foreign(document):
+        return _decode_foreign(document)
     version = document.get("v")
     if version != FORMAT_VERSION:
         raise OffsetFormatError(
-            f"the checkpoint holds an offset of format {version!r}; this release reads format {FORMAT_VERSION} only: "
-            f"use the release that wrote it, or a new checkpointLocation"
+            f"the checkpoint holds an offset of format {version!r}; this release reads format {FORMAT_VERSION} and "
+            f"the offsets of Spark's Kafka connector: use the release that wrote it, or a new checkpointLocation"
         )
     try:
         ranges = {
@@ -89,6 +105,14 @@ def decode(document: Mapping[str, Any]) -> StreamOffset:
         return StreamOffset(ranges, ids, document.get("n", -1), document.get("g"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OffsetFormatError(f"the checkpoint holds a damaged offset: {json.dumps(document)[:200]}") from error
+
+
+def _decode_foreign(document: Mapping[str, Any]) -> StreamOffset:
+    try:
+        ends = {(topic, int(p)): int(end) for topic, parts in document.items() for p, end in parts.items()}
+    except ValueError as error:
+        raise OffsetFormatError(f"the checkpoint holds a damaged offset: {json.dumps(document)[:200]}") from error
+    return StreamOffset({key: Range(begin=end, end=end) for key, end in ends.items()})
 
 
 def canonical_text(offset: StreamOffset) -> str:

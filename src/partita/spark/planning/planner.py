@@ -2,14 +2,14 @@
 
 Limits are cut where Spark's own Kafka connector cuts them: offsets (not records) in proportion to the backlog of each
 partition, rounded up below one and down above, the remainder not redistributed. Bytes are turned into offsets by the
-average record size. Pure:
+average record size.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 from itertools import pairwise
 
@@ -32,6 +32,7 @@ class RangeTask:
 
     @property
     def size(self) -> int:
+        """How many offsets the task spans."""
         return self.end - self.begin
 
 
@@ -65,11 +66,9 @@ def _shares(limit: int, backlog: Mapping[TopicPartition, float]) -> dict[TopicPa
     return {key: math.ceil(share) if share < 1 else math.floor(share) for key, share in shares.items()}
 
 
-def is_held_back(backlog: int, limits: Limits, waited_ms: int | None) -> bool:
-    """Whether to wait for `min_offsets`. `waited_ms`: since the last batch was cut; None: no batch yet, never wait."""
-    if limits.min_offsets is None or waited_ms is None or waited_ms >= limits.max_delay_ms:
-        return False
-    return backlog < limits.min_offsets
+def is_held_back(backlog: int, limits: Limits, waited_ms: int) -> bool:
+    """Whether to wait for `min_offsets`, when the last batch was cut `waited_ms` ago."""
+    return limits.min_offsets is not None and waited_ms < limits.max_delay_ms and backlog < limits.min_offsets
 
 
 def split(tasks: list[RangeTask], min_partitions: int | None, max_records: int | None) -> list[RangeTask]:
@@ -98,7 +97,4 @@ def _raise_counts(tasks: list[RangeTask], counts: list[int], wanted: int) -> Non
 
 def _pieces(task: RangeTask, count: int) -> list[RangeTask]:
     cuts = [task.begin + task.size * i // count for i in range(count + 1)]
-    return [
-        RangeTask(task.topic, task.partition, begin, end, task.leader_epoch, task.topic_id)
-        for begin, end in pairwise(cuts)
-    ]
+    return [replace(task, begin=begin, end=end) for begin, end in pairwise(cuts)]

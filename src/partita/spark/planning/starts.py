@@ -1,18 +1,18 @@
 """From positions to offsets, and what counts as lost.
 
-`resolve` turns what the user said into one offset for each partition; `carry_on` continues a stream from its last
-offset and lists every loss: trimmed, truncated, deleted, made again. Whether a loss fails the query is the caller's
-business (failOnDataLoss). Pure: works on a `ClusterView`,
+`resolve_start` and `resolve_end` turn what the user said into one offset for each partition; `carry_on` continues a
+stream from its last offset and lists every loss: records removed or truncated, topics deleted or recreated. Whether a
+loss fails the query is for the caller to decide (failOnDataLoss).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from partita.protocol.primitives import ZERO_UUID
 from partita.spark.options import TopicSelection
-from partita.spark.planning.offsets import StreamOffset, names
+from partita.spark.planning.offsets import Range, StreamOffset, names
 from partita.spark.positions import EARLIEST, LATEST, AtOffsets, AtTime, AtTimes, AtWord, Position, TopicPartition
 
 
@@ -43,9 +43,9 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where each partition goes on; `losses` say in words what was lost on the way."""
+    """What each partition has to offer from where it goes on; `losses` say in words what was lost on the way."""
 
-    begins: Mapping[TopicPartition, int]
+    ranges: Mapping[TopicPartition, Range]
     losses: tuple[str, ...] = ()
 
 
@@ -88,7 +88,8 @@ def resolve_start(
         starts = {key: _symbolic(offset, view.partitions[key]) for key, offset in position.offsets.items()}
         for key, start in sorted(starts.items()):
             if start > view.partitions[key].latest:
-                raise SourceError(f"start {start} of {names([key])} lies after its end {view.partitions[key].latest}")
+                end = view.partitions[key].latest
+                raise SourceError(f"startingOffsets {start} of {names([key])} lies after its end, offset {end}")
         return starts
     if position.word == "committed":
         return {key: committed.get(key, facts.earliest) for key, facts in view.partitions.items()}
@@ -110,42 +111,68 @@ def resolve_end(
 def carry_on(
     start: StreamOffset,
     view: ClusterView,
+    selection: TopicSelection,
     *,
     new_starts: Mapping[TopicPartition, int],
     diverged_at: Mapping[TopicPartition, int],
 ) -> Resumption:
-    """Where the next batch begins for each partition of the view.
+    """Everything there is to read after `start`, for each partition of the view.
 
     Partitions that `start` lacks begin at `new_starts`, else at their earliest offset. `diverged_at` is the first
-    offset that no longer belongs to the leader epoch of `start` (OffsetForLeaderEpoch).
+    offset that no longer belongs to the leader epoch of `start` (OffsetForLeaderEpoch). A selected partition that the
+    view lacks is a loss and keeps its place, empty: if it comes back, it goes on from there.
     """
-    begins: dict[TopicPartition, int] = {}
+    ranges: dict[TopicPartition, Range] = {}
     losses: list[str] = []
     gone = sorted(start.ranges.keys() - view.partitions.keys())
+    for key in gone:
+        if selection.wants_partition(key):
+            ranges[key] = start.ranges[key].emptied()
     if gone:
         losses.append(f"{names(gone)} was deleted or is no longer subscribed")
     for key, facts in sorted(view.partitions.items()):
         if key not in start.ranges:
-            begins[key] = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)
-        elif was_made_again(key[0], start, view):
-            begins[key] = facts.earliest
-            losses.append(f"topic {key[0]} was deleted and made again (its id changed), {names([key])} starts anew")
+            begin = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)
+        elif was_recreated(key[0], start, view):
+            begin = facts.earliest
+            losses.append(f"topic {key[0]} was deleted and recreated (its id changed); {names([key])} starts again")
         else:
-            begins[key] = _adjusted(key, start.ranges[key].end, facts, diverged_at.get(key), losses)
-    return Resumption(begins, tuple(losses))
+            begin = _adjusted(key, start.ranges[key].end, facts, diverged_at.get(key), losses)
+        ranges[key] = Range(begin=begin, end=max(begin, facts.latest), leader_epoch=facts.leader_epoch)
+    return Resumption(ranges, tuple(losses))
 
 
-def was_made_again(topic: str, start: StreamOffset, view: ClusterView) -> bool:
-    """Whether the topic's id differs from the one in the offset; unknown ids do not count."""
+def until(
+    targets: Mapping[TopicPartition, int], ranges: Mapping[TopicPartition, Range], start: StreamOffset
+) -> dict[TopicPartition, Range]:
+    """The ranges of an AvailableNow run, cut at its targets.
+
+    A partition without a target is left for the next run: it keeps its place if `start` has it, else it is left out.
+    """
+    cut: dict[TopicPartition, Range] = {}
+    for key, found in ranges.items():
+        if key in targets:
+            cut[key] = replace(found, end=max(found.begin, min(found.end, targets[key])))
+        elif key in start.ranges:
+            cut[key] = start.ranges[key].emptied()
+    return cut
+
+
+def was_recreated(topic: str, start: StreamOffset, view: ClusterView) -> bool:
+    """Whether the topic's id differs from the one in the offset. An unknown id never differs."""
     before, now = start.topic_ids.get(topic, ZERO_UUID), view.topic_ids.get(topic, ZERO_UUID)
     return ZERO_UUID not in (before, now) and before != now
 
 
-def looks_wrong(start: StreamOffset, view: ClusterView) -> bool:
-    """Whether the view contradicts the offset in a way that a second look may explain (a cluster in motion)."""
+def looks_wrong(start: StreamOffset, view: ClusterView, vanished: Collection[TopicPartition] = ()) -> bool:
+    """Whether the view contradicts the offset in a way that a second look may explain, as while leaders move.
+
+    `vanished` are partitions that repeated looks did not find, which is therefore no news.
+    """
     return any(
-        key not in view.partitions
-        or (found.end > view.partitions[key].latest and not was_made_again(key[0], start, view))
+        key not in vanished
+        if key not in view.partitions
+        else found.end > view.partitions[key].latest and not was_recreated(key[0], start, view)
         for key, found in start.ranges.items()
     )
 

@@ -83,7 +83,12 @@ class RangeReader:
         position, end = fetched.position, min(fetched.next_position, self._task.end)
         while position < end:
             part = FetchedPart(
-                self._task.topic, self._task.partition, fetched.data, position, self._task.end, fetched.aborted
+                topic=self._task.topic,
+                partition=self._task.partition,
+                data=fetched.data,
+                fetch_offset=position,
+                end_offset=self._task.end,
+                aborted=fetched.aborted,
             )
             read = to_arrow([part], timestamp_unit="us", headers=self._settings.headers)
             for start in range(0, read.batch.num_rows, ROWS_MAX):
@@ -99,7 +104,7 @@ class RangeReader:
         return fetched
 
     async def _fetch_once(self, position: int) -> Fetched:
-        """One request. Raises a retriable KafkaError when it should be made again."""
+        """One request. Raises a retriable KafkaError when it should be recreated."""
         cluster, task = self._link.cluster, self._task
         leader = await cluster.leader_for(task.topic, task.partition)
         max_version = FETCH_BY_NAME if task.topic_id == ZERO_UUID else None
@@ -164,13 +169,13 @@ class RangeReader:
         return self._lost(position, told.offset, f"lost offsets {position} to {told.offset}: its log starts there now")
 
     async def _topic_changed(self, position: int) -> Fetched:
-        """The broker does not know the id: it may not know it yet, or the topic was made again."""
+        """The broker does not know the id: it may not know it yet, or the topic was recreated."""
         task = self._task
         await self._link.cluster.refresh([task.topic])
         now = self._link.cluster.view.topic_id(task.topic)
         if now in (ZERO_UUID, task.topic_id):
             raise error_for(ErrorCode.UNKNOWN_TOPIC_ID, self._where)
-        return self._lost(position, task.end, "belongs to a topic that was deleted and made again")
+        return self._lost(position, task.end, "belongs to a topic that was deleted and recreated")
 
     def _lost(self, position: int, go_on: int, why: str) -> Fetched:
         """Go on behind the gap, unless losses fail the query."""

@@ -1,6 +1,7 @@
 """Encodes rows into record batches column by column: no Python object for each record.
 
-The bytes are those of `records.builder.encode_record`; Arrow joins prefix, key, value and headers of all rows at once.
+The bytes are those of `partita.records.builder.encode_record`; Arrow joins prefix, key,
+value and headers of all rows at once.
 """
 
 from __future__ import annotations

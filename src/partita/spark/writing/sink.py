@@ -2,7 +2,7 @@
 
 At least once: a task that is run again writes its rows again; within one try, retries are stored once. While one
 Arrow batch is on its way to the brokers, the next is encoded.
-Nothing is kept on the driver: Spark builds the writer anew for every batch of a stream.
+Nothing is kept on the driver: Spark builds a new writer for every batch of a stream.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class TopicArrowWriter(DataSourceArrowWriter):
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of one task; returns when the brokers have them."""
         return write_rows(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -55,6 +56,7 @@ class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of one task; returns when the brokers have them."""
         return write_rows(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

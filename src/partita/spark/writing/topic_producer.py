@@ -31,8 +31,13 @@ class Batch(Protocol):
     """Encoded records that become a batch once producer id and sequence are known."""
 
     @property
-    def records_count(self) -> int: ...
-    def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes: ...
+    def records_count(self) -> int:
+        """How many records it holds."""
+        ...
+
+    def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes:
+        """The bytes of the whole batch."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,173 @@
+"""Which offsets a stream commits to its group, and what a restart makes of the offsets found there.
+
+A position may be committed once Spark has the batch that ends there in its commit log, never earlier. The group is a
+mirror that may lag behind the checkpoint but never leads it. Each commit carries the metadata
+`spark:<query key>:<ordinal>`, by which a later run recognises its own commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from zlib import crc32
+
+from partita.now import Clock
+from partita.spark.options import SourceOptions
+from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
+from partita.spark.planning.offsets import StreamOffset, names
+from partita.spark.positions import TopicPartition
+
+COMMIT_PAUSE_MS, COMMIT_PAUSE_MAX_MS = 1_000, 60_000
+"""An idle query asks every few milliseconds; a refused commit is repeated only after a growing pause."""
+
+
+def query_key(options: SourceOptions) -> str:
+    """A short name that is the same in every run: the option queryName, else a hash of the group and its topics."""
+    if options.query_name:
+        return options.query_name.replace(":", "_")[:100]
+    return f"{crc32(repr((options.group, options.topics)).encode()):08x}"
+
+
+class CommitBook:
+    """Remembers what this query has committed and decides what is due. It never lowers a value of its own."""
+
+    def __init__(self, key: str) -> None:
+        self._prefix = f"spark:{key}:"
+        self._ours: dict[TopicPartition, int] = {}
+
+    def is_ours(self, found: Committed) -> bool:
+        """Whether this query committed the offset, in this run or an earlier one."""
+        return found.metadata.startswith(self._prefix)
+
+    def learn(self, found: Mapping[TopicPartition, Committed]) -> None:
+        """Take note of what the group holds at the start of a run."""
+        self._ours.update({key: c.offset for key, c in found.items() if self.is_ours(c)})
+
+    def due(self, proven: StreamOffset) -> dict[TopicPartition, Committed]:
+        """The offsets to commit now that everything before the ends of `proven` is complete; empty when none is."""
+        metadata = f"{self._prefix}{max(0, proven.ordinal)}"
+        return {
+            key: Committed(offset=found.end, leader_epoch=found.leader_epoch, metadata=metadata)
+            for key, found in proven.ranges.items()
+            if found.end > self._ours.get(key, -1)
+        }
+
+    def accepted(self, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """Take note that the broker has these now."""
+        for key, committed in offsets.items():
+            self._ours[key] = max(committed.offset, self._ours.get(key, -1))
+
+    def follow(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take note of positions that somebody else set and this run follows; they count as committed."""
+        self._ours.update(offsets)
+
+    def resume(
+        self, start: StreamOffset, found: Mapping[TopicPartition, Committed], *, group_decides: bool
+    ) -> tuple[dict[TopicPartition, int], tuple[str, ...]]:
+        """After a restart: positions that replace ends of `start`, and remarks for the log.
+
+        With the checkpoint as authority nothing is replaced, and an offset of somebody else is only remarked on. With
+        the group as authority its offset counts, except for one of ours below `start`: the query crashed between
+        Spark's commit and the group's.
+        """
+        replaced: dict[TopicPartition, int] = {}
+        foreign: list[str] = []
+        for key, have in sorted(start.ranges.items()):
+            there = found.get(key)
+            if there is None or there.offset == have.end:
+                continue
+            if self.is_ours(there) and there.offset < have.end:
+                continue
+            if not self.is_ours(there):
+                foreign.append(f"{names([key])}: group {there.offset}, checkpoint {have.end}")
+            if group_decides:
+                replaced[key] = there.offset
+        follows = "the group is followed" if group_decides else "the checkpoint is followed"
+        remarks = (
+            (f"the group's offsets were set by somebody else, {follows}: {'; '.join(foreign)}",) if foreign else ()
+        )
+        return replaced, remarks
+
+
+class GroupProgress:
+    """The group's side of one run of a streaming query. Without groupMode=commit every method does nothing."""
+
+    def __init__(self, options: SourceOptions, lookups: Lookups, clock: Clock, remark: Callable[[str], None]) -> None:
+        self._options = options
+        self._group = options.group or ""
+        self._lookups = lookups
+        self._clock = clock
+        self._remark = remark
+        self._book = CommitBook(query_key(options))
+        self._has_resumed = False
+        self._unproven: StreamOffset | None = None
+        self._replaced: tuple[StreamOffset, dict[TopicPartition, int]] | None = None
+        self._starts: dict[TopicPartition, int | None] = {}
+        self._refused: Mapping[TopicPartition, Committed] = {}
+        self._refused_in_a_row = 0
+        self._commit_again_ms = 0
+        self.failed_commits = 0
+
+    def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Positions of the group for partitions that no checkpoint knows; each is asked for once in a run."""
+        new = sorted(set(partitions) - self._starts.keys())
+        if self._options.commits and new:
+            found = self._lookups.committed(self._group, new)
+            self._book.learn(found)
+            self._starts.update({key: found[key].offset if key in found else None for key in new})
+        starts = {key: self._starts.get(key) for key in partitions}
+        return {key: start for key, start in starts.items() if start is not None}
+
+    def begin(self, initial: StreamOffset) -> None:
+        """A query without checkpoint begins here; nothing before `initial` was read by it."""
+        self._has_resumed = True
+        self._unproven = initial
+
+    def resume(self, start: StreamOffset) -> StreamOffset:
+        """Where to go on from `start`; asks the group the first time in a run that continues a checkpoint."""
+        if self._options.commits and not self._has_resumed:
+            found = self._lookups.committed(self._group, sorted(start.ranges))
+            self._book.learn(found)
+            replaced, remarks = self._book.resume(start, found, group_decides=self._options.group_decides)
+            self._book.follow(replaced)
+            self._replaced = (start, replaced) if replaced else None
+            for remark in remarks:
+                self._remark(remark)
+        self._has_resumed = True
+        if self._replaced is not None and self._replaced[0] == start:
+            return start.with_ends(self._replaced[1])
+        self._replaced = None
+        return start
+
+    def planned(self) -> None:
+        """A batch was handed to Spark: when it asks for the next one, that batch is complete."""
+        self._unproven = None
+
+    def finished(self, end: StreamOffset) -> None:
+        """Spark's own word, one batch late, that the batch ending at `end` is done: a second chance to commit it."""
+        if self._has_resumed and (self._replaced is None or self._replaced[0] != end):
+            self.commit(end)
+
+    def commit(self, proven: StreamOffset) -> None:
+        """Tell the group what is complete, unless it knows.
+
+        A refusal is counted and remarked on, and repeated after a pause. Raises CommitRefused with commitFailure=fail.
+        """
+        if not self._options.commits or proven == self._unproven:
+            return
+        due = self._book.due(proven)
+        now_ms = self._clock.now().mono_ms
+        if not due or (due == self._refused and now_ms < self._commit_again_ms):
+            return
+        try:
+            self._lookups.commit(self._group, due)
+        except CommitRefused as refusal:
+            self.failed_commits += 1
+            if self._options.commit_failure_fails:
+                raise
+            pause_ms = min(COMMIT_PAUSE_MS * 2 ** min(self._refused_in_a_row, 10), COMMIT_PAUSE_MAX_MS)
+            self._refused, self._commit_again_ms = due, now_ms + pause_ms
+            self._refused_in_a_row += 1
+            self._remark(f"group {self._group}: commit failed ({self.failed_commits} so far): {refusal}")
+        else:
+            self._refused_in_a_row = 0
+            self._book.accepted(due)
