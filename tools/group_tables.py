@@ -5,82 +5,104 @@ A test compares the file with what this prints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from enum import Enum
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any
 
-from partita.group.classic import join, sync
-from partita.group.classic.heartbeat import HEARTBEAT
-from partita.group.classic.join import GUARDS, JOIN, JoinCase
-from partita.group.classic.leave import LEAVE
-from partita.group.classic.rebalance import ALLOWED_MOVES
-from partita.group.classic.sync import SYNC, SyncCase
-from partita.group.offsets.commit import COMMIT, CommitCase
-from partita.group.offsets.transactional import TXN_COMMIT
+from partita.group.classic import heartbeat, join, leave, rebalance, sync
+from partita.group.guards import MEMBER_GUARDS, Guards
+from partita.group.offsets import commit, transactional
 from partita.group.state.model import GroupState
 
 INTRO = """# Decisions of the group coordinator
 
-Printed from the code by `tools/group_tables.py`; do not edit. Guards come first, the first that holds answers; then the
-table, states down and cases across. A verb in capitals is a function of that name, which says what it does.
+Printed from the code by `tools/group_tables.py`; do not edit. For each request: guards, of which the first that holds
+answers; then a table, states down and kinds of request across; then what each verb of the table does, with the method
+of Apache Kafka 4.3.1 that does the same. An absent group is taken for an empty one unless guards of its own are
+listed. A group in state Dead belongs to a shard that was unloaded; a guard answers for it.
 """
+KAFKA = {
+    "JoinGroup": "classicGroupJoinToClassicGroup, acceptJoiningMember, classicGroupJoinNewMember, "
+    "classicGroupJoinExistingMember; earlier doJoinGroup",
+    "SyncGroup": "classicGroupSyncToClassicGroup, validateSyncGroup; earlier doSyncGroup",
+    "Heartbeat": "classicGroupHeartbeatToClassicGroup, validateClassicGroupHeartbeat; earlier handleHeartbeat",
+    "LeaveGroup": "classicGroupLeaveToClassicGroup; earlier handleLeaveGroup",
+    "OffsetCommit": "commitOffset, ClassicGroup.validateOffsetCommit; earlier doCommitOffsets",
+    "TxnOffsetCommit": "commitTransactionalOffset, ClassicGroup.validateOffsetCommit; earlier doTxnCommitOffsets",
+}
+Table = Mapping[GroupState, tuple[Callable[..., Any], ...]]
+_KAFKA = re.compile(r"\s*\(Kafka: ([^)]*)\)")
 
 
-def rows(table: dict[GroupState, tuple[object, ...]], cases: type[Enum]) -> Iterable[str]:
+def attribute_docs(cases: type[IntEnum]) -> dict[str, str]:
+    """What stands below each member of the enum."""
+    (body,) = ast.parse(inspect.getsource(cases)).body
+    assert isinstance(body, ast.ClassDef)
+    docs, name = {}, ""
+    for node in body.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+        elif name and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            docs[name] = " ".join(str(node.value.value).split())
+    return docs
+
+
+def described(function: Callable[..., Any]) -> str:
+    """The promise of the function, and Kafka's name for it where its docstring says one."""
+    text = " ".join((function.__doc__ or "").split())
+    named = _KAFKA.search(text)
+    promise = _KAFKA.sub("", text).strip()
+    return f"{promise} (Kafka: {named[1]})" if named else promise
+
+
+def guards(listed: Guards[Any]) -> Iterable[str]:
+    for guard, error in listed:
+        yield f"1. *{guard.__name__.replace('_', ' ')}* → {error.name}: {described(guard)}"
+
+
+def table(cells: Table, cases: type[IntEnum]) -> Iterable[str]:
     yield "| state | " + " | ".join(case.name for case in cases) + " |"
     yield "|---" * (len(cases) + 1) + "|"
-    for state, cells in table.items():
-        yield f"| {state.value} | " + " | ".join(cell_name(cell) for cell in cells) + " |"
+    for state, row in cells.items():
+        yield f"| {state.value} | " + " | ".join(cell.__name__ for cell in row) + " |"
+    yield ""
+    yield from (f"- {name}: {doc}" for name, doc in attribute_docs(cases).items())
+    yield ""
+    for verb in dict.fromkeys(cell for row in cells.values() for cell in row):
+        yield f"- **{verb.__name__}**: {described(verb)}"
 
 
-def cell_name(cell: object) -> str:
-    if cell is None:
-        return "IDENTIFY"
-    return cell.name if isinstance(cell, Enum) else getattr(cell, "__name__", str(cell))
-
-
-def first_line(function: Callable[..., object]) -> str:
-    return (function.__doc__ or "").strip().split("\n")[0]
-
-
-def verbs(table: dict[GroupState, tuple[Callable[..., object], ...]]) -> Iterable[str]:
-    for verb in dict.fromkeys(cell for cells in table.values() for cell in cells):
-        if verb.__doc__:
-            yield f"- **{verb.__name__}**: {first_line(verb)}"
+def request(name: str, listed: Guards[Any], cells: Table, cases: type[IntEnum]) -> Iterable[str]:
+    yield f"\n## {name}\n\nKafka: {KAFKA[name]}.\n"
+    yield from guards(listed)
+    yield ""
+    yield from table(cells, cases)
 
 
 def lines() -> Iterable[str]:
     yield INTRO
     yield "## Moves between states\n"
-    for state, targets in ALLOWED_MOVES.items():
+    for state, targets in rebalance.ALLOWED_MOVES.items():
         yield f"- {state.value} → {', '.join(target.value for target in targets)}"
-    yield "\n## JoinGroup\n\nAn absent group: with an id UNKNOWN_MEMBER_ID, without one it is made. Then the guards:\n"
-    for guard, error in GUARDS:
-        yield f"1. {guard.__name__.strip('_').replace('_', ' ')} → {error.name}"
-    yield ""
-    yield from rows(JOIN, JoinCase)
-    yield ""
-    yield from verbs(JOIN)
-    yield "\n## SyncGroup\n"
-    yield from rows(SYNC, SyncCase)
-    yield ""
-    yield from verbs(SYNC)
-    yield "\n## Heartbeat\n"
-    for state, error in HEARTBEAT.items():
-        yield f"- {state.value}: {error.name}"
-    yield "\n## LeaveGroup, each entry\n"
-    for case, error in LEAVE.items():
-        yield f"- {case.value} → {'removed' if not error else error.name}"
-    yield "\n## OffsetCommit\n"
-    yield from rows(COMMIT, CommitCase)
-    yield "\n## TxnOffsetCommit\n"
-    yield from rows(TXN_COMMIT, CommitCase)
-    yield "\nIDENTIFY: instance id unknown or another's, member id unknown, generation not the current one, in this"
-    yield "order; a member of the current generation may commit, but plainly not while the assignment is awaited."
+    yield "\n## Guards of members\n\nUsed by SyncGroup, Heartbeat and, as IDENTIFY, by commits.\n"
+    yield from guards(MEMBER_GUARDS)
+    yield from request("JoinGroup", join.JOIN_GUARDS, join.JOIN, join.JoinCase)
+    yield "\nFor an absent group these come first, and whoever passes creates it:\n"
+    yield from guards(join.JOIN_ABSENT_GUARDS)
+    yield from request("SyncGroup", sync.SYNC_GUARDS, sync.SYNC, sync.SyncCase)
+    yield from request("Heartbeat", heartbeat.HEARTBEAT_GUARDS, heartbeat.HEARTBEAT, heartbeat.HeartbeatCase)
+    yield from request("LeaveGroup", leave.LEAVE_GUARDS, leave.LEAVE, leave.LeaveCase)
+    yield from request("OffsetCommit", commit.COMMIT_GUARDS, commit.COMMIT, commit.CommitCase)
+    yield "\nFor an absent group, instead of the guards above:\n"
+    yield from guards(commit.COMMIT_ABSENT_GUARDS)
+    txn = (transactional.TXN_COMMIT_GUARDS, transactional.TXN_COMMIT, commit.CommitCase)
+    yield from request("TxnOffsetCommit", *txn)
 
 
 def text() -> str:
-    assert join.JOIN is JOIN
-    assert sync.SYNC is SYNC
     return "\n".join(lines()) + "\n"
 
 

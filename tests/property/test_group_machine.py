@@ -137,10 +137,10 @@ def test_five_thousand_random_steps_each(seed: int) -> None:
     generations: dict[str, int] = {}
     for _ in range(5000):
         step(clients, rng)
-        for group in clients.shell.shard._shard.groups.values():
+        for group in clients.shell.shard.groups.values():
             assert group.generation >= generations.get(group.group_id, 0)
             generations[group.group_id] = group.generation
-        generations = {g: n for g, n in generations.items() if g in clients.shell.shard._shard.groups}
+        generations = {g: n for g, n in generations.items() if g in clients.shell.shard.groups}
     assert max(generations.values(), default=0) > 20
     clients.advance(1_000_000)
     assert not clients.shell.open

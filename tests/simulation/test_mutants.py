@@ -15,10 +15,11 @@ from partita.consumer.group import join_exchange as join
 from partita.consumer.group.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.group.classic import removal, static_members, sync
-from partita.group.offsets import commit as offsets
-from partita.group.state.model import COMPLETING, Group, unknown_identity
-from partita.group.state.shard import Shard
+from partita.group.guards import MEMBER_GUARDS, generation_is_another
+from partita.group.offsets import commit, fetch
+from partita.group.state.model import COMPLETING, Group
 from partita.group.state.stored import group_record
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.sim.consumers import SimConsumer
 from partita.sim.fault_plan import draw
@@ -37,29 +38,25 @@ Patch = Callable[[pytest.MonkeyPatch], None]
 
 def old_generations_commit(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-2596 and its kin."""
-    patch.setattr(offsets, "identify", lambda g, _, who: unknown_identity(g, who.member_id, who.group_instance_id))
+    patch.setattr(commit, "MEMBER_GUARDS", tuple(g for g in MEMBER_GUARDS if g[0] is not generation_is_another))
 
 
 def replaced_static_members_commit(patch: pytest.MonkeyPatch) -> None:
     """The old member id of an instance is not fenced."""
-    patch.setattr(offsets, "identify", lambda g, generation, who: _unless_known(g, generation, who))
+    patch.setattr(commit, "MEMBER_GUARDS", ((_is_nobody, ErrorCode.UNKNOWN_MEMBER_ID),))
 
 
-def _unless_known(group: Group, generation: int, who: Any) -> ErrorCode:
-    if who.group_instance_id in group.static and generation == group.generation:
-        return ErrorCode.NONE
-    return ErrorCode.UNKNOWN_MEMBER_ID
+def _is_nobody(asked: Any) -> bool:
+    return asked.instance_id not in asked.group.static or asked.generation != asked.group.generation
 
 
 def pending_ids_hold_up_joins(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-7909: the last missing id expires, and nobody looks whether the join phase is over."""
 
-    def forget(shard: Shard, group: Group, member_id: str) -> None:
-        del group.pending[member_id]
-        shard.pending_count -= 1
+    def forget(turn: Turn, group: Group, member_id: str) -> None:
+        turn.state.drop_pending(group, member_id)
 
     patch.setattr(removal, "pending_expired", forget)
-    patch.setattr("partita.group.deadlines.removal.pending_expired", forget)
 
 
 def followers_assign(patch: pytest.MonkeyPatch) -> None:
@@ -104,14 +101,14 @@ def eager_members_keep_partitions(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_are_not_found(patch: pytest.MonkeyPatch) -> None:
     """A committed offset reads as none (museum 168)."""
-    right = offsets._fetch
+    right = fetch._fetch
 
     def wrong(hard: Any, ask: Any, partition: Any) -> Any:
         answer = right(hard, ask, partition)
         answer.committed_offset = -1
         return answer
 
-    patch.setattr(offsets, "_fetch", wrong)
+    patch.setattr(fetch, "_fetch", wrong)
 
 
 def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from partita.group.notes import Cause, Note
 from partita.group.records import log_records
 from partita.group.requests import TransactionEnded
-from partita.group.state.model import NEVER, Group
+from partita.group.state.model import NO_DEADLINE, Group
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
@@ -175,7 +175,7 @@ def show_group(group: Group) -> str:
         parts.append(f"members={','.join(names)}")
     if group.pending:
         parts.append(f"pending={','.join(group.pending)}")
-    if group.join_deadline_ms != NEVER:
+    if group.join_deadline_ms != NO_DEADLINE:
         parts.append(f"join-until={group.join_deadline_ms}")
     return " ".join(parts)
 

@@ -123,9 +123,9 @@ class GroupShell:
             self.take(self.shard.on_deadline(self.clock.now()))
 
     def check(self) -> None:
-        for group in self.shard._shard.groups.values():
+        for group in self.shard.groups.values():
             check(group)
-        assert self.shard._shard.parked == len(self.open), "open tokens are not the parked ones"
+        assert self.shard._outbox.parked == len(self.open), "open tokens are not the parked ones"
         assert self.mirror == self.shard.hard_state, "a replay of the log gives another hard state"
 
     def take_fresh(self) -> list[Reply]:

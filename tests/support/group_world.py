@@ -107,7 +107,7 @@ class World:
 
     def do_group(self, plain: list[str], options: dict[str, str]) -> None:
         for group_id in plain or [GROUP]:
-            group = self.shell.shard._shard.groups.get(group_id)
+            group = self.shell.shard.groups.get(group_id)
             self.out.append(f"{group_id} absent" if group is None else show_group(group))
 
     def do_records(self, plain: list[str], options: dict[str, str]) -> None:

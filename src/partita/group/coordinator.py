@@ -2,8 +2,8 @@
 
 The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `unload` ends it. Each returns
 a `Step`: append its records as ONE batch, then release its replies once that batch, and every batch decided before
-it, is durable. If an append fails: drop the shard, answer all its tokens with `refusals.refusal(request,
-NOT_COORDINATOR)`, make a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
+it, is durable. If an append fails: drop the shard, answer all its tokens with `partita.group.refusals.refusal` of
+NOT_COORDINATOR, create a new one and replay the log; there is no undo. (Kafka: GroupCoordinatorShard,
 GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
 """
 
@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from partita.group import deadlines, refusals
-from partita.group.classic import describe, heartbeat, join, leave, rebalance, removal, sync
+from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Step, Token
-from partita.group.offsets import commit as offsets
-from partita.group.offsets import delete, expiration
-from partita.group.offsets import transactional as transactions
+from partita.group.offsets import commit, delete, expiration, fetch, transactional
 from partita.group.records.hard_state import HardState
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
 from partita.group.state.model import Group
-from partita.group.state.shard import Shard
+from partita.group.state.outbox import Outbox
+from partita.group.state.shard import ShardState
+from partita.group.state.turn import Turn
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -33,53 +33,55 @@ from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from partita.protocol.primitives import Buffer
 
-_ACTIONS: Mapping[type, Callable[[Shard, Token, GroupRequest], None]] = {
+_ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     JoinGroupRequest: join.join_group,
     SyncGroupRequest: sync.sync_group,
     LeaveGroupRequest: leave.leave_group,
-    OffsetCommitRequest: offsets.commit_offsets,
-    FetchOffsets: offsets.fetch_offsets,
+    OffsetCommitRequest: commit.commit_offsets,
+    FetchOffsets: fetch.fetch_offsets,
     OffsetDeleteRequest: delete.delete_offsets,
-    TxnOffsetCommitRequest: transactions.commit_offsets,
-    EndTransaction: transactions.end_transaction,
+    TxnOffsetCommitRequest: transactional.commit_offsets,
+    EndTransaction: transactional.end_transaction,
     DescribeGroup: describe.describe_group,
     ListShardGroups: describe.list_groups,
     DeleteGroup: delete.delete_group,
 }
+"""Heartbeats are not here: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
 
 
 class GroupCoordinator:
     """One shard. `new_member_id(prefix)` gives "<prefix>-<uuid>", never the same twice."""
 
     def __init__(self, config: GroupConfig, new_member_id: Callable[[str], str]) -> None:
-        self._shard = Shard(config, new_member_id)
+        self._state = ShardState(config, new_member_id)
+        self._outbox = Outbox()
 
     @property
     def config(self) -> GroupConfig:
-        return self._shard.config
+        """The settings. They may be replaced while running; the next decision uses the new ones."""
+        return self._state.config
 
     @config.setter
     def config(self, config: GroupConfig) -> None:
-        """Settings may change while running; the next decision uses the new ones."""
-        self._shard.config = config
+        self._state.config = config
 
     @property
     def groups(self) -> Mapping[str, Group]:
         """The groups as they are now, soft state included; for control calls, snapshots and tests. Read only."""
-        return self._shard.groups
+        return self._state.groups
 
     @property
     def hard_state(self) -> HardState:
         """What the log can rebuild; a projection for tests, the simulator and dumps."""
-        return self._shard.hard
+        return self._state.hard
 
     def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
         """Take one record of the log; with a producer id, one of that producer's open transaction."""
-        self._shard.hard.replay(record, producer_id, producer_epoch)
+        self._state.hard.replay(record, producer_id, producer_epoch)
 
     def replay_batch(self, batch: Buffer) -> None:
         """Take one whole record batch as it is in the log, control batches too. The quick way to load."""
-        self._shard.hard.replay_batch(batch)
+        self._state.hard.replay_batch(batch)
 
     def resume(self, now: Now, silences: Mapping[tuple[str, str], int] | None = None, *, clean: bool = True) -> Step:
         """After the last replay: rebuild groups and start their deadlines. Raises MalformedRequest: the load failed.
@@ -87,57 +89,73 @@ class GroupCoordinator:
         `silences` says of (group id, member id) how long that member had been silent when its shard was last unloaded;
         `clean=False` (records may be lost) keeps each group from reusing a generation that a client was told.
         """
-        return rebalance.resume(self._shard, now, silences or {}, clean=clean)
+        turn = self._turn(now)
+        loading.resume(turn, silences or {}, clean=clean)
+        return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
         """Answer a request, now or later. Its token comes back in exactly one reply of this or a later step."""
-        shard = self._shard
-        shard.now = now
         if type(request.message) is HeartbeatRequest and request.message.group_id:
-            return heartbeat.answer(shard.groups, token, request.message, now.mono_ms)
-        shard.tokens_open += 1
-        refused = refusals.first_check(request, shard.config)
+            return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
+        turn = self._turn(now)
+        turn.out.open()
+        refused = refusals.first_check(request, self._state.config)
         if refused is not None:
-            shard.answer(token, refused)
+            turn.out.answer(token, refused)
         else:
-            _ACTIONS[type(request.message)](shard, token, request)
-        return shard.take()
+            _ACTIONS[type(request.message)](turn, token, request)
+        return turn.out.take()
 
     def heartbeat(self, request: HeartbeatRequest, mono_ms: int) -> int:
         """Answer a heartbeat at once with its error code; it never writes and never waits.
 
         The caller sends it through the shard's reply gate all the same when something is not durable yet.
         """
-        return heartbeat.decide(self._shard.groups, request, mono_ms)
+        return heartbeat.decide(self._state.groups, request, mono_ms)
 
     def on_deadline(self, now: Now) -> Step:
         """Do what is due. Call again at once while `next_deadline_ms() <= now.mono_ms`."""
-        return deadlines.run(self._shard, now)
+        turn = self._turn(now)
+        deadlines.run(turn)
+        return turn.out.take()
 
     def next_deadline_ms(self) -> int | None:
         """When to call `on_deadline`, on the monotonic clock. May be early, is never late."""
-        return deadlines.next_ms(self._shard)
+        return deadlines.next_ms(self._state)
 
     def on_topics_deleted(self, names: Collection[str], now: Now) -> Step:
         """Forget every offset of these topics. What one batch cannot hold follows by `on_deadline`, due at once."""
-        return expiration.forget_topics(self._shard, names, now)
+        turn = self._turn(now)
+        expiration.forget_topics(turn, names)
+        return turn.out.take()
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> Step:
         """Answer every parked request with `error` and mark each group Dead. Writes nothing; the shard is over."""
-        return removal.unload(self._shard, error)
+        turn = self._turn(Now(0, 0))  # nothing is timed or written any more
+        loading.unload(turn, error)
+        return turn.out.take()
 
     def silences(self, now: Now) -> dict[tuple[str, str], int]:
         """How long each member has been silent; hand it to the next `resume` so that restarts keep nobody alive."""
-        return removal.silences(self._shard, now)
+        return loading.silences(self._state, now)
 
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id, or by group instance id) as an administrator would."""
-        return removal.evict_member(self._shard, group_id, member_id, now)
+        turn = self._turn(now)
+        removal.evict_member(turn, group_id, member_id)
+        return turn.out.take()
 
     def expire_session(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: treat a member (or pending member) as silent for its whole session, right now."""
-        return removal.expire_session(self._shard, group_id, member_id, now)
+        turn = self._turn(now)
+        removal.expire_session(turn, group_id, member_id)
+        return turn.out.take()
 
     def fence_instance(self, group_id: str, group_instance_id: str, now: Now) -> Step:
         """Control: give the static member a new id, as if another process had taken its instance id over."""
-        return removal.fence_instance(self._shard, group_id, group_instance_id, now)
+        turn = self._turn(now)
+        removal.fence_instance(turn, group_id, group_instance_id)
+        return turn.out.take()
+
+    def _turn(self, now: Now) -> Turn:
+        return Turn(self._state, self._outbox, now)

@@ -2,7 +2,7 @@
 
 A heartbeat only moves its member's number. The shard's heap holds one wake-up per group, never later than the group's
 earliest deadline; when it comes, the group is looked through once: what is due happens in deadline order, and the next
-wake-up is set. So 10,000 members cost one pass a session, not a timer each.
+wake-up is set. So 10,000 members cost one pass per session timeout, not a timer each.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from heapq import heappop
 from operator import itemgetter
 
 from partita.group.classic import rebalance, removal
-from partita.group.contract import Step
 from partita.group.offsets import expiration
-from partita.group.state.model import DEAD, NEVER, PREPARING, Group
-from partita.group.state.shard import Shard
-from partita.now import Now
+from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
+from partita.group.state.shard import ShardState
+from partita.group.state.turn import Turn
 
 _STEP_BYTES = 262_144
 """About how much one call writes at most; what is due beyond that waits for the next call, which follows at once."""
@@ -23,51 +22,52 @@ _STEP_BYTES = 262_144
 _SESSION, _PENDING, _JOIN, _SYNC = range(4)
 
 
-def next_ms(shard: Shard) -> int | None:
-    wakes = shard.wakes
+def next_ms(state: ShardState) -> int | None:
+    """When the next deadline is due, on the monotonic clock; None: there is none. May be early, is never late."""
+    wakes = state.wakes
     while wakes and wakes[0][0] != wakes[0][2].wake_ms:
         heappop(wakes)
-    earliest = min(wakes[0][0] if wakes else NEVER, shard.expiry_deadline_ms)
-    if shard.sweeps:
-        earliest = min(earliest, shard.now.mono_ms)
-    return None if earliest == NEVER else earliest
+    earliest = min(wakes[0][0] if wakes else NO_DEADLINE, state.expiry_deadline_ms)
+    if state.sweeps:
+        earliest = min(earliest, state.sweeps[0].since_ms)
+    return None if earliest == NO_DEADLINE else earliest
 
 
-def run(shard: Shard, now: Now) -> Step:
-    shard.now = now
+def run(turn: Turn) -> None:
+    """Do what is due, up to about `_STEP_BYTES` of records."""
+    state, now_ms = turn.state, turn.now.mono_ms
     written = 0
-    while (due_ms := next_ms(shard)) is not None and due_ms <= now.mono_ms and written < _STEP_BYTES:
-        before = len(shard.records)
-        if shard.wakes and shard.wakes[0][0] <= now.mono_ms:
-            group = heappop(shard.wakes)[2]
-            group.wake_ms = NEVER
-            _run_group(shard, group)
-        elif shard.sweeps:
-            expiration.sweep(shard)
+    while (due_ms := next_ms(state)) is not None and due_ms <= now_ms and written < _STEP_BYTES:
+        before = len(turn.out.records)
+        if state.wakes and state.wakes[0][0] <= now_ms:
+            group = heappop(state.wakes)[2]
+            group.wake_ms = NO_DEADLINE
+            _run_group(turn, group)
+        elif state.sweeps:
+            expiration.sweep(turn)
         else:
-            expiration.start(shard)
-        written += sum(len(key) + len(value or b"") for key, value in shard.records[before:])
-    return shard.take()
+            expiration.start(turn)
+        written += sum(len(key) + len(value or b"") for key, value in turn.out.records[before:])
 
 
-def _run_group(shard: Shard, group: Group) -> None:
+def _run_group(turn: Turn, group: Group) -> None:
     """Do what is due, earliest first, and set the next wake-up. Each deadline is looked at again: it may have moved."""
-    now_ms = shard.now.mono_ms
+    now_ms = turn.now.mono_ms
     for due_ms, kind, member_id in sorted(_due(group, now_ms), key=itemgetter(0)):
         if kind == _SESSION:
             member = group.members.get(member_id)
             if member is not None and member.deadline_ms == due_ms:
-                removal.session_expired(shard, group, member)
+                removal.session_expired(turn, group, member)
         elif kind == _PENDING:
             if group.pending.get(member_id) == due_ms:
-                removal.pending_expired(shard, group, member_id)
+                removal.pending_expired(turn, group, member_id)
         elif kind == _JOIN:
             if group.state is PREPARING and group.join_deadline_ms == due_ms:
-                rebalance.join_deadline(shard, group)
+                rebalance.join_deadline(turn, group)
         elif group.sync_deadline_ms == due_ms:
-            removal.sync_deadline(shard, group)
+            removal.sync_deadline(turn, group)
     if group.state is not DEAD:
-        shard.arm(group, _earliest(group))
+        turn.state.arm(group, _earliest(group))
 
 
 def _due(group: Group, now_ms: int) -> list[tuple[int, int, str]]:
@@ -81,6 +81,6 @@ def _due(group: Group, now_ms: int) -> list[tuple[int, int, str]]:
 
 
 def _earliest(group: Group) -> int:
-    sessions = min((m.deadline_ms for m in group.members.values()), default=NEVER)
-    pending = min(group.pending.values(), default=NEVER)
+    sessions = min((m.deadline_ms for m in group.members.values()), default=NO_DEADLINE)
+    pending = min(group.pending.values(), default=NO_DEADLINE)
     return min(sessions, pending, group.join_deadline_ms, group.sync_deadline_ms)

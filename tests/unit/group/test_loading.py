@@ -53,7 +53,7 @@ def world(*records: Record, **config: int) -> World:
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
 def test_a_group_of_any_version_is_stable_again(version: int) -> None:
     made = world(old_group(version, members=2))
-    group = made.shell.shard._shard.groups["g"]
+    group = made.shell.shard.groups["g"]
     assert (group.state.value, group.generation, group.leader_id) == ("Stable", 5, "m0")
     assert group.static == {}
     assert [m.rebalance_timeout_ms for m in group.members.values()] == [30_000 if version else 10_000] * 2
@@ -134,7 +134,7 @@ def test_a_member_that_died_is_gone_however_often_the_broker_restarts() -> None:
     made = World()
     made.run(["stable A S=10000"])
     restarts = 0
-    while made.shell.shard._shard.groups["g"].members:
+    while made.shell.shard.groups["g"].members:
         made.run(["+8000", "reload silences"])
         restarts += 1
         assert restarts < 3

@@ -77,13 +77,13 @@ def test_deadlines_of_a_thousand_groups_do_not_meet() -> None:
                 assert shell.ask(beat, 4).error_code == 0  # type: ignore[attr-defined]
         shell.advance(5000)
     shell.check()
-    groups = shell.shard._shard.groups
+    groups = shell.shard.groups
     assert [g.group_id for g in groups.values() if g.state is not STABLE] == [f"g{n}" for n in range(0, 1000, 10)]
 
 
 def stable_at_once(shell: GroupShell, group_id: str) -> str:
     shell.send(join(group_id), 3)
-    return next(iter(shell.shard._shard.groups[group_id].members))
+    return next(iter(shell.shard.groups[group_id].members))
 
 
 def test_a_heartbeat_moves_no_wake_up() -> None:
@@ -94,9 +94,9 @@ def test_a_heartbeat_moves_no_wake_up() -> None:
         for member_id in ids:
             beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
             assert shell.shard.heartbeat(beat, shell.clock.now().mono_ms) == 0
-        assert len(shell.shard._shard.wakes) < 10
+        assert len(shell.shard._state.wakes) < 10
         shell.advance(20_000)
-    group = shell.shard._shard.groups["g"]
+    group = shell.shard.groups["g"]
     assert (group.state, len(group.members)) == (STABLE, 10_000)
     shell.advance(40_000)
     assert len(group.members) == 0
@@ -108,7 +108,7 @@ def test_when_many_leave_one_by_one_the_group_follows() -> None:
     ids = stable(shell, "g", 50)
     for member_id in ids[:-1]:
         shell.take(shell.shard.evict_member("g", member_id, shell.clock.now()))
-    group = shell.shard._shard.groups["g"]
+    group = shell.shard.groups["g"]
     assert (group.state, list(group.members), group.leader_id) == (PREPARING, ids[-1:], ids[-1])
 
 
@@ -125,9 +125,9 @@ def test_a_rolling_restart_of_static_members_bumps_nothing_and_of_dynamic_ones_m
     for name in names:
         dynamic.run([f"{name} leave", f"{name} join new", f"{name} join"])
         dynamic.run([f"{other} join" for other in names if other != name])
-        leader = dynamic.shell.shard._shard.groups["g"].leader_id or ""
+        leader = dynamic.shell.shard.groups["g"].leader_id or ""
         dynamic.run([f"{leader.split('-')[0]} sync v=4"])
-    assert dynamic.shell.shard._shard.groups["g"].generation >= 11
+    assert dynamic.shell.shard.groups["g"].generation >= 11
 
 
 @pytest.mark.case("BM-037")
@@ -159,9 +159,9 @@ def test_an_answer_nobody_takes_leaves_nothing_behind() -> None:
     token = shell.send(join("g"), 3)
     shell.advance(3000)
     assert token in shell.answered
-    assert shell.shard._shard.parked == 0
+    assert shell.shard._outbox.parked == 0
     shell.advance(10_000)
-    assert not shell.shard._shard.groups["g"].members
+    assert not shell.shard.groups["g"].members
 
 
 @pytest.mark.case("BM-050")

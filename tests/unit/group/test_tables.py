@@ -1,19 +1,21 @@
-"""Every cell of every decision table is reached, and answers; NEVER is what cannot be reached."""
+"""Every cell of every decision table is reached, and answers; IMPOSSIBLE is what cannot be reached."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
 from pathlib import Path
 from runpy import run_path
 
 import pytest
 
-from partita.group.classic import join, sync
-from partita.group.classic.heartbeat import HEARTBEAT
+from partita.group.classic import join
+from partita.group.classic.heartbeat import HEARTBEAT, HeartbeatCase
 from partita.group.classic.join import JOIN, JoinCase
 from partita.group.classic.leave import LEAVE, LeaveCase
 from partita.group.classic.rebalance import ALLOWED_MOVES
 from partita.group.classic.sync import SYNC, SyncCase
+from partita.group.guards import IMPOSSIBLE
 from partita.group.offsets.commit import COMMIT, CommitCase
 from partita.group.offsets.transactional import TXN_COMMIT
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, GroupState
@@ -40,21 +42,24 @@ JOINS = {
 def world(state: GroupState) -> World:
     made = World()
     made.run(SETUP[state])
-    group = made.shell.shard._shard.groups["g"]
+    group = made.shell.shard.groups["g"]
     assert group.state is state, f"set-up gives {group.state}"
     return made
 
 
-@pytest.mark.parametrize("table", [JOIN, SYNC, COMMIT, TXN_COMMIT])
-def test_tables_are_whole(table: dict[GroupState, tuple[object, ...]]) -> None:
-    columns = {id(JOIN): JoinCase, id(SYNC): SyncCase, id(COMMIT): CommitCase, id(TXN_COMMIT): CommitCase}[id(table)]
+TABLES: list[tuple[dict[GroupState, tuple[object, ...]], type[IntEnum]]] = [
+    (JOIN, JoinCase), (SYNC, SyncCase), (HEARTBEAT, HeartbeatCase), (LEAVE, LeaveCase),
+    (COMMIT, CommitCase), (TXN_COMMIT, CommitCase),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("table", "cases"), TABLES, ids=["join", "sync", "heartbeat", "leave", "commit", "txn"])
+def test_tables_are_whole(table: dict[GroupState, tuple[object, ...]], cases: type[IntEnum]) -> None:
     assert tuple(table) == LIVE
-    assert all(len(row) == len(columns) for row in table.values())
+    assert all(len(row) == len(cases) for row in table.values())
 
 
-def test_heartbeat_and_leave_answer_every_case() -> None:
-    assert tuple(HEARTBEAT) == LIVE
-    assert set(LEAVE) == set(LeaveCase)
+def test_every_state_can_move_to_dead() -> None:
     assert set(ALLOWED_MOVES) == set(GroupState)
     assert all(DEAD in moves for moves in ALLOWED_MOVES.values())
 
@@ -89,9 +94,9 @@ def test_every_join_is_recognised_and_answered_or_parked(
 
 def test_an_empty_group_has_no_members_to_meet() -> None:
     """RETURNING raises, the others answer: their cells of EMPTY are beyond what requests can reach."""
-    assert JOIN[EMPTY][JoinCase.RETURNING] is join.NEVER
+    assert JOIN[EMPTY][JoinCase.RETURNING] is IMPOSSIBLE
     assert {JOIN[EMPTY][case] for case in (JoinCase.LEADER, JoinCase.CHANGED, JoinCase.UNCHANGED)} == {join.UNKNOWN}
-    assert set(SYNC[EMPTY]) == {sync.NEVER}
+    assert set(SYNC[EMPTY]) == {IMPOSSIBLE}
 
 
 @pytest.mark.parametrize("state", [PREPARING, COMPLETING, STABLE])
@@ -119,25 +124,32 @@ def test_every_commit_is_answered(state: GroupState, how: str) -> None:
 
 
 @pytest.mark.parametrize("state", LIVE)
-def test_every_leave_case_answers_as_its_table_says(state: GroupState) -> None:
+def test_every_leave_entry_is_answered(state: GroupState) -> None:
+    """Guards and cases of LeaveGroup; (member id, instance id) as GC-L lists them."""
     made = world(state)
     entries = {
-        LeaveCase.INSTANCE_UNKNOWN: "X leave P/zoo /zoo",
-        LeaveCase.PENDING: "X leave P",
-        LeaveCase.MEMBER_UNKNOWN: "X leave nobody",
+        "X leave nobody": "UNKNOWN_MEMBER_ID",
+        "X leave nobody/zoo": "UNKNOWN_MEMBER_ID",
+        "X leave /zoo": "UNKNOWN_MEMBER_ID",
+        "X leave P/zoo": "NONE",
     }
     if state is not EMPTY:
         entries |= {
-            LeaveCase.FENCED: "X leave old/three",
-            LeaveCase.BY_INSTANCE: "X leave /three",
-            LeaveCase.MEMBER: "X leave A",
+            "X leave old/three": "FENCED_INSTANCE_ID",
+            "X leave A/three": "FENCED_INSTANCE_ID",
+            "X leave /three": "NONE",
+            "X leave A": "NONE",
         }
-    assert made.run([entries[LeaveCase.MEMBER_UNKNOWN]])[-1].endswith("UNKNOWN_MEMBER_ID")
-    for case, command in entries.items():
-        if case is LeaveCase.INSTANCE_UNKNOWN:
-            command = "X leave /zoo"
+    for command, error in entries.items():
         answer = next(line for line in made.run([command]) if line.startswith("X <- "))
-        assert answer.endswith(LEAVE[case].name), f"{case}: {answer}"
+        assert answer.endswith(error), f"{command}: {answer}"
+
+
+@pytest.mark.parametrize("state", LIVE)
+def test_every_heartbeat_is_answered(state: GroupState) -> None:
+    made = world(state)
+    expected = {EMPTY: "UNKNOWN_MEMBER_ID", PREPARING: "REBALANCE_IN_PROGRESS"}.get(state, "NONE")
+    assert made.run(["A heartbeat" if state is not EMPTY else "A heartbeat id=a g=0"]) == [f"A <- Heartbeat {expected}"]
 
 
 def test_the_documents_show_the_tables_of_the_code() -> None:

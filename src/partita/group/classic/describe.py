@@ -9,7 +9,7 @@ from __future__ import annotations
 from partita.group.contract import GroupRequest, Token
 from partita.group.requests import DescribeGroup, ListShardGroups
 from partita.group.state.model import DEAD, STABLE, Group
-from partita.group.state.shard import Shard
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
@@ -18,10 +18,10 @@ CLASSIC = "classic"
 _TELLS_ABSENT_GROUP = 6
 
 
-def describe_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+def describe_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     ask = request.message
     assert isinstance(ask, DescribeGroup)
-    group = shard.groups.get(ask.group_id)
+    group = turn.state.groups.get(ask.group_id)
     if group is None:
         answer = DescribedGroup(group_id=ask.group_id, group_state=DEAD.value)
         if request.version >= _TELLS_ABSENT_GROUP:
@@ -29,7 +29,7 @@ def describe_group(shard: Shard, token: Token, request: GroupRequest) -> None:
             answer.error_message = f"Group {ask.group_id} not found."
     else:
         answer = described(group)
-    shard.answer(token, answer)
+    turn.out.answer(token, answer)
 
 
 def described(group: Group) -> DescribedGroup:
@@ -54,7 +54,7 @@ def described(group: Group) -> DescribedGroup:
     )
 
 
-def list_groups(shard: Shard, token: Token, request: GroupRequest) -> None:
+def list_groups(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Both filters must match, without regard to case; an empty filter matches everything."""
     ask = request.message
     assert isinstance(ask, ListShardGroups)
@@ -67,7 +67,7 @@ def list_groups(shard: Shard, token: Token, request: GroupRequest) -> None:
             group_state=group.state.value,
             group_type=CLASSIC,
         )
-        for group in shard.groups.values()
+        for group in turn.state.groups.values()
         if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
     ]
-    shard.answer(token, ListGroupsResponse(groups=groups))
+    turn.out.answer(token, ListGroupsResponse(groups=groups))

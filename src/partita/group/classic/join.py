@@ -1,23 +1,22 @@
 """JoinGroup: guards, then a table of state by kind of join, then one short action.
 
-Mirrors GroupMetadataManager.classicGroupJoin* of Apache Kafka 4.3.1 (specification section 6); KIP-848 groups will get
-a file of their own beside this one.
+Mirrors GroupMetadataManager.classicGroupJoin* of Apache Kafka 4.3.1 (specification section 6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from functools import wraps
 
 from partita.group import answers
 from partita.group.classic import rebalance
-from partita.group.classic.static_members import SWAP_PERSIST, SWAP_REBALANCE, SWAP_WAIT
-from partita.group.contract import GroupRequest, Record, Token
-from partita.group.notes import JOINED, LEADER_REJOINED, REFUSED_FULL, SUBSCRIPTION_CHANGED
-from partita.group.records import log_records
+from partita.group.classic.static_members import metadata_changed, swap, swap_record
+from partita.group.contract import GroupRequest, Token
+from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, first_error, group_is_dead
+from partita.group.notes import JOINED, LEADER_REJOINED, REFUSED_FULL, STATIC_REPLACED, SUBSCRIPTION_CHANGED
 from partita.group.state.model import (
     COMPLETING,
-    DEAD,
     EMPTY,
     PREPARING,
     STABLE,
@@ -27,12 +26,15 @@ from partita.group.state.model import (
     Protocols,
     Waiter,
 )
-from partita.group.state.shard import Shard
+from partita.group.state.shard import ShardState
+from partita.group.state.stored import new_group_record
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.join_group import JoinGroupRequest
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 _MEMBER_ID_REQUIRED_FROM = 4
 _REBALANCE_TIMEOUT_FROM = 1
+_SKIPS_ASSIGNMENT_FROM = 9
 
 
 class JoinCase(IntEnum):
@@ -57,18 +59,29 @@ class JoinCase(IntEnum):
 class Join:
     """One JoinGroup being decided."""
 
-    __slots__ = ("group", "member", "protocols", "request", "token", "wire")
+    __slots__ = ("group", "instance_id", "member", "member_id", "protocols", "request", "state", "token", "wire")
 
-    def __init__(self, group: Group, token: Token, request: GroupRequest, wire: JoinGroupRequest) -> None:
+    def __init__(
+        self, state: ShardState, group: Group, token: Token, request: GroupRequest, wire: JoinGroupRequest
+    ) -> None:
+        self.state = state
         self.group = group
         self.token = token
         self.request = request
         self.wire = wire
+        self.member_id = wire.member_id
+        self.instance_id = wire.group_instance_id
         self.member = group.members.get(wire.member_id)
         self.protocols: Protocols = tuple([(p.name, bytes(p.metadata)) for p in wire.protocols])
 
     @property
+    def version(self) -> int:
+        """The version of the request, which its answer has too."""
+        return self.request.version
+
+    @property
     def waiter(self) -> Waiter:
+        """What to keep of the request while it is parked."""
         return Waiter(self.token, self.request.version)
 
     @property
@@ -79,63 +92,69 @@ class Join:
         return wire.session_timeout_ms if old else wire.rebalance_timeout_ms
 
     def new_member(self, member_id: str) -> Member:
+        """The member that this request describes, under `member_id`."""
         return Member(
-            member_id,
-            self.wire.group_instance_id,
-            self.request.client_id,
-            self.request.client_host,
-            self.rebalance_timeout_ms,
-            self.wire.session_timeout_ms,
-            self.protocols,
+            member_id=member_id,
+            instance_id=self.instance_id,
+            client_id=self.request.client_id,
+            client_host=self.request.client_host,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
+            session_timeout_ms=self.wire.session_timeout_ms,
+            protocols=self.protocols,
         )
 
 
-def join_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Answer a JoinGroup, or park it until the join phase ends."""
     wire = request.message
     assert isinstance(wire, JoinGroupRequest)
-    group = shard.groups.get(wire.group_id)
-    refused, is_created = None, False
-    if group is None:
-        group, refused = _create(shard, wire)
-        is_created = refused is None
-    join = Join(group, token, request, wire)
-    error = refused or _first_guard(shard, join)
-    if error is not None:
-        _refuse(shard, join, error)
+    group = turn.state.find(wire.group_id, turn.now.wall_ms)
+    join = Join(turn.state, group, token, request, wire)
+    is_created = turn.state.is_absent(group)
+    if is_created:
+        error = first_error(JOIN_ABSENT_GUARDS, join)
+        if error:
+            refuse(turn, join, error)
+            return
+        turn.state.add(group)
+    error = first_error(JOIN_GUARDS, join)
+    if error:
+        refuse(turn, join, error)
     else:
-        case = classify(join)
-        JOIN[group.state][case](shard, join)
-    if is_created and not shard.records:
-        value = log_records.empty_group(None, 0, group.since_ms)
-        shard.write([Record(log_records.group_key(group.group_id), log_records.group_value(value))])
-
-
-def _first_guard(shard: Shard, join: Join) -> ErrorCode | None:
-    for is_so, error in GUARDS:
-        if is_so(shard, join):
-            return error
-    return None
-
-
-def _create(shard: Shard, wire: JoinGroupRequest) -> tuple[Group, ErrorCode | None]:
-    """Make the group a newcomer asks for; the first record it will need must fit."""
-    absent = Group(wire.group_id, shard.now.wall_ms)
-    if wire.member_id:
-        return absent, ErrorCode.UNKNOWN_MEMBER_ID
-    if len(shard.groups) >= shard.config.partita_groups_max:
-        return absent, ErrorCode.GROUP_MAX_SIZE_REACHED
-    value = log_records.empty_group(None, 0, shard.now.wall_ms)
-    if not shard.fits([Record(log_records.group_key(wire.group_id), log_records.group_value(value))]):
-        return absent, ErrorCode.UNKNOWN_SERVER_ERROR
-    return shard.create(wire.group_id), None
+        JOIN[group.state][classify(join)](turn, join)
+    if is_created and not turn.out.records:
+        turn.write([new_group_record(group)])
 
 
 # -- guards: the first that holds answers ---------------------------------------------------------
 
 
-def _is_full(shard: Shard, join: Join) -> bool:
-    """Is there no place? Pending ids do not count; while members rejoin, those who did so first have the places."""
-    group, size = join.group, shard.config.group_max_size
+def names_a_member(join: Join) -> bool:
+    """It has a member id, though the group is absent."""
+    return bool(join.member_id)
+
+
+def shard_is_full(join: Join) -> bool:
+    """The shard has as many groups as `partita.groups.max`."""
+    return len(join.state.groups) >= join.state.config.partita_groups_max
+
+
+def group_cannot_be_stored(join: Join) -> bool:
+    """The group's first record is larger than the offsets topic takes."""
+    return not join.state.fits([new_group_record(join.group)])
+
+
+JOIN_ABSENT_GUARDS: Guards[Join] = (
+    (names_a_member, ErrorCode.UNKNOWN_MEMBER_ID),
+    (shard_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (group_cannot_be_stored, ErrorCode.UNKNOWN_SERVER_ERROR),
+)
+"""For an absent group; whoever passes creates it, even if one of `JOIN_GUARDS` refuses the join then."""
+
+
+def group_is_full(join: Join) -> bool:
+    """No place is left. Pending ids do not count; while members rejoin, those who did so first have the places."""
+    group, size = join.group, join.state.config.group_max_size
     match group.state:
         case GroupState.EMPTY | GroupState.DEAD:
             return False
@@ -146,160 +165,238 @@ def _is_full(shard: Shard, join: Join) -> bool:
             return join.member is None and len(group.members) >= size
 
 
-def _has_too_many_pending(shard: Shard, join: Join) -> bool:
-    wire = join.wire
-    asks_for_id = not wire.member_id and wire.group_instance_id is None
-    return asks_for_id and shard.pending_count >= shard.config.partita_pending_members_max
+def too_many_ids_are_pending(join: Join) -> bool:
+    """It asks for an id, and `partita.pending.members.max` ids of the shard wait to be used."""
+    asks_for_id = not join.member_id and join.instance_id is None
+    return asks_for_id and join.state.pending_count >= join.state.config.partita_pending_members_max
 
 
-def _is_dead(shard: Shard, join: Join) -> bool:
-    return join.group.state is DEAD
-
-
-def _is_too_large(shard: Shard, join: Join) -> bool:
-    config = shard.config
+def protocols_are_too_large(join: Join) -> bool:
+    """More protocols, or more metadata for one, than the shard's limits."""
+    config = join.state.config
     too_many = len(join.protocols) > config.partita_protocols_max
     return too_many or any(len(metadata) > config.partita_member_metadata_max_bytes for _, metadata in join.protocols)
 
 
-def _has_no_common_protocol(shard: Shard, join: Join) -> bool:
+def no_protocol_in_common(join: Join) -> bool:
+    """Another protocol type, or no protocol that every member lists."""
     return not join.group.supports_any(join.wire.protocol_type, join.protocols)
 
 
-def _pending_is_static(shard: Shard, join: Join) -> bool:
-    return join.wire.member_id in join.group.pending and join.wire.group_instance_id is not None
+def pending_id_has_instance(join: Join) -> bool:
+    """Its id was handed out to a dynamic member, and it names a group instance id."""
+    return join.member_id in join.group.pending and join.instance_id is not None
 
 
-def _instance_is_unknown(shard: Shard, join: Join) -> bool:
-    instance_id = join.wire.group_instance_id
-    return bool(join.wire.member_id) and instance_id is not None and instance_id not in join.group.static
+def claimed(guard: Callable[[Join], bool]) -> Callable[[Join], bool]:
+    """The guard for joins with a member id; a join without one claims to be nobody."""
+
+    @wraps(guard)
+    def holds(join: Join) -> bool:
+        return bool(join.member_id) and guard(join)
+
+    return holds
 
 
-def _instance_is_anothers(shard: Shard, join: Join) -> bool:
-    member_id, instance_id = join.wire.member_id, join.wire.group_instance_id
-    return bool(member_id) and instance_id is not None and join.group.static[instance_id] != member_id
-
-
-def _member_is_unknown(shard: Shard, join: Join) -> bool:
-    member_id = join.wire.member_id
-    return bool(member_id) and join.member is None and member_id not in join.group.pending
-
-
-GUARDS: tuple[tuple[Callable[[Shard, Join], bool], ErrorCode], ...] = (
-    (_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
-    (_has_too_many_pending, ErrorCode.GROUP_MAX_SIZE_REACHED),
-    (_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    (_is_too_large, ErrorCode.POLICY_VIOLATION),
-    (_has_no_common_protocol, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
-    (_pending_is_static, ErrorCode.UNKNOWN_SERVER_ERROR),
-    (_instance_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
-    (_instance_is_anothers, ErrorCode.FENCED_INSTANCE_ID),
-    (_member_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
+JOIN_GUARDS: Guards[Join] = (
+    (group_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (too_many_ids_are_pending, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    (protocols_are_too_large, ErrorCode.POLICY_VIOLATION),
+    (no_protocol_in_common, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+    (pending_id_has_instance, ErrorCode.UNKNOWN_SERVER_ERROR),
+    *((claimed(guard), error) for guard, error in IDENTITY_GUARDS),
 )
-"""In this order; an absent group was answered before them: UNKNOWN_MEMBER_ID with an id, else it is created."""
 
 
-def _refuse(shard: Shard, join: Join, error: ErrorCode) -> None:
-    member_id = join.wire.member_id
+def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
+    """Answer with the error. Whoever finds the group full loses its membership or its pending id."""
+    member_id = join.member_id
     if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
         if join.member is not None:
-            rebalance.drop_member(shard, join.group, join.member, join.member.cause(REFUSED_FULL))
-        elif join.group.pending.pop(member_id, None) is not None:
-            shard.pending_count -= 1
+            rebalance.drop_member(turn, join.group, join.member, join.member.cause(REFUSED_FULL))
+        else:
+            turn.state.drop_pending(join.group, member_id)
         member_id = ""
     elif error is ErrorCode.UNKNOWN_SERVER_ERROR:
         member_id = ""
-    shard.answer(join.token, answers.join_error(error, member_id, version=join.request.version))
+    turn.out.answer(join.token, answers.join_error(error, member_id, version=join.version))
 
 
 # -- classification and actions -------------------------------------------------------------------
 
 
 def classify(join: Join) -> JoinCase:
-    wire, group = join.wire, join.group
-    if not wire.member_id:
-        if wire.group_instance_id is not None:
-            return JoinCase.RETURNING if wire.group_instance_id in group.static else JoinCase.NEW
-        return JoinCase.NEEDS_ID if join.request.version >= _MEMBER_ID_REQUIRED_FROM else JoinCase.NEW
-    if wire.member_id in group.pending:
+    """Which column of `JOIN`."""
+    group = join.group
+    if not join.member_id:
+        if join.instance_id is not None:
+            return JoinCase.RETURNING if join.instance_id in group.static else JoinCase.NEW
+        return JoinCase.NEEDS_ID if join.version >= _MEMBER_ID_REQUIRED_FROM else JoinCase.NEW
+    if join.member_id in group.pending:
         return JoinCase.PENDING
     assert join.member is not None, "a guard answers unknown members"
     if join.protocols != join.member.protocols:
         return JoinCase.CHANGED
-    return JoinCase.LEADER if group.leader_id == wire.member_id else JoinCase.UNCHANGED
+    return JoinCase.LEADER if group.leader_id == join.member_id else JoinCase.UNCHANGED
 
 
-def ISSUE_ID(shard: Shard, join: Join) -> None:
-    """Hand out an id to come back with; no rebalance for somebody who may never return."""
-    member_id = shard.new_member_id(join.request.client_id)
-    deadline_ms = shard.now.mono_ms + join.wire.session_timeout_ms
+def ISSUE_ID(turn: Turn, join: Join) -> None:
+    """Hand out an id to come back with; no rebalance for somebody who may never return.
+
+    (Kafka: classicGroupJoinNewDynamicMember)
+    """
+    member_id = turn.state.new_member_id(join.request.client_id)
+    deadline_ms = turn.now.mono_ms + join.wire.session_timeout_ms
     join.group.pending[member_id] = deadline_ms
-    shard.pending_count += 1
-    shard.arm(join.group, deadline_ms)
-    shard.answer(join.token, answers.join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id, version=join.request.version))
+    turn.state.pending_count += 1
+    turn.state.arm(join.group, deadline_ms)
+    turn.out.answer(join.token, answers.join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id, version=join.version))
 
 
-def ADMIT(shard: Shard, join: Join) -> None:
-    """Add the member, under its pending id or a new one; rebalance, or see whether the join phase is over."""
+def ADMIT(turn: Turn, join: Join) -> None:
+    """Add the member, under its pending id or a new one; rebalance, or see whether the join phase is over.
+
+    (Kafka: addMemberThenRebalanceOrCompleteJoin; earlier addMemberAndRebalance)
+    """
     group, wire = join.group, join.wire
-    if group.pending.pop(wire.member_id, None) is not None:
-        shard.pending_count -= 1
-    prefix = join.request.client_id if wire.group_instance_id is None else wire.group_instance_id
-    member = join.new_member(wire.member_id or shard.new_member_id(prefix))
+    turn.state.drop_pending(group, join.member_id)
+    prefix = join.request.client_id if join.instance_id is None else join.instance_id
+    member = join.new_member(join.member_id or turn.state.new_member_id(prefix))
     if not group.members:
         group.protocol_type = wire.protocol_type
-    rebalance.add_member(shard, group, member)
-    shard.park_join(group, member, join.waiter)
-    rebalance.rebalance(shard, group, member.cause(JOINED, wire.reason or ""))
+    rebalance.add_member(turn, group, member)
+    turn.park_join(group, member, join.waiter)
+    rebalance.rebalance(turn, group, member.cause(JOINED, wire.reason or ""))
 
 
-def REJOIN(shard: Shard, join: Join) -> None:
-    """Update the member and park the request; a join it has parked already is superseded."""
+def REJOIN(turn: Turn, join: Join) -> None:
+    """Update the member and park the request; a join it has parked already is superseded.
+
+    (Kafka: updateMemberThenRebalanceOrCompleteJoin; earlier updateMemberAndRebalance)
+    """
     group, member = join.group, join.member
     assert member is not None
     changed = member.protocols != join.protocols
-    supersede_join(shard, group, member)
+    supersede_join(turn, group, member)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, join.wire.session_timeout_ms)
     cause = member.cause(SUBSCRIPTION_CHANGED if changed else LEADER_REJOINED, join.wire.reason or "")
     if group.state is PREPARING:
-        shard.park_join(group, member, join.waiter)
-        rebalance.complete_if_all_joined(shard, group)
+        turn.park_join(group, member, join.waiter)
+        rebalance.complete_if_all_joined(turn, group)
         return
     if group.state is COMPLETING:  # its own parked sync is answered like the others', before its join is parked
-        rebalance.answer_syncs(shard, group, ErrorCode.REBALANCE_IN_PROGRESS)
-    shard.park_join(group, member, join.waiter)
-    rebalance.rebalance(shard, group, cause)
+        rebalance.answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    turn.park_join(group, member, join.waiter)
+    rebalance.rebalance(turn, group, cause)
 
 
-def ECHO(shard: Shard, join: Join) -> None:
-    """Repeat the current generation; nothing changes, no session restarts."""
-    group, member_id = join.group, join.wire.member_id
+def ECHO(turn: Turn, join: Join) -> None:
+    """Repeat the current generation; nothing changes, no session restarts. (Kafka: classicGroupJoinExistingMember)"""
+    group, member_id = join.group, join.member_id
     members = answers.members_of(group) if group.leader_id == member_id else None
-    shard.answer(join.token, answers.joined(group, member_id, join.request.version, members))
+    turn.out.answer(join.token, answers.joined(group, member_id, join.version, members))
 
 
-def UNKNOWN(shard: Shard, join: Join) -> None:
-    """An empty group has no members."""
-    error = answers.join_error(ErrorCode.UNKNOWN_MEMBER_ID, join.wire.member_id, version=join.request.version)
-    shard.answer(join.token, error)
+def UNKNOWN(turn: Turn, join: Join) -> None:
+    """Answer UNKNOWN_MEMBER_ID: an empty group has no members."""
+    error = answers.join_error(ErrorCode.UNKNOWN_MEMBER_ID, join.member_id, version=join.version)
+    turn.out.answer(join.token, error)
 
 
-def NEVER(shard: Shard, join: Join) -> None:
-    raise AssertionError(f"group {join.group.group_id} is {join.group.state.value} and has static members")
+def SWAP_WAIT(turn: Turn, join: Join) -> None:
+    """Replace the static member; its new process waits for the join phase like everybody.
+
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    """
+    group, old = join.group, _holder(join)
+    new = _replacement(turn, join, old)
+    swap(turn, group, old, new)
+    turn.park_join(group, new, join.waiter)
+    rebalance.complete_if_all_joined(turn, group)
 
 
-def supersede_join(shard: Shard, group: Group, member: Member) -> None:
+def SWAP_REBALANCE(turn: Turn, join: Join) -> None:
+    """Replace the static member and begin again: the leader may be assigning to the old id at this moment.
+
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    """
+    old = _holder(join)
+    _swap_and_rebalance(turn, join, old, _replacement(turn, join, old))
+
+
+def SWAP_PERSIST(turn: Turn, join: Join) -> None:
+    """Replace the static member without a rebalance, on record, unless the agreed protocol would change.
+
+    (Kafka: updateStaticMemberThenRebalanceOrCompleteJoin; earlier updateStaticMemberAndRebalance)
+    """
+    group, old = join.group, _holder(join)
+    new = _replacement(turn, join, old)
+    members = [new if member is old else member for member in group.members.values()]
+    must_rebalance = turn.state.config.partita_rebalance_on_static_change and metadata_changed(group, old, new)
+    if must_rebalance or group.vote(members) != group.protocol_name:
+        _swap_and_rebalance(turn, join, old, new)
+        return
+    was_leader = group.leader_id == old.member_id
+    record = swap_record(group, old, new)
+    if not turn.state.fits([record]):
+        turn.out.answer(join.token, _could_not_store(group, join.version))
+        return
+    swap(turn, group, old, new)
+    turn.start_session(group, new)
+    turn.write([record])
+    turn.out.answer(join.token, _took_over(group, old, new, join.version, was_leader=was_leader))
+
+
+def _holder(join: Join) -> Member:
+    """The member that holds the instance id of the join."""
+    assert join.instance_id is not None, "only a static member is replaced"
+    return join.group.members[join.group.static[join.instance_id]]
+
+
+def _replacement(turn: Turn, join: Join, old: Member) -> Member:
+    """Deviation: Kafka keeps the old process's client id and host in descriptions; these are the new one's."""
+    assert old.instance_id is not None
+    new = join.new_member(turn.state.new_member_id(old.instance_id))
+    new.assignment = old.assignment
+    return new
+
+
+def _swap_and_rebalance(turn: Turn, join: Join, old: Member, new: Member) -> None:
+    group = join.group
+    swap(turn, group, old, new)
+    rebalance.answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    turn.park_join(group, new, join.waiter)
+    rebalance.rebalance(turn, group, new.cause(STATIC_REPLACED))
+
+
+def _took_over(group: Group, old: Member, new: Member, version: int, *, was_leader: bool) -> JoinGroupResponse:
+    """The leader learns that it leads and must not assign; before version 9 it is made to believe it follows."""
+    if not was_leader:
+        return answers.joined(group, new.member_id, version, None)
+    if version < _SKIPS_ASSIGNMENT_FROM:
+        return answers.joined(group, new.member_id, version, None, leader_id=old.member_id)
+    return answers.joined(group, new.member_id, version, answers.members_of(group), skip_assignment=True)
+
+
+def _could_not_store(group: Group, version: int) -> JoinGroupResponse:
+    answer = answers.joined(group, "", version, None)
+    answer.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
+    return answer
+
+
+def supersede_join(turn: Turn, group: Group, member: Member) -> None:
     """The member's older join gets an answer its client retries by (KAFKA-20938), not silence."""
     if member.join is not None:
         error = answers.join_error(ErrorCode.NOT_COORDINATOR, member.member_id, version=member.join.version)
-        shard.answer_join(group, member, error)
+        turn.answer_join(group, member, error)
 
 
-Action = Callable[[Shard, Join], None]
+Action = Callable[[Turn, Join], None]
 # fmt: off
 JOIN: dict[GroupState, tuple[Action, ...]] = {
     #            NEEDS_ID  NEW    RETURNING       PENDING LEADER   CHANGED  UNCHANGED
-    EMPTY:      (ISSUE_ID, ADMIT, NEVER,          ADMIT,  UNKNOWN, UNKNOWN, UNKNOWN),
+    EMPTY:      (ISSUE_ID, ADMIT, IMPOSSIBLE,     ADMIT,  UNKNOWN, UNKNOWN, UNKNOWN),
     PREPARING:  (ISSUE_ID, ADMIT, SWAP_WAIT,      ADMIT,  REJOIN,  REJOIN,  REJOIN),
     COMPLETING: (ISSUE_ID, ADMIT, SWAP_REBALANCE, ADMIT,  ECHO,    REJOIN,  ECHO),
     STABLE:     (ISSUE_ID, ADMIT, SWAP_PERSIST,   ADMIT,  REJOIN,  REJOIN,  ECHO),

@@ -1,17 +1,19 @@
-"""LeaveGroup: each entry is classified and answered on its own; one rebalance at the end covers them all.
+"""LeaveGroup: each entry has guards and a table of its own; one rebalance at the end covers them all.
 
 (Kafka: GroupMetadataManager.classicGroupLeaveToClassicGroup, specification section 10.)
 """
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Callable
+from enum import IntEnum
 
 from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
+from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, first_error
 from partita.group.notes import LEFT, Cause
-from partita.group.state.model import COMPLETING, DEAD, STABLE, Group
-from partita.group.state.shard import Shard
+from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.leave_group import (
     LeaveGroupRequest,
@@ -23,79 +25,94 @@ from partita.protocol.messages.leave_group import (
 _BATCH_FROM = 3
 
 
-class LeaveCase(Enum):
-    """How an entry is recognised, first match: (member id, instance id)."""
+class LeaveCase(IntEnum):
+    """How an entry is recognised once the guards have passed it."""
 
-    INSTANCE_UNKNOWN = "no or any id, an instance id that nobody holds; or neither"
-    BY_INSTANCE = "no id, an instance id somebody holds: an administrator removes it"
-    PENDING = "an id handed out and not used yet"
-    FENCED = "an id, and an instance id that another id holds"
-    MEMBER = "a member's id, alone or with its own instance id"
-    MEMBER_UNKNOWN = "an id that is nobody's"
-
-
-LEAVE: dict[LeaveCase, ErrorCode] = {
-    LeaveCase.INSTANCE_UNKNOWN: ErrorCode.UNKNOWN_MEMBER_ID,
-    LeaveCase.BY_INSTANCE: ErrorCode.NONE,
-    LeaveCase.PENDING: ErrorCode.NONE,
-    LeaveCase.FENCED: ErrorCode.FENCED_INSTANCE_ID,
-    LeaveCase.MEMBER: ErrorCode.NONE,
-    LeaveCase.MEMBER_UNKNOWN: ErrorCode.UNKNOWN_MEMBER_ID,
-}
-"""In every live state alike; NONE removes."""
+    MEMBER = 0
+    """A member's id, alone or with its own instance id; or no id and the instance id of a member, as an
+    administrator sends it."""
+    PENDING = 1
+    """An id handed out and not used yet; what instance id stands beside it does not matter."""
 
 
-def leave_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+class Leave:
+    """One entry of a LeaveGroup being decided. An instance id alone stands for the member that holds it."""
+
+    __slots__ = ("group", "instance_id", "member_id", "reason")
+
+    def __init__(self, group: Group, entry: MemberIdentity) -> None:
+        self.group = group
+        self.instance_id = None if entry.member_id in group.pending else entry.group_instance_id
+        self.member_id = entry.member_id or group.static.get(entry.group_instance_id or "", "")
+        self.reason = entry.reason or ""
+
+
+def leave_group(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Remove whoever the request names; each entry is answered for itself, before version 3 the only one."""
     wire = request.message
     assert isinstance(wire, LeaveGroupRequest)
     old_form = request.version < _BATCH_FROM
     entries = [MemberIdentity(member_id=wire.member_id)] if old_form else wire.members
-    group = shard.groups.get(wire.group_id)
-    if group is not None and group.state is DEAD:
-        shard.answer(token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
+    group = turn.state.find(wire.group_id, turn.now.wall_ms)
+    if group.state is DEAD:
+        turn.out.answer(token, LeaveGroupResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE))
         return
-    errors = [ErrorCode.UNKNOWN_MEMBER_ID if group is None else _leave(shard, group, entry) for entry in entries]
+    errors = [_leave(turn, Leave(group, entry)) for entry in entries]
     if old_form:
-        shard.answer(token, LeaveGroupResponse(error_code=errors[0]))
+        turn.out.answer(token, LeaveGroupResponse(error_code=errors[0]))
     else:
         echoes = [_echo(entry, error) for entry, error in zip(entries, errors, strict=True)]
-        shard.answer(token, LeaveGroupResponse(members=echoes))
-    if group is not None and ErrorCode.NONE in errors:
-        _after(shard, group)
+        turn.out.answer(token, LeaveGroupResponse(members=echoes))
+    if ErrorCode.NONE in errors:
+        _rebalance(turn, group)
 
 
 def _echo(entry: MemberIdentity, error: ErrorCode) -> MemberResponse:
     return MemberResponse(member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
 
 
-def classify(group: Group, member_id: str, instance_id: str | None) -> LeaveCase:
-    if not member_id:
-        return LeaveCase.BY_INSTANCE if instance_id in group.static else LeaveCase.INSTANCE_UNKNOWN
-    if member_id in group.pending:
-        return LeaveCase.PENDING
-    if instance_id is not None:
-        if instance_id not in group.static:
-            return LeaveCase.INSTANCE_UNKNOWN
-        if group.static[instance_id] != member_id:
-            return LeaveCase.FENCED
-    return LeaveCase.MEMBER if member_id in group.members else LeaveCase.MEMBER_UNKNOWN
+LEAVE_GUARDS: Guards[Leave] = IDENTITY_GUARDS
+"""Of each entry. An absent group has no members, so these answer for it too."""
 
 
-def _leave(shard: Shard, group: Group, entry: MemberIdentity) -> ErrorCode:
-    case = classify(group, entry.member_id, entry.group_instance_id)
-    if case is LeaveCase.PENDING:
-        del group.pending[entry.member_id]
-        shard.pending_count -= 1
-    elif case in (LeaveCase.MEMBER, LeaveCase.BY_INSTANCE):
-        member_id = entry.member_id or group.static[entry.group_instance_id or ""]
-        member = group.members[member_id]
-        rebalance.drop_member(shard, group, member, member.cause(LEFT, entry.reason or ""))
-    return LEAVE[case]
+def classify(leave: Leave) -> LeaveCase:
+    """Which column of `LEAVE`."""
+    return LeaveCase.PENDING if leave.member_id in leave.group.pending else LeaveCase.MEMBER
 
 
-def _after(shard: Shard, group: Group) -> None:
+def _leave(turn: Turn, leave: Leave) -> ErrorCode:
+    error = first_error(LEAVE_GUARDS, leave)
+    if not error:
+        LEAVE[leave.group.state][classify(leave)](turn, leave)
+    return error
+
+
+def REMOVE(turn: Turn, leave: Leave) -> None:
+    """Remove the member. (Kafka: removeMember)"""
+    member = leave.group.members[leave.member_id]
+    rebalance.drop_member(turn, leave.group, member, member.cause(LEFT, leave.reason))
+
+
+def FORGET_ID(turn: Turn, leave: Leave) -> None:
+    """The id will not be used. (Kafka: removePendingJoinMember)"""
+    turn.state.drop_pending(leave.group, leave.member_id)
+
+
+Action = Callable[[Turn, Leave], None]
+# fmt: off
+LEAVE: dict[GroupState, tuple[Action, ...]] = {
+    #            MEMBER      PENDING
+    EMPTY:      (IMPOSSIBLE, FORGET_ID),
+    PREPARING:  (REMOVE,     FORGET_ID),
+    COMPLETING: (REMOVE,     FORGET_ID),
+    STABLE:     (REMOVE,     FORGET_ID),
+}  # DEAD never gets here: the whole request is answered COORDINATOR_NOT_AVAILABLE.
+# fmt: on
+
+
+def _rebalance(turn: Turn, group: Group) -> None:
     """A pending id that leaves starts a rebalance like a member: Kafka asks only whether an entry succeeded."""
     if group.state in (STABLE, COMPLETING):
-        rebalance.prepare(shard, group, group.causes[-1] if group.causes else Cause(LEFT))
+        rebalance.prepare(turn, group, group.causes[-1] if group.causes else Cause(LEFT))
     else:
-        rebalance.complete_if_all_joined(shard, group)
+        rebalance.complete_if_all_joined(turn, group)

@@ -2,7 +2,7 @@
 
 The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind that record.
 Deviation: what Kafka does when that write ends happens here when it begins, since a failed append drops the shard.
-(Kafka: GroupMetadataManager.classicGroupSync, specification section 8.)
+(Kafka: GroupMetadataManager.classicGroupSyncToClassicGroup, specification section 8.)
 """
 
 from __future__ import annotations
@@ -13,117 +13,118 @@ from enum import IntEnum
 from partita.group import answers
 from partita.group.classic import rebalance
 from partita.group.contract import GroupRequest, Token
+from partita.group.guards import IMPOSSIBLE, MEMBER_GUARDS, Guards, first_error, group_is_dead
 from partita.group.notes import ASSIGNMENT_TOO_LARGE
-from partita.group.state.model import (
-    COMPLETING,
-    DEAD,
-    EMPTY,
-    PREPARING,
-    STABLE,
-    Group,
-    GroupState,
-    Member,
-    Waiter,
-    unknown_identity,
-)
-from partita.group.state.shard import Shard
+from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState, Member, Waiter
 from partita.group.state.stored import group_record
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.sync_group import SyncGroupRequest
 
 
 class SyncCase(IntEnum):
+    """The role of the member that syncs."""
+
     LEADER = 0
     """The group leader of this generation; the only one whose assignments count."""
     FOLLOWER = 1
+    """Any other member."""
 
 
 class Sync:
     """One SyncGroup being decided."""
 
-    __slots__ = ("group", "member", "token", "version", "wire")
+    __slots__ = ("generation", "group", "instance_id", "member_id", "token", "version", "wire")
 
-    def __init__(self, group: Group, member: Member, token: Token, version: int, wire: SyncGroupRequest) -> None:
+    def __init__(self, group: Group, token: Token, version: int, wire: SyncGroupRequest) -> None:
         self.group = group
-        self.member = member
         self.token = token
         self.version = version
         self.wire = wire
+        self.member_id = wire.member_id
+        self.instance_id = wire.group_instance_id
+        self.generation = wire.generation_id
+
+    @property
+    def member(self) -> Member:
+        """The member that asks; the guards have found it."""
+        return self.group.members[self.member_id]
 
 
-def sync_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+def sync_group(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Answer a SyncGroup, or park it until the group leader has assigned."""
     wire = request.message
     assert isinstance(wire, SyncGroupRequest)
-    group = shard.groups.get(wire.group_id)
-    error = refuse(group, wire)
-    if group is None or error:
-        shard.answer(token, answers.sync_error(error))
-        return
-    member = group.members[wire.member_id]
-    case = SyncCase.LEADER if group.leader_id == member.member_id else SyncCase.FOLLOWER
-    SYNC[group.state][case](shard, Sync(group, member, token, request.version, wire))
-
-
-def refuse(group: Group | None, wire: SyncGroupRequest) -> ErrorCode:
-    """The first guard that holds."""
-    if group is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if group.state is DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    error = unknown_identity(group, wire.member_id, wire.group_instance_id)
+    group = turn.state.find(wire.group_id, turn.now.wall_ms)
+    sync = Sync(group, token, request.version, wire)
+    error = first_error(SYNC_GUARDS, sync)
     if error:
-        return error
-    if wire.generation_id != group.generation:
-        return ErrorCode.ILLEGAL_GENERATION
-    for given, agreed in ((wire.protocol_type, group.protocol_type), (wire.protocol_name, group.protocol_name)):
-        if given is not None and agreed is not None and given != agreed:
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return ErrorCode.NONE
+        turn.out.answer(token, answers.sync_error(error))
+    else:
+        SYNC[group.state][classify(sync)](turn, sync)
 
 
-def NEVER(shard: Shard, sync: Sync) -> None:
-    raise AssertionError("an empty group has no members; a guard answers")
+def protocol_is_another(sync: Sync) -> bool:
+    """It names another protocol type or protocol than the group agreed on."""
+    wire, group = sync.wire, sync.group
+    pairs = ((wire.protocol_type, group.protocol_type), (wire.protocol_name, group.protocol_name))
+    return any(given is not None and agreed is not None and given != agreed for given, agreed in pairs)
 
 
-def REJOIN_FIRST(shard: Shard, sync: Sync) -> None:
-    """A new generation is coming."""
-    shard.answer(sync.token, answers.sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
+SYNC_GUARDS: Guards[Sync] = (
+    (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    *MEMBER_GUARDS,
+    (protocol_is_another, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+)
 
 
-def WAIT(shard: Shard, sync: Sync) -> None:
+def classify(sync: Sync) -> SyncCase:
+    """Which column of `SYNC`."""
+    return SyncCase.LEADER if sync.group.leader_id == sync.member_id else SyncCase.FOLLOWER
+
+
+def REJOIN_FIRST(turn: Turn, sync: Sync) -> None:
+    """Answer REBALANCE_IN_PROGRESS: a new generation is coming."""
+    turn.out.answer(sync.token, answers.sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def WAIT(turn: Turn, sync: Sync) -> None:
     """Park until the leader has assigned; an older sync of the same member is superseded."""
-    shard.answer_sync(sync.member, answers.sync_error(ErrorCode.NOT_COORDINATOR))
-    shard.park_sync(sync.member, Waiter(sync.token, sync.version))
-    rebalance.became_synced(sync.group, sync.member.member_id)
+    turn.answer_sync(sync.member, answers.sync_error(ErrorCode.NOT_COORDINATOR))
+    turn.park_sync(sync.member, Waiter(sync.token, sync.version))
+    rebalance.became_synced(sync.group, sync.member_id)
 
 
-def ASSIGN(shard: Shard, sync: Sync) -> None:
-    """Store the leader's assignment and hand it out; too large for the log, everybody hears of it and rejoins."""
+def ASSIGN(turn: Turn, sync: Sync) -> None:
+    """Store the leader's assignment and hand it out; too large for the log, everybody hears of it and rejoins.
+
+    (Kafka: setAndPropagateAssignment)
+    """
     group = sync.group
-    WAIT(shard, sync)
+    WAIT(turn, sync)
     given = {a.member_id: bytes(a.assignment) for a in sync.wire.assignments}
     record = group_record(group, assignments=given)
-    if not shard.fits([record]):
-        rebalance.answer_syncs(shard, group, ErrorCode.UNKNOWN_SERVER_ERROR)
-        rebalance.rebalance(shard, group, sync.member.cause(ASSIGNMENT_TOO_LARGE))
+    if not turn.state.fits([record]):
+        rebalance.answer_syncs(turn, group, ErrorCode.UNKNOWN_SERVER_ERROR)
+        rebalance.rebalance(turn, group, sync.member.cause(ASSIGNMENT_TOO_LARGE))
         return
     for member in group.members.values():
         member.assignment = given.get(member.member_id, b"")
-    shard.write([record])
-    rebalance.become_stable(shard, group)
+    turn.write([record])
+    rebalance.become_stable(turn, group)
 
 
-def HAND_OUT(shard: Shard, sync: Sync) -> None:
+def HAND_OUT(turn: Turn, sync: Sync) -> None:
     """Repeat the stored assignment. What a leader sends now is ignored; no session restarts."""
-    rebalance.became_synced(sync.group, sync.member.member_id)
-    shard.answer(sync.token, answers.synced(sync.group, sync.member))
+    rebalance.became_synced(sync.group, sync.member_id)
+    turn.out.answer(sync.token, answers.synced(sync.group, sync.member))
 
 
-Action = Callable[[Shard, Sync], None]
+Action = Callable[[Turn, Sync], None]
 # fmt: off
 SYNC: dict[GroupState, tuple[Action, ...]] = {
     #            LEADER        FOLLOWER
-    EMPTY:      (NEVER,        NEVER),
+    EMPTY:      (IMPOSSIBLE,   IMPOSSIBLE),
     PREPARING:  (REJOIN_FIRST, REJOIN_FIRST),
     COMPLETING: (ASSIGN,       WAIT),
     STABLE:     (HAND_OUT,     HAND_OUT),

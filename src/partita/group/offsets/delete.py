@@ -10,8 +10,9 @@ from partita.group.notes import GroupDeleted
 from partita.group.records import log_records
 from partita.group.records.hard_state import TopicPartition
 from partita.group.requests import DeleteGroup
-from partita.group.state.model import DEAD, EMPTY, Group, subscribed_topics
-from partita.group.state.shard import Shard
+from partita.group.state.model import DEAD, EMPTY, Group
+from partita.group.state.stored import group_tombstone
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_groups import DeletableGroupResult
 from partita.protocol.messages.offset_delete import (
@@ -25,20 +26,20 @@ from partita.protocol.messages.offset_delete import (
 CONSUMER = "consumer"
 
 
-def delete_group(shard: Shard, token: Token, request: GroupRequest) -> None:
+def delete_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     ask = request.message
     assert isinstance(ask, DeleteGroup)
-    group = shard.groups.get(ask.group_id)
+    group = turn.state.groups.get(ask.group_id)
     error = _refuse_delete(group)
     if group is not None and not error:
-        records = [*tombstones(group.group_id, all_partitions(shard, group.group_id)), group_tombstone(group.group_id)]
-        if shard.fits(records):
-            shard.write(records)
-            shard.forget(group)
-            shard.note(GroupDeleted(group.group_id, "deleted", shard.now.wall_ms))
+        records = [*tombstones(group.group_id, all_partitions(turn, group.group_id)), group_tombstone(group.group_id)]
+        if turn.state.fits(records):
+            turn.write(records)
+            turn.state.forget(group)
+            turn.out.note(GroupDeleted(group.group_id, "deleted", turn.now.wall_ms))
         else:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
-    shard.answer(token, DeletableGroupResult(group_id=ask.group_id, error_code=error))
+    turn.out.answer(token, DeletableGroupResult(group_id=ask.group_id, error_code=error))
 
 
 def _refuse_delete(group: Group | None) -> ErrorCode:
@@ -47,37 +48,34 @@ def _refuse_delete(group: Group | None) -> ErrorCode:
     return ErrorCode.NONE if group.state is EMPTY else ErrorCode.NON_EMPTY_GROUP
 
 
-def all_partitions(shard: Shard, group_id: str) -> list[TopicPartition]:
+def all_partitions(turn: Turn, group_id: str) -> list[TopicPartition]:
     """Partitions with an offset, committed ones first, then those only pending."""
-    committed = shard.hard.offsets.get(group_id, {})
-    return [*committed, *(p for p in shard.hard.pending_partitions(group_id) if p not in committed)]
+    committed = turn.state.hard.offsets.get(group_id, {})
+    return [*committed, *(p for p in turn.state.hard.pending_partitions(group_id) if p not in committed)]
 
 
 def tombstones(group_id: str, partitions: list[TopicPartition]) -> list[Record]:
+    """Records that end the offsets of these partitions."""
     return [Record(log_records.offset_key(group_id, topic, number), None) for topic, number in partitions]
 
 
-def group_tombstone(group_id: str) -> Record:
-    return Record(log_records.group_key(group_id), None)
-
-
-def delete_offsets(shard: Shard, token: Token, request: GroupRequest) -> None:
+def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     wire = request.message
     assert isinstance(wire, OffsetDeleteRequest)
-    group = shard.groups.get(wire.group_id)
+    group = turn.state.groups.get(wire.group_id)
     error = _refuse_offsets(group)
     if group is None or error:
-        shard.answer(token, OffsetDeleteResponse(error_code=error))
+        turn.out.answer(token, OffsetDeleteResponse(error_code=error))
         return
-    known = set(all_partitions(shard, wire.group_id))
+    known = set(all_partitions(turn, wire.group_id))
     gone: dict[TopicPartition, None] = {}
     topics = [_delete_topic(group, topic, known, gone) for topic in wire.topics]
     records = tombstones(wire.group_id, list(gone))
-    if shard.fits(records):
-        shard.write(records)
-        shard.answer(token, OffsetDeleteResponse(topics=topics))
+    if turn.state.fits(records):
+        turn.write(records)
+        turn.out.answer(token, OffsetDeleteResponse(topics=topics))
     else:
-        shard.answer(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+        turn.out.answer(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def _refuse_offsets(group: Group | None) -> ErrorCode:
@@ -104,5 +102,5 @@ def is_subscribed(group: Group, topic: str) -> bool:
     """A consumer group whose subscription cannot be read counts as subscribed to everything."""
     if group.protocol_type != CONSUMER:
         return False
-    topics = subscribed_topics(group)
+    topics = group.subscribed_topics()
     return topics is None or topic in topics

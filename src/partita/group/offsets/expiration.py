@@ -1,7 +1,7 @@
 """Offsets nobody needs any more: the expiry task, and topics that were deleted.
 
-Both run as sweeps: a generator that writes tombstones slice by slice, so that no batch grows beyond what the offsets
-topic takes and no other request waits long. Whatever is lost with a crash is found again by the next run.
+Both run as sweeps that write tombstones slice by slice, so that no batch grows beyond what the offsets topic takes and
+no other request waits long. Whatever is lost with a crash is found again by the next run.
 (Kafka: OffsetMetadataManager.cleanupExpiredOffsets, specification sections 16.4 and 17.)
 """
 
@@ -10,67 +10,79 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from partita.group.contract import Step
 from partita.group.notes import GroupDeleted, OffsetsExpired
 from partita.group.offsets import delete
 from partita.group.records.log_records import NO_EXPIRY, CommittedOffset, read_offset_value
-from partita.group.state.model import DEAD, EMPTY, STABLE, Group, subscribed_topics
-from partita.group.state.shard import Shard
-from partita.now import Now
+from partita.group.state.model import EMPTY, STABLE, Group
+from partita.group.state.shard import Sweep
+from partita.group.state.stored import group_tombstone
+from partita.group.state.turn import Turn
 
 _SLICE = 1000
 """Records a slice writes at most."""
 
 
-def start(shard: Shard) -> None:
+def start(turn: Turn) -> None:
     """The expiry task is due: begin a sweep over all groups, and plan the next one."""
-    shard.expiry_deadline_ms = shard.now.mono_ms + shard.config.offsets_retention_check_interval_ms
-    shard.sweeps.append(_expire_all(shard, list(shard.groups.values())))
+    state = turn.state
+    state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
+    state.sweeps.append(Sweep(state.groups, topics=None, since_ms=turn.now.mono_ms))
 
 
-def sweep(shard: Shard) -> None:
-    """One slice of the oldest sweep."""
-    if next(shard.sweeps[0], shard) is shard:
-        del shard.sweeps[0]
+def forget_topics(turn: Turn, names: Collection[str]) -> None:
+    """Forget the offsets of deleted topics. What one slice cannot write follows when deadlines run."""
+    turn.state.sweeps.append(Sweep(turn.state.groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
+    sweep(turn)
 
 
-def forget_topics(shard: Shard, names: Collection[str], now: Now) -> Step:
-    shard.now = now
-    shard.sweeps.append(_forget(shard, frozenset(names)))
-    sweep(shard)
-    return shard.take()
-
-
-def _expire_all(shard: Shard, groups: list[Group]) -> Iterator[None]:
+def sweep(turn: Turn) -> None:
+    """Write one slice of the oldest sweep."""
     written = 0
-    for group in groups:
-        count = 0
-        while group.state is not DEAD and (expired := list(islice(_expired(shard, group), _SLICE))):
-            shard.write(delete.tombstones(group.group_id, expired))
-            count += len(expired)
-            written += len(expired)
+    oldest = turn.state.sweeps[0]
+    while oldest.group_ids:
+        group = turn.state.groups.get(oldest.group_ids[0])
+        if group is not None:
+            offsets = _expired(turn, group) if oldest.topics is None else _forgotten(turn, group, oldest.topics)
+            tombstones = delete.tombstones(group.group_id, list(islice(offsets, _SLICE)))
+            turn.write(tombstones)
+            written += len(tombstones)
+            oldest.written += len(tombstones)
             if written >= _SLICE:
-                yield
-                written = 0
-        if count:
-            shard.note(OffsetsExpired(group.group_id, count, shard.now.wall_ms))
-        if group.state is EMPTY and not shard.hard.has_offsets(group.group_id):
-            shard.write([delete.group_tombstone(group.group_id)])
-            shard.forget(group)
-            shard.note(GroupDeleted(group.group_id, "expired", shard.now.wall_ms))
-            written += 1
+                return
+            if oldest.topics is None:
+                written += _end_group(turn, group, oldest.written)
+        oldest.group_ids.popleft()
+        oldest.written = 0
+    turn.state.sweeps.popleft()
 
 
-def _expired(shard: Shard, group: Group) -> Iterator[tuple[str, int]]:
+def _end_group(turn: Turn, group: Group, expired: int) -> int:
+    """Say how many offsets have expired, and delete the group if nothing is left of it; the records written."""
+    if expired:
+        turn.out.note(OffsetsExpired(group.group_id, expired, turn.now.wall_ms))
+    if group.state is not EMPTY or turn.state.hard.has_offsets(group.group_id):
+        return 0
+    turn.write([group_tombstone(group.group_id)])
+    turn.state.forget(group)
+    turn.out.note(GroupDeleted(group.group_id, "expired", turn.now.wall_ms))
+    return 1
+
+
+def _forgotten(turn: Turn, group: Group, names: frozenset[str]) -> list[tuple[str, int]]:
+    """Partitions of these topics with an offset."""
+    return [partition for partition in delete.all_partitions(turn, group.group_id) if partition[0] in names]
+
+
+def _expired(turn: Turn, group: Group) -> Iterator[tuple[str, int]]:
     """Partitions whose offset has outlived its retention, and has no newer one in an open transaction."""
     exempt = _exempt_topics(group)
     if exempt is None:
         return
-    pending = set(shard.hard.pending_partitions(group.group_id))
-    for partition, value in shard.hard.offsets.get(group.group_id, {}).items():
+    pending = set(turn.state.hard.pending_partitions(group.group_id))
+    for partition, value in turn.state.hard.offsets.get(group.group_id, {}).items():
         if partition[0] in exempt or partition in pending:
             continue
-        if is_expired(read_offset_value(value), group, shard.now.wall_ms, shard.config.offsets_retention_ms):
+        if is_expired(read_offset_value(value), group, turn.now.wall_ms, turn.state.config.offsets_retention_ms):
             yield partition
 
 
@@ -79,7 +91,7 @@ def _exempt_topics(group: Group) -> frozenset[str] | None:
     if group.state is EMPTY:
         return frozenset()
     if group.state is STABLE and group.protocol_type == delete.CONSUMER:
-        return subscribed_topics(group)
+        return group.subscribed_topics()
     return None
 
 
@@ -91,15 +103,3 @@ def is_expired(committed: CommittedOffset, group: Group, wall_ms: int, retention
     if group.protocol_type is not None and group.state is EMPTY and group.since_ms != -1:
         since_ms = group.since_ms
     return wall_ms - since_ms >= retention_ms
-
-
-def _forget(shard: Shard, names: frozenset[str]) -> Iterator[None]:
-    written = 0
-    for group_id in list(shard.groups):
-        gone = [partition for partition in delete.all_partitions(shard, group_id) if partition[0] in names]
-        for at in range(0, len(gone), _SLICE):
-            shard.write(delete.tombstones(group_id, gone[at : at + _SLICE]))
-            written += len(gone[at : at + _SLICE])
-            if written >= _SLICE:
-                yield
-                written = 0

@@ -1,19 +1,23 @@
 """TxnOffsetCommit and the markers that end transactions.
 
-The offsets wait in the hard state until a marker; see `hard_state.HardState.end_transaction` for what then wins.
-(Kafka: OffsetMetadataManager.commitTransactionalOffset, completeTransaction; specification section 15.)
+The offsets wait in the hard state until a marker; `partita.group.records.hard_state.HardState.end_transaction` decides
+what then wins. (Kafka: OffsetMetadataManager.commitTransactionalOffset, completeTransaction; specification section 15.)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from partita.group import answers
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Token
-from partita.group.offsets.commit import IDENTIFY, NONE, CommitCase, classify, identify, is_too_long
+from partita.group.guards import MEMBER_GUARDS, Guards, first_error, group_is_dead
+from partita.group.offsets.commit import classify, is_too_long
 from partita.group.records import log_records
 from partita.group.records.log_records import CommittedOffset
 from partita.group.requests import EndTransaction, TransactionEnded
-from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, Group, GroupState
-from partita.group.state.shard import Shard
+from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
+from partita.group.state.shard import ShardState
+from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -24,66 +28,126 @@ from partita.protocol.messages.txn_offset_commit import (
 )
 
 _ABORTABLE_FROM, _ADDS_ITSELF_FROM = 4, 5
-# fmt: off
-TXN_COMMIT: dict[GroupState, tuple[ErrorCode | None, ...]] = {
-    #            OFFSETS_ONLY NAMED     MEMBER
-    EMPTY:      (NONE,        IDENTIFY, IDENTIFY),
-    PREPARING:  (NONE,        IDENTIFY, IDENTIFY),
-    COMPLETING: (NONE,        IDENTIFY, IDENTIFY),
-    STABLE:     (NONE,        IDENTIFY, IDENTIFY),
-}  # DEAD: a guard answers COORDINATOR_NOT_AVAILABLE. An absent group: ILLEGAL_GENERATION with a generation.
-# fmt: on
 
 
-def commit_offsets(shard: Shard, token: Token, request: GroupRequest) -> None:
+class TxnCommit:
+    """One TxnOffsetCommit being decided."""
+
+    __slots__ = ("generation", "group", "instance_id", "member_id", "request", "state", "token", "wire")
+
+    def __init__(
+        self, state: ShardState, group: Group, token: Token, request: GroupRequest, wire: TxnOffsetCommitRequest
+    ) -> None:
+        self.state = state
+        self.group = group
+        self.token = token
+        self.request = request
+        self.wire = wire
+        self.member_id = wire.member_id
+        self.instance_id = wire.group_instance_id
+        self.generation = wire.generation_id
+
+
+def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Store a producer's offsets until its transaction ends. The member's session is not touched."""
     wire = request.message
     assert isinstance(wire, TxnOffsetCommitRequest)
-    group = shard.groups.get(wire.group_id)
-    error = _refuse(shard, group, wire, request)
-    if not error:
-        response, records = _store(shard, wire)
-        if not shard.fits(records):
-            error = ErrorCode.UNKNOWN_SERVER_ERROR
+    group = turn.state.find(wire.group_id, turn.now.wall_ms)
+    commit = TxnCommit(turn.state, group, token, request, wire)
+    error = first_error(TXN_COMMIT_GUARDS, commit)
     if error:
-        shard.answer(token, answers.txn_offset_commit_error(wire, error))
-        return
-    if group is None:
-        shard.create(wire.group_id)
-    if records:
-        shard.write(records, Producer(wire.producer_id, wire.producer_epoch))
-    shard.answer(token, response)
-
-
-def _refuse(shard: Shard, group: Group | None, wire: TxnOffsetCommitRequest, request: GroupRequest) -> ErrorCode:
-    if not request.transaction_open and request.version < _ADDS_ITSELF_FROM:
-        old = request.version < _ABORTABLE_FROM
-        return ErrorCode.INVALID_TXN_STATE if old else ErrorCode.TRANSACTION_ABORTABLE
-    if group is None:
-        error = ErrorCode.ILLEGAL_GENERATION if wire.generation_id >= 0 else NONE
-        if not error and len(shard.groups) >= shard.config.partita_groups_max:
-            error = ErrorCode.GROUP_MAX_SIZE_REACHED
-    elif group.state is DEAD:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        refuse(turn, commit, error)
+    elif turn.state.is_absent(group):
+        STORE(turn, commit)
     else:
-        verdict = TXN_COMMIT[group.state][classify(wire.generation_id, wire)]
-        error = identify(group, wire.generation_id, wire) if verdict is IDENTIFY else verdict
-    if not error and wire.producer_epoch < shard.hard.producer_epochs.get(wire.producer_id, -1):
-        return ErrorCode.INVALID_PRODUCER_EPOCH
-    return error
+        TXN_COMMIT[group.state][classify(commit.generation, commit.member_id, commit.instance_id)](turn, commit)
 
 
-def _store(shard: Shard, wire: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[Record]]:
+def transaction_is_closed(commit: TxnCommit) -> bool:
+    """The transaction does not include the group's offsets partition, in a version that has to ask for it before."""
+    return not commit.request.transaction_open and commit.request.version < _ABORTABLE_FROM
+
+
+def transaction_is_closed_and_abortable(commit: TxnCommit) -> bool:
+    """The same in the version whose client can abort by itself; later ones add the partition by this very request."""
+    return not commit.request.transaction_open and commit.request.version < _ADDS_ITSELF_FROM
+
+
+def group_is_absent_and_generation_named(commit: TxnCommit) -> bool:
+    """The group is absent, and the commit is a member's."""
+    return commit.state.is_absent(commit.group) and commit.generation >= 0
+
+
+def group_is_absent_and_shard_full(commit: TxnCommit) -> bool:
+    """The group is absent, and the shard has as many groups as `partita.groups.max`."""
+    state = commit.state
+    return state.is_absent(commit.group) and len(state.groups) >= state.config.partita_groups_max
+
+
+TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
+    (transaction_is_closed, ErrorCode.INVALID_TXN_STATE),
+    (transaction_is_closed_and_abortable, ErrorCode.TRANSACTION_ABORTABLE),
+    (group_is_absent_and_generation_named, ErrorCode.ILLEGAL_GENERATION),
+    (group_is_absent_and_shard_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+)
+
+
+def refuse(turn: Turn, commit: TxnCommit, error: ErrorCode) -> None:
+    """Answer every partition with the error."""
+    turn.out.answer(commit.token, answers.txn_offset_commit_error(commit.wire, error))
+
+
+def STORE(turn: Turn, commit: TxnCommit) -> None:
+    """Store the offsets as pending, unless a newer epoch of the producer is known."""
+    wire, group = commit.wire, commit.group
+    if wire.producer_epoch < turn.state.hard.producer_epochs.get(wire.producer_id, -1):
+        refuse(turn, commit, ErrorCode.INVALID_PRODUCER_EPOCH)
+        return
+    response, records = _stored(turn, wire)
+    if not turn.state.fits(records):
+        refuse(turn, commit, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return
+    if turn.state.is_absent(group):
+        turn.state.add(group)
+    if records:
+        turn.write(records, Producer(wire.producer_id, wire.producer_epoch))
+    turn.out.answer(commit.token, response)
+
+
+def IDENTIFY(turn: Turn, commit: TxnCommit) -> None:
+    """Store for a member of the current generation; anybody else is refused by the guards of members."""
+    error = first_error(MEMBER_GUARDS, commit)
+    if error:
+        refuse(turn, commit, error)
+    else:
+        STORE(turn, commit)
+
+
+Action = Callable[[Turn, TxnCommit], None]
+# fmt: off
+TXN_COMMIT: dict[GroupState, tuple[Action, ...]] = {
+    #            OFFSETS_ONLY NAMED     MEMBER
+    EMPTY:      (STORE,       IDENTIFY, IDENTIFY),
+    PREPARING:  (STORE,       IDENTIFY, IDENTIFY),
+    COMPLETING: (STORE,       IDENTIFY, IDENTIFY),
+    STABLE:     (STORE,       IDENTIFY, IDENTIFY),
+}  # DEAD never gets here: a guard answers COORDINATOR_NOT_AVAILABLE.
+# fmt: on
+"""A group that exists; what passes the guards for an absent one is stored."""
+
+
+def _stored(turn: Turn, wire: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitResponse, list[Record]]:
     records: list[Record] = []
     topics = []
     for topic in wire.topics:
         partitions = []
         for partition in topic.partitions:
-            error = NONE
-            if is_too_long(partition.committed_metadata or "", shard.config.offset_metadata_max_bytes):
+            error = ErrorCode.NONE
+            if is_too_long(partition.committed_metadata or "", turn.state.config.offset_metadata_max_bytes):
                 error = ErrorCode.OFFSET_METADATA_TOO_LARGE
             else:
-                records.append(_record(shard, wire.group_id, topic.name, partition))
+                records.append(_record(turn, wire.group_id, topic.name, partition))
             partitions.append(
                 TxnOffsetCommitResponsePartition(partition_index=partition.partition_index, error_code=error)
             )
@@ -91,29 +155,25 @@ def _store(shard: Shard, wire: TxnOffsetCommitRequest) -> tuple[TxnOffsetCommitR
     return TxnOffsetCommitResponse(topics=topics), records
 
 
-def _record(shard: Shard, group_id: str, topic: str, partition: TxnOffsetCommitRequestPartition) -> Record:
+def _record(turn: Turn, group_id: str, topic: str, partition: TxnOffsetCommitRequestPartition) -> Record:
     committed = CommittedOffset(
-        partition.committed_offset,
-        partition.committed_leader_epoch,
-        partition.committed_metadata or "",
-        shard.now.wall_ms,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+        commit_ms=turn.now.wall_ms,
     )
     key = log_records.offset_key(group_id, topic, partition.partition_index)
     return Record(key, log_records.offset_value(committed))
 
 
-def end_transaction(shard: Shard, token: Token, request: GroupRequest) -> None:
+def end_transaction(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Write the marker; its effect is immediate, in any state of the groups concerned."""
     ask = request.message
     assert isinstance(ask, EndTransaction)
     producer = Producer(ask.producer_id, ask.producer_epoch)
-    if ask.producer_epoch < shard.hard.producer_epochs.get(ask.producer_id, -1):
-        shard.answer(token, TransactionEnded(ErrorCode.INVALID_PRODUCER_EPOCH))
+    if ask.producer_epoch < turn.state.hard.producer_epochs.get(ask.producer_id, -1):
+        turn.out.answer(token, TransactionEnded(ErrorCode.INVALID_PRODUCER_EPOCH))
         return
-    shard.marker = Marker(producer, ask.coordinator_epoch, ask.committed)
-    shard.hard.end_transaction(*producer, committed=ask.committed)
-    shard.answer(token, TransactionEnded())
-
-
-_CASES = tuple(CommitCase)
-assert all(len(row) == len(_CASES) for row in TXN_COMMIT.values())
+    turn.out.marker = Marker(producer, ask.coordinator_epoch, ask.committed)
+    turn.state.hard.end_transaction(*producer, committed=ask.committed)
+    turn.out.answer(token, TransactionEnded())

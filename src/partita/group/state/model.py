@@ -1,7 +1,7 @@
 """One classic group in memory: states, members, and what must hold of them.
 
-This is soft state, a by-product of requests: a crash may lose it, and `rebalance.restore` makes it anew from the hard
-state. `check` asserts the invariants (faults S9, S13, S16, S18). (Kafka: ClassicGroup, ClassicGroupMember.)
+This is soft state: a crash may lose it, and `partita.group.classic.loading.resume` rebuilds it from the hard state.
+`check` asserts the invariants (faults S9, S13, S16, S18). (Kafka: ClassicGroup, ClassicGroupMember.)
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from partita.group.contract import Token
 from partita.group.notes import Cause
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import MalformedRequest, Reader
 
-NEVER = 1 << 62
-"""A deadline that does not come."""
+NO_DEADLINE = 1 << 62
+"""A deadline that does not come, in monotonic milliseconds."""
 Protocols = tuple[tuple[str, bytes], ...]
+"""(protocol name, metadata) of a member, most preferred first."""
 
 
 class GroupState(Enum):
@@ -43,7 +43,7 @@ class Waiter(NamedTuple):
 
 
 class Member:
-    """A member of a group. `deadline_ms` is its session's end, or NEVER while an answer to it is parked."""
+    """A member of a group. `deadline_ms` is its session's end, or NO_DEADLINE while an answer to it is parked."""
 
     __slots__ = (
         "assignment",
@@ -62,6 +62,7 @@ class Member:
 
     def __init__(
         self,
+        *,
         member_id: str,
         instance_id: str | None,
         client_id: str,
@@ -82,13 +83,14 @@ class Member:
         self.sync: Waiter | None = None
         self.is_new = False
         """Added in the running rebalance and not answered yet."""
-        self.deadline_ms = NEVER
+        self.deadline_ms = NO_DEADLINE
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Its metadata for the protocol; empty if it does not list it."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
     def cause(self, what: str, detail: str = "") -> Cause:
+        """A cause for a rebalance that lies with this member; `what` is a constant of `partita.group.notes`."""
         return Cause(what, self.member_id, self.instance_id, self.client_id, detail)
 
 
@@ -130,6 +132,7 @@ class Group:
         """When the state was entered, on the wall clock; -1 unknown."""
         self.generation = 0
         self.generation_step = 1
+        """By how much the next generation is higher: 2 after a load that may have lost one (decision 0070)."""
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
@@ -139,30 +142,35 @@ class Group:
         self.pending: dict[str, int] = {}
         """Ids handed out and not used yet, with their deadlines."""
         self.pending_sync: dict[str, None] = {}
+        """Members that have not asked for their assignment in this generation."""
         self.support: dict[str, int] = {}
         """How many members list each protocol."""
         self.joins_parked = 0
-        self.subscriptions: tuple[bytes, ...] | None = ()
-        """Metadata of the selected protocol, as of the last generation; None: unknown."""
+        self.subscriptions: tuple[bytes, ...] = ()
+        """Each member's metadata for the selected protocol, as of the last generation."""
         self.is_initial = False
         """Preparing from Empty: the initial rebalance delay runs."""
         self.new_member_added = False
+        """A member came during the initial delay, which may extend it."""
         self.initial_delay_ms = 0
         self.initial_remaining_ms = 0
-        self.join_deadline_ms = NEVER
-        self.sync_deadline_ms = NEVER
-        self.wake_ms = NEVER
+        self.join_deadline_ms = NO_DEADLINE
+        self.sync_deadline_ms = NO_DEADLINE
+        self.wake_ms = NO_DEADLINE
         """No deadline of this group is earlier; the heap of the shard holds exactly one entry for it."""
         self.causes: list[Cause] = []
+        """What happened since the last generation was assigned."""
         self.join_started_ms = 0
         self.sync_started_ms = 0
 
     @property
     def rebalance_timeout_ms(self) -> int:
+        """The longest of its members'; 0 without members."""
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     @property
     def has_all_joined(self) -> bool:
+        """Does every member wait in the join phase, and is no handed-out id still to be used?"""
         return self.joins_parked == len(self.members) and not self.pending
 
     def supports_any(self, protocol_type: str, protocols: Protocols) -> bool:
@@ -173,6 +181,7 @@ class Group:
         return protocol_type == self.protocol_type and any(self.support.get(n) == everyone for n, _ in protocols)
 
     def count_protocols(self, protocols: Protocols, by: int) -> None:
+        """Add `by` (1 or -1) to the support of each protocol named; a name that is listed twice counts once."""
         support = self.support
         for name in dict(protocols):
             support[name] = support.get(name, 0) + by
@@ -180,6 +189,7 @@ class Group:
                 del support[name]
 
     def update_member(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_ms: int) -> None:
+        """Take what a member's new join says."""
         self.count_protocols(member.protocols, -1)
         self.count_protocols(protocols, 1)
         member.protocols = protocols
@@ -206,6 +216,28 @@ class Group:
         leader = next((m for m in members if m.member_id == self.leader_id), members[0])
         return next((name for name, _ in leader.protocols if name in tied), tied[0])
 
+    def subscribed_topics(self) -> frozenset[str] | None:
+        """The union over members as of the last generation; None when a member's metadata cannot be read.
+
+        Only protocol type `consumer` has a layout that can be read. (Kafka: ClassicGroup.computeSubscribedTopics)
+        """
+        topics: set[str] = set()
+        for metadata in dict.fromkeys(self.subscriptions):
+            of_one = topics_in(metadata)
+            if of_one is None:
+                return None
+            topics |= of_one
+        return frozenset(topics)
+
+
+def topics_in(metadata: bytes) -> frozenset[str] | None:
+    """The topic list of a consumer's subscription, which every version starts with; None if it cannot be read."""
+    try:
+        reader = Reader(metadata, 2)
+        return frozenset([reader.string() for _ in range(reader.count(2))])
+    except MalformedRequest:
+        return None
+
 
 def _count_support(members: Iterable[Member]) -> dict[str, int]:
     support: dict[str, int] = {}
@@ -213,31 +245,6 @@ def _count_support(members: Iterable[Member]) -> dict[str, int]:
         for name in dict(member.protocols):
             support[name] = support.get(name, 0) + 1
     return support
-
-
-def unknown_identity(group: Group, member_id: str, instance_id: str | None) -> ErrorCode:
-    """NONE, or why not: the instance id is unknown, it is another's, the member id is unknown; in this order."""
-    if instance_id is not None:
-        holder = group.static.get(instance_id)
-        if holder is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if holder != member_id:
-            return ErrorCode.FENCED_INSTANCE_ID
-    return ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def subscribed_topics(group: Group) -> frozenset[str] | None:
-    """The union over members as of the last generation; None when a member's metadata cannot be read."""
-    if group.subscriptions is None:
-        return None
-    topics: set[str] = set()
-    for metadata in dict.fromkeys(group.subscriptions):
-        try:
-            reader = Reader(metadata, 2)
-            topics.update([reader.string() for _ in range(reader.count(2))])
-        except MalformedRequest:
-            return None
-    return frozenset(topics)
 
 
 def check(group: Group) -> None:
@@ -257,11 +264,11 @@ def check(group: Group) -> None:
         parked = member.join is not None or member.sync is not None
         assert member.join is None or group.state is PREPARING, f"join parked in {group.state}"
         assert member.sync is None or group.state is COMPLETING, f"sync parked in {group.state}"
-        assert member.is_new or (member.deadline_ms == NEVER) == parked, f"{member.member_id}: session"
+        assert member.is_new or (member.deadline_ms == NO_DEADLINE) == parked, f"{member.member_id}: session"
         assert group.wake_ms <= member.deadline_ms, "a session ends before the group wakes"
     if group.state is EMPTY:
         assert not members, "an empty group has members"
     if group.state in (COMPLETING, STABLE):
         assert members, f"{group.state} without members"
-    assert (group.join_deadline_ms != NEVER) == (group.state is PREPARING), "join deadline outside the join phase"
-    assert group.wake_ms <= min(group.join_deadline_ms, group.sync_deadline_ms, *group.pending.values(), NEVER)
+    assert (group.join_deadline_ms != NO_DEADLINE) == (group.state is PREPARING), "join deadline outside the join phase"
+    assert group.wake_ms <= min(group.join_deadline_ms, group.sync_deadline_ms, *group.pending.values(), NO_DEADLINE)

@@ -1,6 +1,7 @@
-"""A live group as the record that can bring it back.
+"""A classic group as the record that can bring it back, and back again.
 
-Of each member only the metadata for the selected protocol is kept, as in Kafka.
+Of each member only the metadata for the selected protocol is kept, as in Kafka. (Kafka:
+GroupCoordinatorRecordHelpers.newGroupMetadataRecord, newEmptyGroupMetadataRecord; GroupMetadataManager.replay)
 """
 
 from __future__ import annotations
@@ -42,3 +43,35 @@ def group_record(
         ],
     )
     return Record(log_records.group_key(group.group_id), log_records.group_value(value))
+
+
+def new_group_record(group: Group) -> Record:
+    """A group that was just created: it has neither a protocol type nor a generation yet, whatever is under way."""
+    value = log_records.empty_group(None, 0, group.since_ms)
+    return Record(log_records.group_key(group.group_id), log_records.group_value(value))
+
+
+def empty_group_record(group: Group) -> Record:
+    """The group after its last member is gone."""
+    value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
+    return Record(log_records.group_key(group.group_id), log_records.group_value(value))
+
+
+def group_tombstone(group_id: str) -> Record:
+    """The record that ends a group."""
+    return Record(log_records.group_key(group_id), None)
+
+
+def stored_member(stored: GroupMetadataValueMember, protocol_name: str | None) -> Member:
+    """A member as its group's record tells it: it lists the selected protocol only."""
+    member = Member(
+        member_id=stored.member_id,
+        instance_id=stored.group_instance_id,
+        client_id=stored.client_id,
+        client_host=stored.client_host,
+        rebalance_timeout_ms=stored.rebalance_timeout,
+        session_timeout_ms=stored.session_timeout,
+        protocols=((protocol_name or "", bytes(stored.subscription)),),
+    )
+    member.assignment = bytes(stored.assignment)
+    return member

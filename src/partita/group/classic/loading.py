@@ -1,0 +1,88 @@
+"""Loads and unloads a shard's groups: from hard state to groups with running sessions, and to the end of all of them.
+
+(Kafka: GroupMetadataManager.onLoaded, onUnloaded.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from partita.group import answers
+from partita.group.classic import rebalance
+from partita.group.notes import LOADED_OVER_SIZE, Cause, GroupsLoaded
+from partita.group.records import log_records
+from partita.group.state.model import DEAD, NO_DEADLINE, STABLE, Group
+from partita.group.state.shard import ShardState
+from partita.group.state.stored import stored_member
+from partita.group.state.turn import Turn
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.group_log import GroupMetadataValue
+
+Silences = Mapping[tuple[str, str], int]
+"""Of (group id, member id): for how many milliseconds nothing was heard of that member."""
+
+
+def resume(turn: Turn, silences: Silences, *, clean: bool) -> None:
+    """Create a group for each one found in the hard state, with whole sessions less the known silence.
+
+    Raises MalformedRequest for a group record that cannot be read: the load has failed.
+    """
+    state = turn.state
+    state.hard.settle()
+    for group_id in state.hard.group_ids():
+        value = state.hard.groups.get(group_id)
+        group = Group(group_id, turn.now.wall_ms)
+        state.add(group)
+        if value is not None:
+            _restore(turn, group, log_records.read_group_value(value), silences)
+        if not clean:
+            group.generation_step = 2
+    state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
+    for group in list(state.groups.values()):
+        if len(group.members) > state.config.group_max_size:
+            rebalance.rebalance(turn, group, Cause(LOADED_OVER_SIZE, detail=f"{len(group.members)} members"))
+    turn.out.note(GroupsLoaded(groups=len(state.groups), skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
+
+
+def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Silences) -> None:
+    group.generation = record.generation
+    group.protocol_type = record.protocol_type or None
+    group.protocol_name = record.protocol
+    group.since_ms = record.current_state_timestamp
+    for stored in record.members:
+        member = stored_member(stored, record.protocol)
+        silent_ms = min(silences.get((group.group_id, member.member_id), 0), member.session_timeout_ms)
+        deadline_ms = turn.now.mono_ms + member.session_timeout_ms - silent_ms
+        rebalance.enter_member(turn, group, member, deadline_ms=deadline_ms)
+    if group.members:
+        group.state = STABLE
+        group.leader_id = record.leader if record.leader in group.members else next(iter(group.members))
+        group.subscriptions = tuple(m.metadata(group.protocol_name) for m in group.members.values())
+
+
+def silences(state: ShardState, now: Now) -> dict[tuple[str, str], int]:
+    """Of each member whose session runs: how long it has not been heard of."""
+    return {
+        (group.group_id, member.member_id): now.mono_ms - (member.deadline_ms - member.session_timeout_ms)
+        for group in state.groups.values()
+        for member in group.members.values()
+        if member.deadline_ms != NO_DEADLINE and not member.is_new
+    }
+
+
+def unload(turn: Turn, error: ErrorCode) -> None:
+    """Answer everything parked with `error`, and mark each group Dead. Writes nothing."""
+    state = turn.state
+    for group in state.groups.values():
+        for member in list(group.members.values()):
+            if member.join is not None:
+                answer = answers.join_error(error, member.member_id, version=member.join.version)
+                turn.answer_join(group, member, answer)
+            turn.answer_sync(member, answers.sync_error(error))
+        rebalance.move(turn, group, DEAD)
+        group.wake_ms = NO_DEADLINE
+        group.join_deadline_ms = group.sync_deadline_ms = NO_DEADLINE
+    state.wakes.clear()
+    state.sweeps.clear()
+    state.expiry_deadline_ms = NO_DEADLINE

@@ -1,0 +1,47 @@
+"""What one input leads to, as it is collected: records, replies and notes, and the count of tokens still to answer."""
+
+from __future__ import annotations
+
+from partita.group.contract import NOTHING, Marker, Producer, Record, Reply, Step, Token
+from partita.group.notes import Note
+from partita.protocol.primitives import Structure
+
+
+class Outbox:
+    """Collects a step. `take` hands it over and asserts that every token was answered or is parked."""
+
+    __slots__ = ("_notes", "_replies", "marker", "parked", "producer", "records", "tokens_open")
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        """Already replayed into the hard state; see `partita.group.state.turn.Turn.write`."""
+        self.producer: Producer | None = None
+        self.marker: Marker | None = None
+        self.parked = 0
+        """Tokens kept with their members, to be answered by a later step."""
+        self.tokens_open = 0
+        """Tokens taken in and not answered, parked ones included."""
+        self._replies: list[Reply] = []
+        self._notes: list[Note] = []
+
+    def open(self) -> None:
+        """Count a token that was just taken in."""
+        self.tokens_open += 1
+
+    def answer(self, token: Token, message: Structure) -> None:
+        """Release the token with this answer once the step's records are durable."""
+        self.tokens_open -= 1
+        self._replies.append(Reply(token, message))
+
+    def note(self, note: Note) -> None:
+        """Tell log, dashboard and trace what happened."""
+        self._notes.append(note)
+
+    def take(self) -> Step:
+        """The step collected since the last call."""
+        assert self.tokens_open == self.parked, f"{self.tokens_open} tokens are open, {self.parked} of them parked"
+        if not (self.records or self._replies or self._notes or self.marker):
+            return NOTHING
+        step = Step(tuple(self.records), tuple(self._replies), tuple(self._notes), self.producer, self.marker)
+        self.records, self._replies, self._notes, self.producer, self.marker = [], [], [], None, None
+        return step

@@ -1,0 +1,71 @@
+"""One input being decided: the state it finds, the outbox it fills, the time at which it came.
+
+The verbs here touch state and outbox together. `park_join` and `park_sync` keep a token with its member, `answer_join`
+and `answer_sync` take it from there, so that every token is answered once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from partita.group.contract import Producer, Record
+from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
+from partita.group.state.outbox import Outbox
+from partita.group.state.shard import ShardState
+from partita.now import Now
+from partita.protocol.primitives import Structure
+
+_NO_PRODUCER = Producer(-1, -1)
+
+
+class Turn(NamedTuple):
+    """What every rule is given. `now` is the same for the whole input."""
+
+    state: ShardState
+    out: Outbox
+    now: Now
+
+    def write(self, records: list[Record], producer: Producer | None = None) -> None:
+        """Have the records appended, and change the hard state by them; with a producer, in its open transaction."""
+        self.out.records += records
+        self.out.producer = producer
+        replay = self.state.hard.replay
+        for record in records:
+            replay(record, *(producer or _NO_PRODUCER))
+
+    def start_session(self, group: Group, member: Member) -> None:
+        """The member was just heard of, or just answered: it has a whole session again, unless it waits here."""
+        if member.join is None and member.sync is None:
+            member.deadline_ms = self.now.mono_ms + member.session_timeout_ms
+            self.state.arm(group, member.deadline_ms)
+
+    def park_join(self, group: Group, member: Member, waiter: Waiter) -> None:
+        """Keep the join until the join phase ends. A new member keeps its own deadline, others have none meanwhile."""
+        assert member.join is None, f"{member.member_id} has a parked join already"
+        member.join = waiter
+        group.joins_parked += 1
+        self.out.parked += 1
+        if not member.is_new:
+            member.deadline_ms = NO_DEADLINE
+
+    def answer_join(self, group: Group, member: Member, message: Structure) -> None:
+        """Answer the member's parked join, if it has one. Its session does not start by this."""
+        if member.join is not None:
+            waiter, member.join = member.join, None
+            group.joins_parked -= 1
+            self.out.parked -= 1
+            self.out.answer(waiter.token, message)
+
+    def park_sync(self, member: Member, waiter: Waiter) -> None:
+        """Keep the sync until the group leader has assigned; the member's session rests meanwhile."""
+        assert member.sync is None, f"{member.member_id} has a parked sync already"
+        member.sync = waiter
+        self.out.parked += 1
+        member.deadline_ms = NO_DEADLINE
+
+    def answer_sync(self, member: Member, message: Structure) -> None:
+        """Answer the member's parked sync, if it has one."""
+        if member.sync is not None:
+            waiter, member.sync = member.sync, None
+            self.out.parked -= 1
+            self.out.answer(waiter.token, message)
