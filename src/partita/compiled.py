@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 COMPILED: tuple[str, ...] = (
     "partita.assignors.user_data",
-    "partita.broker.wire.repeats",
+    "partita.broker.wire.memo",
     "partita.group.records.replay_batch",
     "partita.protocol.reader",
     "partita.protocol.writer",

@@ -141,7 +141,7 @@ def test_a_delayed_request_holds_up_its_connection_and_no_other(broker: Broker, 
     assert [answer.topics[0].partitions[0].error_code for answer in answers] == [0, 0]
     assert raw.recv(13, 1)[1].error_code == 0
     assert raw.committed("g") == 2
-    assert not broker.cluster.faults.active
+    assert not broker.running.faults.active
 
 
 def test_hold_joins_until_they_are_released(broker: Broker, raw: Raw) -> None:
@@ -252,9 +252,9 @@ def test_move_a_groups_coordinator(three: Broker) -> None:
         joined = at_old.stable("g", session_timeout_ms=45_000)
         pending = at_old.ask(join_request("g"), 9)
         assert pending.error_code == ErrorCode.MEMBER_ID_REQUIRED
-        end = three.run(lambda: three.cluster.groups.partition_of("g").log.log_end_offset)
+        end = three.run(lambda: three.running.services.groups.partition_of("g").log.log_end_offset)
         three.control.move_coordinator("g", new)
-        assert three.run(lambda: three.cluster.groups.partition_of("g").log.log_end_offset) == end
+        assert three.run(lambda: three.running.services.groups.partition_of("g").log.log_end_offset) == end
         assert heartbeat(at_old, joined) == ErrorCode.NOT_COORDINATOR
         assert at_old.ask(join_request("g"), 9).error_code == ErrorCode.NOT_COORDINATOR
         wrong = at_old.ask(join_request("g", session_timeout_ms=1), 9)
@@ -302,7 +302,7 @@ def test_a_move_in_the_middle_of_a_rebalance_answers_who_waits_and_keeps_the_las
 
 def waiting_syncs(broker: Broker) -> int:
     def count() -> int:
-        runner = broker.cluster.groups.runner_of("g")
+        runner = broker.running.services.groups.runner_of("g")
         assert runner is not None
         return sum(member.sync is not None for member in runner.coordinator.groups["g"].members.values())
 
@@ -389,7 +389,7 @@ def test_notes_are_written_as_json_lines(tmp_path: Path) -> None:
 
 def test_the_admin_endpoint_does_what_control_does(raw: Raw) -> None:
     with Broker(admin_port=0) as broker, Raw(broker.port) as other:
-        base = f"http://127.0.0.1:{broker.cluster.admin_port}"
+        base = f"http://127.0.0.1:{broker.running.admin_port}"
         joined = other.stable("g")
 
         def call(path: str, body: Any = None, **headers: str) -> Any:

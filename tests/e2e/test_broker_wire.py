@@ -138,7 +138,7 @@ def test_a_client_that_does_not_read_is_not_read_from_and_loses_nothing_when_it_
     raw.socket.settimeout(20)
     raw.socket.sendall(b"".join(frames))
     assert is_alive(broker)
-    transports = broker.run(lambda: [c._transport for c in broker.cluster.nodes[1].servers[0].connections])
+    transports = broker.run(lambda: [c._transport for c in broker.running.servers[1][0].connections])
     unsent = broker.run(lambda: [t.get_write_buffer_size() for t in transports if t is not None])
     assert 0 < max(unsent) < 20 << 20
     assert [raw.recv(1, 11)[0] for _ in frames] == list(range(2, 102))
@@ -216,7 +216,7 @@ def test_an_announced_length_alone_takes_no_memory(broker: Broker) -> None:
         for one in sockets:
             one.sendall(announced)
         assert is_alive(broker)
-        held = broker.run(lambda: [len(c._own or b"") for c in broker.cluster.nodes[1].servers[0].connections])
+        held = broker.run(lambda: [len(c._own or b"") for c in broker.running.servers[1][0].connections])
         assert sum(held) <= 20 * 64 * 1024
     finally:
         for one in sockets:
@@ -226,7 +226,7 @@ def test_an_announced_length_alone_takes_no_memory(broker: Broker) -> None:
 def test_a_frame_that_never_ends_is_given_up_after_thirty_ticks(raw: Raw, broker: Broker) -> None:
     raw.socket.sendall(struct.pack(">i", 5000) + b"begun")
     assert is_alive(broker)
-    server = broker.cluster.nodes[1].servers[0]
+    server = broker.running.servers[1][0]
     assert server is not None
     for _ in range(32):
         broker.run(server._on_tick)
@@ -237,7 +237,7 @@ def test_a_silent_connection_is_closed_and_one_that_waits_for_an_answer_is_not(r
     with Raw(broker.port) as waiting:
         waiting.send(fetch_request(0, wait_ms=20_000), 11)
         raw.ask(MetadataRequest(topics=[]), 1)
-        server = broker.cluster.nodes[1].servers[0]
+        server = broker.running.servers[1][0]
         assert server is not None
         for _ in range(602):
             broker.run(server._on_tick)
@@ -256,7 +256,7 @@ def test_connections_beyond_the_limits_are_refused_at_accept() -> None:
             assert refused.is_closed()
         held.pop().socket.close()
         deadline = time.monotonic() + 5
-        while len(broker.run(lambda: list(broker.cluster.nodes[1].servers[0].connections))) > 2:
+        while len(broker.run(lambda: list(broker.running.servers[1][0].connections))) > 2:
             assert time.monotonic() < deadline
         assert is_alive(broker)
         for one in held:

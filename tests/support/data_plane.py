@@ -10,12 +10,14 @@ from importlib import import_module
 from typing import Any
 
 from partita.broker.config import BrokerConfig
-from partita.broker.nodes import Cluster, Node
+from partita.broker.nodes import Node
 from partita.broker.requests.context import RequestContext
+from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import Topic
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint
+from partita.broker.wire.memo import Memo
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from partita.protocol.messages.produce import (
     PartitionProduceData,
@@ -26,10 +28,18 @@ from partita.protocol.messages.produce import (
 )
 
 
+class NeverPaused:
+    """A memo that is always in use."""
+
+    active = False
+
+
 class QuietConnection:
     """The handler's view of a connection that stays open until `close`."""
 
     def __init__(self) -> None:
+        self.client_host = "/127.0.0.1"
+        self.recall = Memo(pause=NeverPaused()).recall("User:ANONYMOUS", self.client_host)
         self.closed = False
         self.callbacks: list[Callable[[], None]] = []
 
@@ -54,17 +64,18 @@ class DataPlane:
         self.connection = QuietConnection()
         given = {name.replace("_", "."): value for name, value in options.items()}
 
-        async def make() -> Cluster:
-            return Cluster(BrokerConfig(given), self.store, nodes)
+        async def make() -> RunningBroker:
+            return RunningBroker(BrokerConfig(given), self.store, nodes)
 
-        self.cluster = self.loop.run_until_complete(make())
+        self.running = self.loop.run_until_complete(make())
+        self.cluster, self.services = self.running.cluster, self.running.services
         for node in self.cluster.nodes.values():
             node.is_alive = True
             node.endpoints = {PLAINTEXT: Endpoint("localhost", 9000 + node.node_id)}
-        self.cluster.upkeep.start()
+        self.running.upkeep.start()
 
     def close(self) -> None:
-        self.loop.run_until_complete(self.cluster.upkeep.stop())
+        self.loop.run_until_complete(self.running.upkeep.stop())
         self.cluster.catalogue.close()
         self.loop.close()
 
@@ -78,7 +89,7 @@ class DataPlane:
 
     def begin(self, handler: str, version: int, request: Any, node: Node | None = None) -> Any:
         """Call a handler; return what it returns: the response, None, or a future."""
-        ctx = RequestContext(node or self.node, 0, version, "test", "/127.0.0.1", self.connection)
+        ctx = RequestContext(self.services, node or self.node, 0, version, client_id="test", connection=self.connection)
 
         async def call() -> Any:
             return import_module(f"partita.broker.handlers.{handler}").handle(ctx, request)

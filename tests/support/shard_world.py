@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from partita.broker.config import BrokerConfig
 from partita.broker.groups.runner import ShardRunner
-from partita.broker.nodes import Cluster
 from partita.broker.requests.context import RequestContext
+from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import DiskStore, MemoryStore
 from partita.broker.topics.catalogue import Partition
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint, Listener
@@ -35,19 +35,21 @@ class ShardWorld:
         options.setdefault("offsets_topic_num_partitions", 1)
         store = MemoryStore() if path is None else DiskStore(str(path), Durability.SYNC)
 
-        async def start() -> Cluster:
-            cluster = Cluster(BrokerConfig(options), store, nodes)
-            await cluster.start([Listener(PLAINTEXT, Endpoint("127.0.0.1", 0))])
+        async def start() -> RunningBroker:
+            running = RunningBroker(BrokerConfig(options), store, nodes)
+            cluster = running.cluster
+            await running.start([Listener(PLAINTEXT, Endpoint("127.0.0.1", 0))])
             if cluster.catalogue.get("t") is None:
                 cluster.create_topic("t", 1, 1)
             cluster.ensure_offsets_topic()
-            await cluster.upkeep.stop()
-            return cluster
+            await running.upkeep.stop()
+            return running
 
-        self.cluster = self.loop.run_until_complete(start())
+        self.running = self.loop.run_until_complete(start())
+        self.cluster, self.groups = self.running.cluster, self.running.services.groups
 
     def close(self) -> None:
-        self.loop.run_until_complete(self.cluster.stop())
+        self.loop.run_until_complete(self.running.stop())
         self.loop.close()
 
     def do(self, act: Callable[[], T]) -> T:
@@ -62,7 +64,7 @@ class ShardWorld:
         return self.loop.run_until_complete(call())
 
     def runner(self, index: int = 0) -> ShardRunner:
-        return self.cluster.groups.runners[index]
+        return self.groups.runners[index]
 
     def partition(self, index: int = 0) -> Partition:
         return self.cluster.catalogue.by_name["__consumer_offsets"].partitions[index]
@@ -73,10 +75,15 @@ class ShardWorld:
 
     def begin(self, message: Structure, group_id: str, version: int, node: int | None = None) -> Any:
         """Ask the group's coordinator (or the node named); return its answer or a future of it."""
-        runner = self.cluster.groups.runner_of(group_id)
+        runner = self.groups.runner_of(group_id)
         node_id = node or (runner.node_id if runner is not None else 1)
-        ctx = RequestContext(self.cluster.nodes[node_id], 0, version, "c", "/127.0.0.1", QuietConnection())
-        return self.do(lambda: self.cluster.groups.handle(ctx, message, group_id))
+        ctx = self.ctx(version, node_id)
+        return self.do(lambda: self.groups.ask(ctx, message, group_id))
+
+    def ctx(self, version: int, node_id: int = 1) -> RequestContext:
+        """What a handler gets for a request to a node."""
+        node = self.cluster.nodes[node_id]
+        return RequestContext(self.running.services, node, 0, version, client_id="c", connection=QuietConnection())
 
     def ask(self, message: Structure, group_id: str, version: int, node: int | None = None) -> Any:
         answer = self.begin(message, group_id, version, node)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_cluster
+from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
 
 if TYPE_CHECKING:
     from partita.broker.control.verbs import Control
     from partita.broker.nodes import Cluster
+    from partita.broker.running import RunningBroker
 
 __all__ = ["Broker", "StartError"]
 
@@ -41,7 +42,7 @@ class Broker:
         self._settings = BrokerSettings(**named, options={**(config or {}), **rest})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._cluster: Cluster | None = None
+        self._running: RunningBroker | None = None
 
     def __enter__(self) -> Broker:
         self.start()
@@ -77,11 +78,11 @@ class Broker:
         thread, self._thread = self._thread, None
         if thread is None or self._loop is None:
             return
-        self.call(self._stop_cluster())
+        self.call(self.running.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
         thread.join()
         self._loop = None
-        self._cluster = None
+        self._running = None
 
     @property
     def bootstrap(self) -> str:
@@ -98,18 +99,23 @@ class Broker:
         return next(iter(self.cluster.nodes.values())).endpoint.port
 
     @property
-    def cluster(self) -> Cluster:
-        """The running cluster; touch it only by `call` and `run`."""
-        if self._cluster is None:
+    def running(self) -> RunningBroker:
+        """All parts of the running broker; touch them only by `call` and `run`."""
+        if self._running is None:
             raise RuntimeError("the broker is not running; use `with Broker() as broker:` or call start()")
-        return self._cluster
+        return self._running
+
+    @property
+    def cluster(self) -> Cluster:
+        """The state of the running broker: nodes, topics, settings. Touch it only by `call` and `run`."""
+        return self.running.cluster
 
     @property
     def control(self) -> Control:
         """What a test may cause: see `partita.broker.control.verbs`."""
         from partita.broker.control.verbs import Control
 
-        return Control(self.cluster)
+        return Control(self.running)
 
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.
@@ -150,7 +156,7 @@ class Broker:
         loop = new_event_loop()
         asyncio.set_event_loop(loop)
         try:
-            self._cluster = loop.run_until_complete(start_cluster(self._settings))
+            self._running = loop.run_until_complete(start_broker(self._settings))
             self._loop = loop
             started.set()
             loop.run_forever()
@@ -159,6 +165,3 @@ class Broker:
             started.set()
         finally:
             loop.close()
-
-    async def _stop_cluster(self) -> None:
-        await self.cluster.stop()

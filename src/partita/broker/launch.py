@@ -1,4 +1,4 @@
-"""From settings to a running cluster: the way in shared by the command line and the embedded broker.
+"""From settings to a running broker: the way in shared by the command line and the embedded broker.
 
 Whatever can be wrong with the settings (a taken port, a directory in use, an unknown option) ends as a StartError with
 one line.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 
 from partita.broker.config import BrokerConfig, ConfigError, as_text
-from partita.broker.nodes import CannotListen, Cluster
+from partita.broker.running import CannotListen, RunningBroker
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
@@ -57,7 +57,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
-async def start_cluster(settings: BrokerSettings) -> Cluster:
+async def start_broker(settings: BrokerSettings) -> RunningBroker:
     """Open the store and start every node on the running loop; raise StartError when something is in the way."""
     if not 1 <= settings.nodes <= NODES_MAX:
         raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
@@ -70,39 +70,39 @@ async def start_cluster(settings: BrokerSettings) -> Cluster:
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
-    cluster = Cluster(config, store, settings.nodes)
+    running = RunningBroker(config, store, settings.nodes)
     if settings.notes_file is not None:
-        await _open_notes(cluster, settings.notes_file)
+        await _open_notes(running, settings.notes_file)
     try:
-        await cluster.start(wanted)
+        await running.start(wanted)
     except CannotListen as error:
-        await cluster.stop()
+        await running.stop()
         hint = "port" if error.errno in (EADDRINUSE, EACCES) else "host"
         raise StartError(f"{error}; choose another {hint}") from None
     if settings.admin_port is not None:
-        await _start_admin(cluster, settings.admin_port)
-    return cluster
+        await _start_admin(running, settings.admin_port)
+    return running
 
 
-async def _open_notes(cluster: Cluster, path: str) -> None:
+async def _open_notes(running: RunningBroker, path: str) -> None:
     try:
-        cluster.notes.write_to(path)
+        running.cluster.notes.write_to(path)
     except OSError as error:
-        await cluster.stop()
+        await running.stop()
         raise StartError(f"cannot write notes to {path}: {error.strerror}") from None
 
 
-async def _start_admin(cluster: Cluster, port: int) -> None:
+async def _start_admin(running: RunningBroker, port: int) -> None:
     from partita.broker.control.http import AdminEndpoint
 
-    endpoint = AdminEndpoint(cluster)
+    endpoint = AdminEndpoint(running)
     try:
-        cluster.admin_port = await endpoint.listen(port)
+        running.admin_port = await endpoint.listen(port)
     except OSError as error:
-        await cluster.stop()
+        await running.stop()
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise StartError(f"cannot listen on 127.0.0.1:{port}: {reason}; choose another --admin-port") from None
-    cluster.on_stop(endpoint.close)
+    running.on_stop(endpoint.close)
 
 
 def _open_store(settings: BrokerSettings) -> Store:
@@ -116,8 +116,9 @@ def _open_store(settings: BrokerSettings) -> Store:
     return DiskStore(settings.data_dir, Durability(durability))
 
 
-def banner(cluster: Cluster) -> list[str]:
+def banner(running: RunningBroker) -> list[str]:
     """What a user should know at start: address, data, durability, what differs from Kafka."""
+    cluster = running.cluster
     nodes = list(cluster.nodes.values())
     more = list(nodes[0].endpoints)[1:]
     differs = ", ".join(f"{name}={as_text(value)}" for name, value in cluster.config.differs_from_kafka().items())
@@ -127,4 +128,4 @@ def banner(cluster: Cluster) -> list[str]:
         f"settings   {differs or 'all as in Apache Kafka'}",
     ]
     lines += [f"listener   {name} {', '.join(str(node.endpoints[name]) for node in nodes)}" for name in more]
-    return lines if cluster.admin_port is None else [*lines, f"control    http://127.0.0.1:{cluster.admin_port}"]
+    return lines if running.admin_port is None else [*lines, f"control    http://127.0.0.1:{running.admin_port}"]

@@ -15,7 +15,7 @@ import sys
 import click
 from click.core import ParameterSource
 
-from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_cluster
+from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
 
 DEFAULT_PORT = 9092
 GARBAGE_OBJECTS = 20_000
@@ -91,17 +91,17 @@ def _was_given(name: str) -> bool:
 
 
 async def _serve(settings: BrokerSettings) -> None:
-    cluster = await start_cluster(settings)
+    running = await start_broker(settings)
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
-        cluster.loop.add_signal_handler(signum, stopping.set)
-    for line in banner(cluster):
+        running.cluster.loop.add_signal_handler(signum, stopping.set)
+    for line in banner(running):
         click.echo(line)
     sys.stdout.flush()
     gc.freeze()  # loaded modules stay for good, so collections can skip them
     gc.set_threshold(GARBAGE_OBJECTS)
     await stopping.wait()
-    await cluster.stop()
+    await running.stop()
     click.echo("stopped")
 
 

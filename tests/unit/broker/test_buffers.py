@@ -11,7 +11,7 @@ from partita.broker.wire.server import SPARE_BYTES_MAX, Server
 
 @pytest.fixture
 def server(broker: Broker) -> Server:
-    found = next(iter(broker.cluster.nodes.values())).servers[0]
+    found = broker.running.servers[1][0]
     assert found is not None
     return found
 

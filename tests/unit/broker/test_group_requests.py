@@ -205,7 +205,7 @@ def test_deleting_the_offsets_topic_resigns_every_shard(broker: Broker, raw: Raw
     broker.run(lambda: catalogue.delete([catalogue.by_name[OFFSETS_TOPIC]]))
     heartbeat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
     assert raw.ask(heartbeat, 4).error_code == ErrorCode.NOT_COORDINATOR
-    assert not broker.cluster.groups.runners
+    assert not broker.running.services.groups.runners
 
 
 @pytest.mark.case("GC-V08")
@@ -222,7 +222,7 @@ def test_a_parked_join_of_a_closed_connection_is_forgotten(broker: Broker, raw: 
     again = raw.ask(join_request("g", first.member_id), 9)
     assert (again.error_code, len(again.members)) == (0, 1)
     assert raw.ask(sync_request("g", again), 5).error_code == 0
-    assert len(broker.run(lambda: list(next(iter(broker.cluster.nodes.values())).servers[0].connections))) == 1
+    assert len(broker.run(lambda: list(broker.running.servers[1][0].connections))) == 1
 
 
 def test_offsets_of_a_transaction_appear_with_its_marker(broker: Broker, raw: Raw) -> None:

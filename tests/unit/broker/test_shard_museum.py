@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from partita.broker.groups.runner import State
-from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
 from partita.group.records.log_records import offset_key
 from partita.group.requests import ListShardGroups
 from partita.protocol.error_codes import ErrorCode
 from partita.records.builder import build_batch
-from support.data_plane import QuietConnection
 from support.raw import commit_request
 from support.shard_world import ShardWorld, error_of, shard_world
 
@@ -25,7 +23,7 @@ def test_a_late_unload_of_an_older_leadership_does_not_wipe_the_newer_one() -> N
         for node in (2, 1):
             world.do(lambda node=node: world.cluster.elect(world.partition(), node))
         newest = world.partition().leader_epoch
-        world.do(lambda: world.cluster.groups.resigned(0, newest - 1))
+        world.do(lambda: world.groups.resigned(0, newest - 1))
         assert world.runner().state is State.ACTIVE
         assert world.committed() == 1
 
@@ -49,7 +47,7 @@ def test_unloading_one_partition_and_a_timer_during_a_load_touch_nothing_else() 
         stays = world.stable(here)
         for offset in (1, 2, 3):
             world.commit(offset, there)
-        groups, cluster = world.cluster.groups, world.cluster
+        groups, cluster = world.groups, world.cluster
 
         def move_and_fire() -> State:
             cluster.elect(world.partition(1), 3 - world.runner(1).node_id)
@@ -123,7 +121,7 @@ def test_a_load_that_fails_leaves_nothing_active_and_an_unload_without_an_epoch_
         reelect(world)
         assert world.runner().state is State.FAILED
         assert world.commit(2) == ErrorCode.NOT_COORDINATOR
-        world.do(lambda: world.cluster.groups.resigned(0))
+        world.do(lambda: world.groups.resigned(0))
         assert world.commit(2) == ErrorCode.NOT_COORDINATOR
         world.partition().log.truncate_to(end)
         reelect(world)
@@ -139,8 +137,8 @@ def test_a_commit_checked_before_the_leadership_moved_away_and_back_is_told_the_
         node = world.runner().node_id
 
         def commit_and_move_twice() -> object:
-            ctx = RequestContext(world.cluster.nodes[node], 8, 8, "c", "/127.0.0.1", QuietConnection())
-            answer = world.cluster.groups.handle(ctx, commit_request("g", 2), "g")
+            ctx = world.ctx(8, node)
+            answer = world.groups.ask(ctx, commit_request("g", 2), "g")
             world.cluster.elect(world.partition(), 3 - node)
             world.cluster.elect(world.partition(), node)
             return answer
@@ -153,6 +151,6 @@ def test_a_commit_checked_before_the_leadership_moved_away_and_back_is_told_the_
 
 
 def reelect(world: ShardWorld) -> None:
-    world.do(lambda: world.cluster.groups.resigned(0))
+    world.do(lambda: world.groups.resigned(0))
     world.partition().leader_epoch += 1
-    world.do(lambda: world.cluster.groups.elected(world.partition()))
+    world.do(lambda: world.groups.elected(world.partition()))

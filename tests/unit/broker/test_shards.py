@@ -9,7 +9,6 @@ import pytest
 
 from partita.broker.groups.runner import State
 from partita.broker.handlers import list_groups
-from partita.broker.requests.context import RequestContext
 from partita.group import partition_for
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode
@@ -18,7 +17,6 @@ from partita.protocol.messages.join_group import JoinGroupRequestProtocol
 from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.list_groups import ListGroupsRequest
 from partita.records.builder import build_batch
-from support.data_plane import QuietConnection
 from support.raw import commit_request, join_request, sync_request
 from support.shard_world import ShardWorld, error_of, shard_world
 
@@ -30,9 +28,9 @@ LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 def test_a_commit_whose_record_does_not_become_durable_in_time_is_not_available(tmp_path: Path) -> None:
     with shard_world(tmp_path, offsets_commit_timeout_ms=5000) as world:
         answer = world.begin_commit(7)
-        world.do(lambda: world.cluster.advance_clock(4000))
+        world.do(lambda: world.running.advance_clock(4000))
         assert not answer.done()
-        world.do(lambda: world.cluster.advance_clock(1000))
+        world.do(lambda: world.running.advance_clock(1000))
         assert error_of(answer.result()) == ErrorCode.COORDINATOR_NOT_AVAILABLE
         world.sync()
         assert world.committed() == 7
@@ -43,7 +41,7 @@ def test_an_offset_fetch_that_waits_too_long_is_told_to_look_elsewhere(tmp_path:
     with shard_world(tmp_path) as world:
         world.begin_commit(7)
         answer = world.begin_fetch(require_stable=True)
-        world.do(lambda: world.cluster.advance_clock(5000))
+        world.do(lambda: world.running.advance_clock(5000))
         assert answer.result().error_code == NOT_COORDINATOR
 
 
@@ -69,8 +67,8 @@ def test_heartbeats_too_wait_for_the_log(tmp_path: Path) -> None:
 
 def test_commits_of_one_loop_turn_share_a_batch() -> None:
     with shard_world() as world:
-        requests = [world.cluster.groups.handle] * 3
-        ctx = RequestContext(world.cluster.nodes[1], 8, 8, "c", "/", QuietConnection())
+        requests = [world.groups.ask] * 3
+        ctx = world.ctx(8)
         futures = world.do(lambda: [ask(ctx, commit_request("g", offset), "g") for offset, ask in enumerate(requests)])
         assert all(future.done() for future in futures)
         log = world.partition().log
@@ -82,14 +80,14 @@ def test_commits_of_one_loop_turn_share_a_batch() -> None:
 def test_a_commit_that_waits_at_resignation_gets_not_coordinator(tmp_path: Path) -> None:
     with shard_world(tmp_path) as world:
         answer = world.begin_commit(7)
-        world.do(lambda: world.cluster.groups.resigned(0))
+        world.do(lambda: world.groups.resigned(0))
         assert error_of(answer.result()) == NOT_COORDINATOR
 
 
 @pytest.mark.case("GC-S08")
 def test_an_election_with_a_known_epoch_changes_nothing() -> None:
     with shard_world() as world:
-        partition, groups = world.partition(), world.cluster.groups
+        partition, groups = world.partition(), world.groups
         for _ in range(5):
             world.do(lambda: world.cluster.elect(partition, 1))
         runner = world.runner()
@@ -104,7 +102,7 @@ def test_an_election_with_a_known_epoch_changes_nothing() -> None:
 @pytest.mark.case("GC-S09")
 def test_a_resignation_with_a_known_epoch_changes_nothing() -> None:
     with shard_world() as world:
-        partition, groups = world.partition(), world.cluster.groups
+        partition, groups = world.partition(), world.groups
         for _ in range(5):
             world.do(lambda: world.cluster.elect(partition, 1))
         for epoch in (5, 4):
@@ -130,10 +128,10 @@ def test_while_a_shard_loads_its_groups_are_loading_and_another_election_does_no
         world.loop.run_until_complete(_one_turn())
         runner = world.runner()
         assert runner.state is State.LOADING
-        assert world.cluster.groups.runner_of("g") is runner
+        assert world.groups.runner_of("g") is runner
 
-        ctx = RequestContext(world.cluster.nodes[other], 8, 8, "c", "/", QuietConnection())
-        handle = world.cluster.groups.handle
+        ctx = world.ctx(8, other)
+        handle = world.groups.ask
         assert handle(ctx, join_request("g"), "g").error_code == LOADING
         assert error_of(handle(ctx, commit_request("g", 1), "g")) == LOADING
         assert handle(ctx, HeartbeatRequest(group_id="g", member_id="nobody"), "g").error_code == 0
@@ -163,7 +161,7 @@ def test_leadership_lost_during_the_load_leaves_no_shard() -> None:
         world.loop.run_until_complete(_one_turn())
         loading = world.runner()
         assert loading.state is State.LOADING
-        world.do(lambda: world.cluster.groups.resigned(0))
+        world.do(lambda: world.groups.resigned(0))
         for _ in range(50):
             world.loop.run_until_complete(_one_turn())
         assert loading.state is State.CLOSED
@@ -178,9 +176,9 @@ def test_a_log_longer_than_the_load_buffer_with_a_larger_batch_loads_whole() -> 
         world.stable("big", protocols=[JoinGroupRequestProtocol(name="range", metadata=b"x" * 5000)])
         world.commit(77, "last")
         end = world.partition().log.log_end_offset
-        world.do(lambda: world.cluster.groups.resigned(0))
+        world.do(lambda: world.groups.resigned(0))
         world.partition().leader_epoch += 1
-        world.do(lambda: world.cluster.groups.elected(world.partition()))
+        world.do(lambda: world.groups.elected(world.partition()))
         for _ in range(200):
             world.loop.run_until_complete(_one_turn())
         assert world.runner().state is State.ACTIVE
@@ -275,23 +273,23 @@ def test_a_shard_whose_log_cannot_be_read_is_nobodys_until_a_higher_epoch_loads_
         world.commit(1)
         key = offset_key("g", "t", 0)
         world.partition().log.append(build_batch([(0, key, b"\0\3\0", ())]), 0, world.cluster.clock.now())
-        world.do(lambda: world.cluster.groups.resigned(0))
+        world.do(lambda: world.groups.resigned(0))
         world.partition().leader_epoch += 1
-        world.do(lambda: world.cluster.groups.elected(world.partition()))
+        world.do(lambda: world.groups.elected(world.partition()))
         assert world.runner().state is State.FAILED
         assert world.commit(2) == NOT_COORDINATOR
         good = offset_value(CommittedOffset(3, -1, "", 0, -1, bytes(16)))
         world.partition().log.delete_records_before(world.partition().log.log_end_offset)
         world.partition().log.append(build_batch([(0, key, good, ())]), 0, world.cluster.clock.now())
         world.partition().leader_epoch += 1
-        world.do(lambda: world.cluster.groups.elected(world.partition()))
+        world.do(lambda: world.groups.elected(world.partition()))
         assert world.committed() == 3
 
 
 def test_silence_is_counted_across_a_move_so_that_moves_keep_nobody_alive() -> None:
     with shard_world(nodes=2) as world:
         joined = world.stable(session_timeout_ms=10_000)
-        world.do(lambda: world.cluster.advance_clock(9_000))
+        world.do(lambda: world.running.advance_clock(9_000))
         world.do(lambda: world.cluster.elect(world.partition(), 3 - world.runner().node_id))
-        world.do(lambda: world.cluster.advance_clock(20_000))
+        world.do(lambda: world.running.advance_clock(20_000))
         assert world.heartbeat(joined) == ErrorCode.UNKNOWN_MEMBER_ID

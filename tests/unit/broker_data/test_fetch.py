@@ -144,7 +144,7 @@ def test_an_empty_fetch_waits_for_the_next_append(plane: DataPlane) -> None:
     plane.turn()
     response = future.result()  # type: ignore[attr-defined]
     assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE]
-    assert not plane.cluster.long_polls.waiting
+    assert not plane.services.long_polls.waiting
     assert not plane.connection.callbacks
 
 
@@ -173,7 +173,7 @@ def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     future = wait(plane)
     plane.connection.close()
     assert future.cancelled()  # type: ignore[attr-defined]
-    assert not plane.cluster.long_polls.waiting
+    assert not plane.services.long_polls.waiting
 
 
 def test_an_election_wakes_those_who_wait() -> None:
@@ -247,7 +247,7 @@ def test_a_session_ends_when_asked_to_or_when_it_is_empty(plane: DataPlane) -> N
     assert go_on(plane, first, -1).session_id == 0
     forget = fetch_request([], forgotten_topics_data=[ForgottenTopic(topic="t", partitions=[1])])
     assert go_on(plane, second, 1, forget).session_id == 0
-    assert not plane.node.fetch_sessions.sessions
+    assert not plane.services.fetch_sessions(1).sessions
 
 
 def test_sessions_are_limited_and_old_ones_make_room(plane: DataPlane) -> None:

@@ -33,7 +33,7 @@ def test_an_unreadable_batch_keeps_only_its_own_log_from_being_compacted(caplog:
             broker.run(lambda value=value: good.append(pairs(("k", value)), 0, at(0)))
         broker.run(lambda: bad.append(garbled(pairs(("k", "v"), codec=1)), 0, at(0)))
         size = good.segments[0].size
-        assert broker.call(broker.cluster.upkeep.compact_now(force=True)) == 1
+        assert broker.call(broker.running.upkeep.compact_now(force=True)) == 1
         assert good.segments[0].size < size
         assert bad.log_start_offset == 0
         assert "compaction of" in caplog.text

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from partita.broker.control.verbs import Control, ControlError
 
 if TYPE_CHECKING:
-    from partita.broker.nodes import Cluster
+    from partita.broker.running import RunningBroker
 
 BODY_BYTES_MAX = 64 * 1024
 HEAD_LINES_MAX = 100
@@ -32,11 +32,11 @@ class HttpError(Exception):
 
 
 class AdminEndpoint:
-    """Listens for one cluster."""
+    """Listens for one broker."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._control = Control(cluster)
+    def __init__(self, running: RunningBroker) -> None:
+        self._cluster = running.cluster
+        self._control = Control(running)
         self._server: asyncio.Server | None = None
 
     async def listen(self, port: int) -> int:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from partita.broker.control.injected_faults import Rule
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.requests.apis import TABLE
+from partita.broker.requests.injected_faults import Rule
 from partita.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from partita.broker.nodes import Cluster
+    from partita.broker.running import RunningBroker
     from partita.broker.topics.catalogue import Partition
     from partita.group.contract import Step
     from partita.group.coordinator import GroupCoordinator
@@ -34,8 +34,9 @@ class ControlError(LookupError):
 class Control:
     """Causes events in a running broker. Methods block and may be called from any thread but the broker's own."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, running: RunningBroker) -> None:
+        self._running = running
+        self._cluster = running.cluster
 
     # -- members ---------------------------------------------------------------------------------------------------
 
@@ -98,15 +99,15 @@ class Control:
 
         `broker.control.hold_joins("orders")`: the group stays in its rebalance.
         """
-        self._noted("joins held", lambda: partial(self._cluster.faults.hold_joins, group_id), group_id=group_id)
+        self._noted("joins held", lambda: partial(self._running.faults.hold_joins, group_id), group_id=group_id)
 
     def release_joins(self, group_id: str) -> None:
         """Let held joins go on, in the order they came: `broker.control.release_joins("orders")`."""
-        self._noted("joins released", lambda: partial(self._cluster.faults.release_joins, group_id), group_id=group_id)
+        self._noted("joins released", lambda: partial(self._running.faults.release_joins, group_id), group_id=group_id)
 
     def clear_faults(self) -> None:
         """Take back everything `fail`, `delay` and `hold_joins` still have in store."""
-        self._noted("faults cleared", lambda: self._cluster.faults.clear)
+        self._noted("faults cleared", lambda: self._running.faults.clear)
 
     def fail_next_append(self, group_id: str) -> None:
         """Let the next write of the group's coordinator fail.
@@ -157,20 +158,20 @@ class Control:
     def stop_node(self, node: int) -> None:
         """Stop one node; its partitions move to the others: `broker.control.stop_node(2)`."""
         self._check_node(node)
-        self._wait(self._cluster.stop_node(node))
+        self._wait(self._running.stop_node(node))
 
     def start_node(self, node: int) -> None:
         """Start a stopped node again on its old port: `broker.control.start_node(2)`."""
         self._check_node(node, alive=False)
-        self._wait(self._cluster.start_node(node))
+        self._wait(self._running.start_node(node))
 
     def restart_node(self, node: int) -> None:
         """Stop and start one node: `broker.control.restart_node(1)`. Its connections break."""
         self._check_node(node)
 
         async def act() -> None:
-            await self._cluster.stop_node(node)
-            await self._cluster.start_node(node)
+            await self._running.stop_node(node)
+            await self._running.start_node(node)
 
         self._wait(act())
 
@@ -182,7 +183,7 @@ class Control:
         `broker.control.advance_clock(45_000)`: sessions of 45 s expire now.
         """
         _at_least(0, ms=ms)
-        self._noted("clock advanced", lambda: partial(self._cluster.advance_clock, ms), ms=ms)
+        self._noted("clock advanced", lambda: partial(self._running.advance_clock, ms), ms=ms)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -202,7 +203,7 @@ class Control:
         self._noted(what, prepare, group_id=group_id, member=member)
 
     def _add(self, rule: Rule, what: str, **details: Any) -> None:
-        self._cluster.faults.add(rule)
+        self._running.faults.add(rule)
         self._cluster.notes.control(what, **details)
 
     def _noted(self, what: str, prepare: Callable[[], Act], **details: Any) -> None:
@@ -217,7 +218,7 @@ class Control:
 
     def _runner(self, group_id: str) -> ShardRunner:
         self._cluster.ensure_offsets_topic()
-        runner = self._cluster.groups.runner_of(group_id)
+        runner = self._running.services.groups.runner_of(group_id)
         if runner is None:
             raise ControlError(f"nobody coordinates group {group_id}: the partition has no leader")
         return runner

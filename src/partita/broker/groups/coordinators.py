@@ -7,7 +7,7 @@ know what requests mean.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
@@ -20,9 +20,19 @@ from partita.protocol.primitives import Structure
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
-    from partita.broker.requests.context import RequestContext
 
 REMEMBERED_GROUPS_MAX = 100_000
+
+
+class Asker(Protocol):
+    """Who asks about a group, at which version, and of which node."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    version: int
+    client_id: str
+    client_host: str
 
 
 class Coordinators:
@@ -113,17 +123,17 @@ class Coordinators:
             self.by_group[group_id] = runner
         return runner
 
-    def handle(self, ctx: RequestContext, message: Structure, group_id: str) -> Any:
+    def ask(self, asker: Asker, message: Structure, group_id: str) -> Any:
         """Answer a request about one group, from the node it came to.
 
         Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
         """
-        request = GroupRequest(message, ctx.version, ctx.client_id, ctx.client_host)
+        request = GroupRequest(message, asker.version, asker.client_id, asker.client_host)
         if not self.cluster.is_running:
             return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         runner = self.runner_of(group_id)
-        if runner is not None and runner.node_id == ctx.node.node_id:
-            return runner.handle(request)
+        if runner is not None and runner.node_id == asker.node_id:
+            return runner.decide(request)
         return first_check(request, self.group_config) or not_here(request)
 
     def led_by(self, node_id: int) -> list[ShardRunner]:
@@ -147,7 +157,9 @@ class Coordinators:
         return node is not None and node.is_alive
 
     def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
-        runner = self.runners[partition.index] = ShardRunner(self, partition)
+        runner = self.runners[partition.index] = ShardRunner(
+            self.cluster, partition, self.group_config, self.new_member_id
+        )
         self.by_group.clear()
         runner.load(silences, clean=self._clean or partition.index in self._loaded)
         self._loaded.add(partition.index)
@@ -161,4 +173,4 @@ class Coordinators:
     def _config_changed(self, name: str) -> None:
         self.group_config = GroupConfig.from_options(self.cluster.config)
         for runner in self.runners.values():
-            runner.coordinator.config = self.group_config
+            runner.configure(self.group_config)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from partita.broker.groups.batching import encode, shared_batches
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
+from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
@@ -26,7 +27,7 @@ from partita.protocol.primitives import MalformedRequest, Structure
 from partita.records.header import InvalidBatch, iter_batches
 
 if TYPE_CHECKING:
-    from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.nodes import Cluster
     from partita.broker.topics.catalogue import Partition
 
 log = logging.getLogger("partita.broker")
@@ -47,10 +48,13 @@ class State(Enum):
 class ShardRunner:
     """One shard on the node that leads its partition, for one leader epoch."""
 
-    def __init__(self, shards: Coordinators, partition: Partition) -> None:
-        self._shards = shards
-        self._cluster = shards.cluster
-        self._loop = shards.cluster.loop
+    def __init__(
+        self, cluster: Cluster, partition: Partition, config: GroupConfig, new_member_id: Callable[[str], str]
+    ) -> None:
+        self._cluster = cluster
+        self._loop = cluster.loop
+        self._config = config
+        self._new_member_id = new_member_id
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
@@ -107,6 +111,10 @@ class ShardRunner:
         self._drop(State.CLOSED)
         return silences
 
+    def configure(self, config: GroupConfig) -> None:
+        """Go on with these settings."""
+        self._config = self.coordinator.config = config
+
     async def settle(self) -> None:
         """Wait for a load that was under way to notice that it is over."""
         if self._load is not None:
@@ -115,10 +123,10 @@ class ShardRunner:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
-    def handle(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
+    def decide(self, request: GroupRequest) -> Structure | asyncio.Future[Structure | None]:
         """Answer a request of one group: at once where nothing has to be waited for."""
         if self.state is not State.ACTIVE:
-            return first_check(request, self._shards.group_config) or self.refuse(request)
+            return first_check(request, self._config) or self.refuse(request)
         call = Call(request)
         try:
             step = self.coordinator.handle(call, request, self._cluster.clock.now())
@@ -274,7 +282,7 @@ class ShardRunner:
         self.state = State.FAILED
 
     def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(self._shards.group_config, self._shards.new_member_id)
+        return GroupCoordinator(self._config, self._new_member_id)
 
     # -- time ------------------------------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ def check_broker_name(ctx: RequestContext, name: str) -> None:
         return
     if not name.removeprefix("-").isdigit():
         raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node.node_id}, but received {name}")
+    raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {ctx.node_id}, but received {name}")
 
 
 def changed_options(ctx: RequestContext, broker: str) -> dict[str, Value]:

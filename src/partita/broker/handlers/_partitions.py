@@ -46,7 +46,7 @@ def find(
     partition = topic.partition(index) if topic is not None else None
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if partition.leader != ctx.node.node_id:
+    if partition.leader != ctx.node_id:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if current_leader_epoch >= 0 and current_leader_epoch != partition.leader_epoch:
         is_old = current_leader_epoch < partition.leader_epoch

@@ -13,5 +13,5 @@ def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Answer:
         return DeleteGroupsResponse(results=results)
 
     groups = dict.fromkeys(request.groups_names)
-    parts = [ctx.cluster.groups.handle(ctx, DeleteGroup(group_id), group_id) for group_id in groups]
+    parts = [ctx.groups.ask(ctx, DeleteGroup(group_id), group_id) for group_id in groups]
     return when_all(parts, merge)

@@ -42,7 +42,7 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
     elif resource.resource_type == BROKER:
         name = resource.resource_name
         if name not in ("", *(str(node_id) for node_id in ctx.cluster.nodes)):
-            expected = f"expected {ctx.node.node_id} or empty string, but received {name}"
+            expected = f"expected {ctx.node_id} or empty string, but received {name}"
             return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unexpected broker id, {expected}")
         rows = list(_broker_rows(ctx.config, wanted, synonyms) if name else _cluster_rows(ctx.config, wanted, synonyms))
     elif resource.resource_type in (CLIENT_METRICS, GROUP):

@@ -16,5 +16,5 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
                 group.authorized_operations = GROUP_OPERATIONS
         return DescribeGroupsResponse(groups=groups)
 
-    parts = [ctx.cluster.groups.handle(ctx, DescribeGroup(group_id), group_id) for group_id in request.groups]
+    parts = [ctx.groups.ask(ctx, DescribeGroup(group_id), group_id) for group_id in request.groups]
     return when_all(parts, merge)

@@ -24,7 +24,7 @@ def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogD
     topics = [
         DescribeLogDirsTopic(name=topic.name, partitions=[_size(partition) for partition in partitions])
         for topic, wanted in _asked(ctx, request)
-        if (partitions := [p for p in wanted if ctx.node.node_id in p.replicas])
+        if (partitions := [p for p in wanted if ctx.node_id in p.replicas])
     ]
     result = DescribeLogDirsResult(
         log_dir=ctx.cluster.store.root, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes

@@ -60,7 +60,7 @@ def _elect(ctx: RequestContext, name: str, index: int, election_type: int) -> El
         return _result(
             index, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available for election."
         )
-    ctx.cluster.elect(partition, next(node for node in (*partition.replicas, ctx.node.node_id) if node in live))
+    ctx.cluster.elect(partition, next(node for node in (*partition.replicas, ctx.node_id) if node in live))
     return _result(index, ErrorCode.NONE, None)
 
 

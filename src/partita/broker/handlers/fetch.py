@@ -34,7 +34,7 @@ _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
 
 def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
     """Answer at once when there is enough, an error, or no time to wait; else a future."""
-    plan = ctx.node.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms)
+    plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     fetch = _Fetch(ctx, request, plan)
@@ -42,7 +42,7 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
     answer = fetch.look(is_final=wait_ms <= 0)
     if answer is not None:
         return answer
-    return ctx.cluster.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
+    return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
 
 
 class _Fetch:

@@ -59,7 +59,7 @@ def _find(ctx: RequestContext, group_id: str) -> Found:
         cluster.ensure_offsets_topic()
         if cluster.config.kafka_defaults:
             return _NOT_AVAILABLE
-    partition = cluster.groups.partition_of(group_id)
+    partition = ctx.groups.partition_of(group_id)
     node = None if partition is None else cluster.nodes.get(partition.leader)
     if node is None or not node.is_alive:
         return _NOT_AVAILABLE

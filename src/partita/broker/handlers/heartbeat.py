@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.wire.repeats import TAKE_THE_LONG_WAY
+from partita.broker.wire.memo import DECODE_IT
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
 
 def handle(ctx: RequestContext, request: HeartbeatRequest) -> Answer:
-    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    """Answer the heartbeat, and offer to answer the next ones without decoding them."""
+    ctx.offer_shortcut(_shortcut(ctx, request))
+    answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer
 
 
-def quick(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
-    """What answers this very heartbeat again and again: its error code, or TAKE_THE_LONG_WAY."""
-    shards = ctx.cluster.groups
+def _shortcut(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], int]:
+    """What answers this very heartbeat again and again: its error code, or DECODE_IT."""
+    shards = ctx.groups
     by_group = shards.by_group
     mono_ms = ctx.cluster.clock.mono_ms
-    node_id = ctx.node.node_id
+    node_id = ctx.node_id
     group_id = request.group_id
 
     def answer() -> int:
         runner = by_group.get(group_id)
         if runner is None or not runner.is_open or runner.node_id != node_id or not group_id:
-            return TAKE_THE_LONG_WAY
+            return DECODE_IT
         return runner.heartbeat(request, mono_ms())
 
     return answer

@@ -7,5 +7,5 @@ from partita.protocol.messages.join_group import JoinGroupRequest
 
 
 def handle(ctx: RequestContext, request: JoinGroupRequest) -> Answer:
-    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer

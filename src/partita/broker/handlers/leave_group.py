@@ -7,5 +7,5 @@ from partita.protocol.messages.leave_group import LeaveGroupRequest
 
 
 def handle(ctx: RequestContext, request: LeaveGroupRequest) -> Answer:
-    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer

@@ -15,12 +15,12 @@ from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsR
 
 def handle(ctx: RequestContext, request: ListGroupsRequest) -> Answer:
     """While a shard loads nobody knows all groups: then none are listed."""
-    runners = ctx.cluster.groups.led_by(ctx.node.node_id)
+    runners = ctx.groups.led_by(ctx.node_id)
     if any(runner.state is State.LOADING for runner in runners):
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     ask = ListShardGroups(request.states_filter, request.types_filter)
     asked = GroupRequest(ask, ctx.version, ctx.client_id, ctx.client_host)
-    parts: list[Any] = [runner.handle(asked) for runner in runners if runner.state is State.ACTIVE]
+    parts: list[Any] = [runner.decide(asked) for runner in runners if runner.state is State.ACTIVE]
     return when_all(parts, _merge)
 
 

@@ -32,9 +32,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
     if not known and request.topics:
         return response
     request.topics = known
-    return when_all(
-        [ctx.cluster.groups.handle(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0])
-    )
+    return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))
 
 
 def _check(

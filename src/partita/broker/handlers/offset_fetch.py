@@ -48,7 +48,7 @@ def _fetch(ctx: RequestContext, group: OffsetFetchRequestGroup, require_stable: 
     unknown: list[OffsetFetchResponseTopics] = []
     if ctx.version >= BY_ID_FROM and group.topics is not None:
         group.topics = [topic for topic in group.topics if _has_name(ctx, topic, unknown)]
-    part: Part = ctx.cluster.groups.handle(ctx, FetchOffsets(group, require_stable=require_stable), group.group_id)
+    part: Part = ctx.groups.ask(ctx, FetchOffsets(group, require_stable=require_stable), group.group_id)
     if ctx.version < BY_ID_FROM:
         return part
     named = when_all([part], lambda groups: _with_ids(ctx, groups[0], unknown))

@@ -71,7 +71,7 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
         # A repetition of what is durable already: no sync will come to wake it.
         return durable
     partitions = [partition for partition, _, _ in written]
-    return ctx.cluster.long_polls.wait(partitions, look, max(0, request.timeout_ms), ctx.connection)
+    return ctx.long_polls.wait(partitions, look, max(0, request.timeout_ms), ctx.connection)
 
 
 def _finish(

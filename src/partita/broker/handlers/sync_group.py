@@ -7,5 +7,5 @@ from partita.protocol.messages.sync_group import SyncGroupRequest
 
 
 def handle(ctx: RequestContext, request: SyncGroupRequest) -> Answer:
-    answer: Answer = ctx.cluster.groups.handle(ctx, request, request.group_id)
+    answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer

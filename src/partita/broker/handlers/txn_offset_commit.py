@@ -25,9 +25,7 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
     request.topics = [topic for topic in asked if _keep_existing(ctx, topic, refused)]
     if asked and not request.topics:
         return TxnOffsetCommitResponse(topics=list(refused.values()))
-    return when_all(
-        [ctx.cluster.groups.handle(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0])
-    )
+    return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))
 
 
 def _keep_existing(

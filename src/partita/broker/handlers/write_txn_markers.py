@@ -45,10 +45,10 @@ def _end(ctx: RequestContext, marker: WritableTxnMarker, name: str, index: int) 
     partition = ctx.catalogue.partition(name, index)
     if partition is None:
         return TransactionEnded(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if partition.leader != ctx.node.node_id:
+    if partition.leader != ctx.node_id:
         return TransactionEnded(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     if name == OFFSETS_TOPIC:
-        runner = ctx.cluster.groups.runners.get(index)
+        runner = ctx.groups.runners.get(index)
         if runner is None or runner.state is not State.ACTIVE:
             return TransactionEnded(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         end = EndTransaction(
@@ -57,7 +57,7 @@ def _end(ctx: RequestContext, marker: WritableTxnMarker, name: str, index: int) 
             committed=marker.transaction_result,
             coordinator_epoch=marker.coordinator_epoch,
         )
-        return runner.handle(GroupRequest(end, ctx.version, ctx.client_id, ctx.client_host))
+        return runner.decide(GroupRequest(end, ctx.version, ctx.client_id, ctx.client_host))
     now = ctx.now()
     batch = build_marker(
         COMMIT if marker.transaction_result else ABORT,

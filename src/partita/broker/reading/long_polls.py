@@ -13,8 +13,8 @@ from partita.now import Clock
 from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
-    from partita.broker.requests.context import ConnectionHandle
     from partita.broker.topics.catalogue import Partition
+    from partita.broker.wire.contract import ConnectionHandle
 
 Look = Callable[[bool], Message | None]
 """Return the answer; None: not enough yet. With True there must be an answer."""

@@ -1,92 +1,104 @@
-"""What a handler gets and gives: the contract of every module in `handlers/`.
+"""What a handler gets and gives: the contract of every module in `partita.broker.handlers`.
 
     def handle(ctx: RequestContext, request: FetchRequest) -> Answer
 
 A handler is a plain function. It returns the response; or None where the protocol has no answer (Produce with
 acks=0); or an `asyncio.Future` of the response when it must wait (long polls, sync durability, parked joins).
 Coroutines are accepted too and cost a task each: keep them off hot paths. Replies leave in request order whatever
-completes first, so a handler never orders anything. What a handler raises is logged by `dispatch` and answered with
-the API's own error response; `KafkaError` gives its code.
+completes first, so a handler never orders anything. What a handler raises is logged by the dispatcher and answered
+with the API's own error response; `KafkaError` gives its code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from partita.broker.wire.listeners import PLAINTEXT
 
 if TYPE_CHECKING:
     from partita.broker.config import BrokerConfig
+    from partita.broker.groups.coordinators import Coordinators
     from partita.broker.nodes import Cluster, Node
+    from partita.broker.reading.fetch_sessions import FetchSessions
+    from partita.broker.reading.long_polls import LongPolls
+    from partita.broker.services import Services
     from partita.broker.topics.catalogue import TopicCatalogue
+    from partita.broker.wire.contract import ConnectionHandle
     from partita.broker.wire.listeners import Endpoint
     from partita.now import Now
     from partita.protocol.primitives import Message
 
-Response = TypeVar("Response", bound="Message", covariant=True)
 Answer: TypeAlias = "Message | Awaitable[Message | None] | None"
 Handler: TypeAlias = "Callable[[RequestContext, Message], Answer]"
 
 
-class ConnectionHandle(Protocol):
-    """What a handler may know of the connection a request came by."""
-
-    closed: bool
-
-    def on_close(self, callback: Callable[[], None]) -> None:
-        """Call `callback` once when the connection is gone (parked work can be dropped then)."""
-        ...
-
-    def forget(self, callback: Callable[[], None]) -> None:
-        """Take back an `on_close` whose work is done."""
-        ...
-
-
 class RequestContext:
-    """Who asks, at which version, and of which node. One object serves all equal requests of a connection: immutable.
+    """Who asks, at which version, and of which node; and the services that an answer may need.
 
     `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints
-    it ("/127.0.0.1"). `listener` names the way the client came by.
+    it ("/127.0.0.1"). `listener` names the way the client came by. `shortcut` is what the handler offered, if it did.
     """
 
-    __slots__ = ("api_key", "client_host", "client_id", "connection", "listener", "node", "version")
+    __slots__ = (
+        "api_key", "client_host", "client_id", "connection", "listener", "node", "services", "shortcut", "version"
+    )  # fmt: skip
 
     def __init__(
         self,
+        services: Services,
         node: Node,
         api_key: int,
         version: int,
+        *,
         client_id: str,
-        client_host: str,
         connection: ConnectionHandle,
         listener: str = PLAINTEXT,
     ) -> None:
+        self.services = services
         self.node = node
         self.api_key = api_key
         self.version = version
         self.client_id = client_id
-        self.client_host = client_host
+        self.client_host = connection.client_host
         self.connection = connection
         self.listener = listener
+        self.shortcut: Callable[[], int] | None = None
+
+    @property
+    def node_id(self) -> int:
+        """The id of the node the request came to."""
+        return self.node.node_id
 
     @property
     def cluster(self) -> Cluster:
-        """The nodes of this process and what they share.
-
-        `loop`, `clock`, `config`, `catalogue` (also `catalogue.allocate_producer_id()`), `long_polls` (a
-        `long_poll.LongPolls(loop, clock)`); per node `node.node_id`, `node.fetch_sessions` (a
-        `fetch_sessions.FetchSessions(slots)`). A partition is served where `partition.leader == ctx.node.node_id`.
-        """
-        return self.node.cluster
+        """The nodes of this process and what they share. A partition is served where its leader is `node_id`."""
+        return self.services.cluster
 
     @property
     def catalogue(self) -> TopicCatalogue:
-        return self.node.cluster.catalogue
+        """The topics."""
+        return self.services.cluster.catalogue
 
     @property
     def config(self) -> BrokerConfig:
-        return self.node.cluster.config
+        """The broker's settings."""
+        return self.services.cluster.config
+
+    @property
+    def groups(self) -> Coordinators:
+        """The group coordinators of all nodes; `Coordinators.ask` answers requests about one group."""
+        return self.services.groups
+
+    @property
+    def long_polls(self) -> LongPolls:
+        """Where a request waits until a log moves."""
+        return self.services.long_polls
+
+    @property
+    def fetch_sessions(self) -> FetchSessions:
+        """The fetch sessions of this node."""
+        return self.services.fetch_sessions(self.node.node_id)
 
     def endpoint(self, node: Node) -> Endpoint:
         """Where this client finds a node: on the listener it came by."""
@@ -94,4 +106,12 @@ class RequestContext:
 
     def now(self) -> Now:
         """This instant on the broker's clock (a test may have advanced it)."""
-        return self.node.cluster.clock.now()
+        return self.services.cluster.clock.now()
+
+    def offer_shortcut(self, answer: Callable[[], int]) -> None:
+        """Let `answer` say the error code whenever this asker sends this very request again.
+
+        It returns `partita.broker.wire.memo.DECODE_IT` when the handler has to be asked. For responses that consist of
+        an error code alone.
+        """
+        self.shortcut = answer

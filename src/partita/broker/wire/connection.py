@@ -11,16 +11,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from partita.broker.requests.apis import HEARTBEAT
-from partita.broker.requests.dispatch import Parked
-from partita.broker.wire.repeats import answer_repeats
+from partita.broker.wire.contract import Answerer, Chunks, Parked
+from partita.broker.wire.memo import Recall
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
-
-if TYPE_CHECKING:
-    from partita.broker.wire.server import Server
 
 SCRATCH_BYTES = 64 * 1024
 """Size of the shared read buffer; also what one connection may have answered before others get their turn."""
@@ -31,19 +27,47 @@ UNSENT_BYTES_MAX = 200 * 1024 * 1024
 """Twice the largest response: a peer that lets more pile up is cut off. (H11)"""
 PARKED_MAX = 100
 QUICK_BYTES_MAX = 1024
-MEMO_ENTRIES_MAX = 8192
+ANYBODY = "User:ANONYMOUS"
+"""The principal of whoever has not authenticated, spelled as in Kafka."""
 _JOIN_BELOW_BYTES = 32 * 1024
 _LENGTH = Struct(">i")
+
+
+class Owner(Protocol):
+    """What a connection needs of the server that accepted it.
+
+    `scratch` is the read buffer that all its connections take turns with; `tick` counts the seconds of its deadlines.
+    """
+
+    answerer: Answerer
+    scratch: bytearray
+    scratch_view: memoryview
+    tick: int
+    frame_bytes_max: int
+
+    def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
+        """Count the connection, or refuse it."""
+        ...
+
+    def disconnected(self, connection: Connection) -> None:
+        """The connection is gone."""
+        ...
+
+    def take_buffer(self, size: int) -> bytearray:
+        """A buffer of at least `size` bytes; what is in it is garbage."""
+        ...
+
+    def give_back(self, buffer: bytearray) -> None:
+        """Keep a buffer for the next large frame."""
+        ...
 
 
 class Connection(asyncio.BufferedProtocol):
     """See the module. `seen_tick` and `frame_tick` are stamps of the server's ticks, for its deadlines."""
 
     __slots__ = (
-        "_dispatcher",
-        "_faults",
+        "_answerer",
         "_largest_received",
-        "_memo",
         "_on_close",
         "_out",
         "_out_bytes",
@@ -61,17 +85,18 @@ class Connection(asyncio.BufferedProtocol):
         "client_host",
         "closed",
         "frame_tick",
+        "recall",
         "seen_tick",
     )
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Owner) -> None:
         self._server = server
-        self._dispatcher = server.dispatcher
-        self._faults = server.dispatcher.faults
+        self._answerer = server.answerer
         self._scratch = server.scratch
         self._scratch_view = server.scratch_view
         self._transport: asyncio.Transport | None = None
         self.client_host = ""
+        self.recall: Recall
         self.closed = False
         self._on_close: list[Callable[[], None]] = []
         self._rest = b""
@@ -82,7 +107,6 @@ class Connection(asyncio.BufferedProtocol):
         self._out: list[Buffer] = []
         self._out_bytes = 0
         self._parked: deque[Parked] = deque()
-        self._memo = server.memo
         self._writing_paused = False
         self._reading_paused = False
         self.seen_tick = server.tick
@@ -121,6 +145,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.client_host = f"/{peer[0]}" if peer else "/127.0.0.1"
+        self.recall = self._answerer.memo.recall(ANYBODY, self.client_host)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         self._server.connected(self, transport)
 
@@ -148,7 +173,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.seen_tick = self._server.tick
-        if nbytes <= QUICK_BYTES_MAX and self._memo and self._answered_at_once(nbytes):
+        if nbytes <= QUICK_BYTES_MAX and self._answered_at_once(nbytes):
             return
         if self._own is not None:
             self._own_filled += nbytes
@@ -160,16 +185,13 @@ class Connection(asyncio.BufferedProtocol):
         self._answer_all(self._scratch_view[:end], alone=False)
 
     def _answered_at_once(self, nbytes: int) -> bool:
-        """The commonest read: one frame, seen before, when nothing else is under way. Answer it without ado."""
-        frame = bytes(self._scratch_view[:nbytes])
-        repeated = self._memo.get(frame[:8] + frame[12:])
-        if repeated is None or self._own is not None or self._rest or self._parked or self._faults.active:
+        """Answer the commonest read directly: one frame, answered before, when nothing else is under way."""
+        if self._own is not None or self._rest or self._parked or self._transport is None:
             return False
-        code = repeated.answer()
-        around = repeated.tails.get(code)
-        if around is None or self._transport is None:
+        reply = self.recall.reply(bytes(self._scratch_view[:nbytes]))
+        if reply is None:
             return False
-        self._transport.write(around[0] + frame[8:12] + around[1])
+        self._transport.write(reply)
         return True
 
     def eof_received(self) -> bool:
@@ -193,7 +215,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._cut(received)
         except MalformedRequest as error:
-            self._dispatcher.complain(self.client_host, str(error))
+            self._answerer.complain(self.client_host, str(error))
             self._rest = b""
             self.close()
             return
@@ -214,11 +236,11 @@ class Connection(asyncio.BufferedProtocol):
                 break
             if self._is_full():
                 break
-            if self._memo and not self._parked and not self._faults.active:
-                repeated_to = answer_repeats(data, start, self._memo, self._out)
-                if repeated_to > start:
-                    self._out_bytes += repeated_to - start  # replies are shorter
-                    start = repeated_to
+            if not self._parked:
+                answered_to = self.recall.replies(data, start, self._out)
+                if answered_to > start:
+                    self._out_bytes += answered_to - start  # replies are shorter
+                    start = answered_to
                     continue
             self._answer(data[start + 4 : stop])
             start = stop
@@ -251,9 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
-        outcome = self._dispatcher.dispatch(self, self.client_host, frame)
-        if type(frame) is bytes and frame[1] == HEARTBEAT:
-            self._remember(frame)
+        outcome = self._answerer.dispatch(self, frame)
         if outcome is None:
             return
         if isinstance(outcome, Parked):
@@ -265,14 +285,6 @@ class Connection(asyncio.BufferedProtocol):
             self._parked.append(ready)
         else:
             self._send(outcome)
-
-    def _remember(self, frame: bytes) -> None:
-        key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
-        repeated = None if key in self._memo else self._dispatcher.memorise(self, self.client_host, frame)
-        if repeated is not None:
-            if len(self._memo) >= MEMO_ENTRIES_MAX:
-                self._memo.clear()
-            self._memo[key] = repeated
 
     # -- replies out ----------------------------------------------------------------------------------------------
 
@@ -307,7 +319,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._reading_paused = False
                 self._transport.resume_reading()
 
-    def _send(self, chunks: list[Buffer]) -> None:
+    def _send(self, chunks: Chunks) -> None:
         self._out += chunks
         for chunk in chunks:
             self._out_bytes += len(chunk)
@@ -325,7 +337,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._write_large(out)
         if self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
-            self._dispatcher.complain(self.client_host, "it does not read its replies")
+            self._answerer.complain(self.client_host, "it does not read its replies")
             self._transport.abort()
 
     def _write_large(self, out: list[Buffer]) -> None:

@@ -15,7 +15,7 @@ from partita.broker.wire.connection import SCRATCH_BYTES, Connection
 
 if TYPE_CHECKING:
     from partita.broker.config import BrokerConfig
-    from partita.broker.requests.dispatch import Dispatcher, Repeated
+    from partita.broker.wire.contract import Answerer
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
@@ -45,16 +45,14 @@ class Server:
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, dispatcher: Dispatcher, config: BrokerConfig, per_host: dict[str, int]
+        self, loop: asyncio.AbstractEventLoop, answerer: Answerer, config: BrokerConfig, per_host: dict[str, int]
     ) -> None:
         self.loop = loop
-        self.dispatcher = dispatcher
+        self.answerer = answerer
         self.config = config
         self.scratch = bytearray(SCRATCH_BYTES)
         self.scratch_view = memoryview(self.scratch)
         self._spares: list[bytearray] = []
-        self.memo: dict[bytes, Repeated] = {}
-        """Heartbeat frames (without their correlation id) and how to answer them; shared by all connections."""
         self.tick = 0
         self.frame_bytes_max = config.int("socket.request.max.bytes")
         self.connections: set[Connection] = set()
@@ -89,7 +87,7 @@ class Server:
         self.connections.add(connection)
         self._per_host[host] = self._per_host.get(host, 0) + 1
         if reason is not None:
-            self.dispatcher.complain(host, reason)
+            self.answerer.complain(host, reason)
             transport.abort()
             return
         endpoint = transport.get_extra_info("socket")
@@ -153,7 +151,7 @@ class Server:
         idle_ticks = self.config.int("connections.max.idle.ms") // 1000
         for connection in list(self.connections):
             if connection.frame_tick >= 0 and self.tick - connection.frame_tick > FRAME_TICKS_MAX:
-                self.dispatcher.complain(connection.client_host, f"no whole frame within {FRAME_TICKS_MAX} s")
+                self.answerer.complain(connection.client_host, f"no whole frame within {FRAME_TICKS_MAX} s")
                 connection.abort()
             elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:
                 connection.close()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from partita.broker.requests.error_answers import error_answer
 
 if TYPE_CHECKING:
-    from partita.broker.nodes import Cluster
-    from partita.broker.requests.context import Answer, ConnectionHandle
+    from partita.broker.notes import Notes
+    from partita.broker.requests.context import Answer
     from partita.broker.requests.dispatch import Exchange
+    from partita.broker.wire.contract import ConnectionHandle
     from partita.protocol.primitives import Message
 
 JOIN_GROUP = 11
@@ -40,8 +41,9 @@ class Rule:
 class Faults:
     """The rules in force, oldest first; one request uses at most one."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, loop: asyncio.AbstractEventLoop, notes: Notes) -> None:
+        self._loop = loop
+        self._notes = notes
         self._rules: list[Rule] = []
         self._holds: dict[str, asyncio.Future[None]] = {}
         self._turns: dict[ConnectionHandle, asyncio.Future[None]] = {}
@@ -61,7 +63,7 @@ class Faults:
 
     def hold_joins(self, group_id: str) -> None:
         """Keep every JoinGroup of the group from its handler until `release_joins`."""
-        self._holds.setdefault(group_id, self._cluster.loop.create_future())
+        self._holds.setdefault(group_id, self._loop.create_future())
         self._refresh()
 
     def release_joins(self, group_id: str) -> None:
@@ -87,7 +89,7 @@ class Faults:
         if rule.times <= 0:
             self._rules.remove(rule)
             self._refresh()
-        self._cluster.notes.control(
+        self._notes.control(
             "fault applied", api=exchange.api.name, error=rule.code, delay_ms=rule.delay_ms, executed=rule.executed
         )
 
@@ -105,7 +107,7 @@ class Faults:
     def _take_turn(self, rule: Rule | None, exchange: Exchange) -> Answer:
         """A delayed request holds up those that come after it on its connection, as at a broker that is slow."""
         connection = exchange.ctx.connection
-        before, mine = self._turns.get(connection), self._cluster.loop.create_future()
+        before, mine = self._turns.get(connection), self._loop.create_future()
         self._turns[connection] = mine
         self._refresh()
 

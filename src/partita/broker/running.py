@@ -1,0 +1,145 @@
+"""A running broker: the cluster's state, the services behind the handlers, the sockets in front of them, and upkeep.
+
+`partita.broker.launch` puts the parts together; here they are started and stopped in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+
+from partita.broker.config import BrokerConfig
+from partita.broker.nodes import Cluster, Node, new_uuid
+from partita.broker.requests.dispatch import Dispatcher
+from partita.broker.requests.injected_faults import Faults
+from partita.broker.services import Services
+from partita.broker.storage.store import Store
+from partita.broker.storage.upkeep import Upkeep
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.broker.wire.listeners import Endpoint, Listener
+from partita.broker.wire.server import Server
+
+CLOSE_WITHIN_SECONDS = 2.0
+WARM_UP_AFTER_SECONDS = 0.25
+
+
+class CannotListen(Exception):
+    """A listener's address cannot be had; the OSError says why."""
+
+    def __init__(self, address: Endpoint, error: OSError) -> None:
+        super().__init__(f"cannot listen on {address}: {os.strerror(error.errno) if error.errno else error}")
+        self.errno = error.errno
+
+
+class RunningBroker:
+    """Everything of one broker process. Create, start and stop it on its event loop.
+
+    `cluster` is the state, `services` what handlers use, `faults` what a test injects, `upkeep` what keeps the logs;
+    `servers` are the listeners by node id.
+    """
+
+    def __init__(self, config: BrokerConfig, store: Store, node_count: int = 1) -> None:
+        self.cluster = Cluster(config, store, node_count)
+        self.services = Services(self.cluster)
+        self.faults = Faults(self.cluster.loop, self.cluster.notes)
+        self.upkeep = Upkeep(self.cluster.loop, self.cluster.clock, store, config)
+        self.servers: dict[int, list[Server]] = {}
+        self.admin_port: int | None = None
+        self._listeners: dict[int, list[Listener]] = {}
+        self._on_stop: list[Callable[[], None]] = []
+
+    async def start(self, listeners: Sequence[Listener]) -> None:
+        """Start all nodes, the first one on these listeners; then groups load, clients being told so meanwhile.
+
+        Raises CannotListen.
+        """
+        cluster = self.cluster
+        if not cluster.catalogue.cluster_id:
+            cluster.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
+        self.services.follow_topics()
+        self.upkeep.start()
+        for index, node in enumerate(cluster.nodes.values()):
+            await self._listen(node, [listener.of_node(index) for listener in listeners])
+        cluster.elect_for_orphans()
+        cluster.is_running = True
+        if cluster.catalogue.get(OFFSETS_TOPIC) is not None:
+            cluster.loop.call_soon(self._load_groups)
+        else:
+            cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)
+
+    async def stop(self) -> None:
+        """Resign from every group (waiting members are told), close connections, then the logs."""
+        for callback in self._on_stop:
+            callback()
+        for servers in self.servers.values():
+            for server in servers:
+                server.stop_listening()
+        self.services.resign_groups()
+        self.cluster.is_running = False
+        await asyncio.gather(*(self._close(node) for node in self.cluster.nodes.values()))
+        await self.services.settle_groups()
+        await self.upkeep.stop()
+        self.cluster.catalogue.close()
+        self.cluster.notes.close()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Call `callback` first thing when the broker stops."""
+        self._on_stop.append(callback)
+
+    async def stop_node(self, node_id: int) -> None:
+        """Stop one node: its partitions move to the nodes that stay, its connections close."""
+        node = self.cluster.nodes[node_id]
+        node.is_alive = False
+        self.cluster.move_leaders_from(node_id)
+        await self._close(node)
+        self.cluster.notes.control("node stopped", node=node_id)
+
+    async def start_node(self, node_id: int) -> None:
+        """Start a stopped node again on its old ports. It leads again what nobody leads. Raises CannotListen."""
+        await self._listen(self.cluster.nodes[node_id], self._listeners[node_id])
+        self.cluster.elect_for_orphans()
+        self.cluster.notes.control("node started", node=node_id)
+
+    def advance_clock(self, ms: int) -> None:
+        """Let the broker's clock jump forward; what became due happens now."""
+        self.cluster.clock.advance(ms)
+        self.services.clock_jumped()
+
+    async def _listen(self, node: Node, listeners: Sequence[Listener]) -> None:
+        per_host: dict[str, int] = {}
+        servers = self.servers[node.node_id] = []
+        bound = self._listeners[node.node_id] = []
+        for listener in listeners:
+            dispatcher = Dispatcher(self.services, node, listener.name, self.faults)
+            server = Server(self.cluster.loop, dispatcher, self.cluster.config, per_host)
+            try:
+                port = await server.listen(*listener.bound)
+            except OSError as error:
+                raise CannotListen(listener.bound, error) from error
+            servers.append(server)
+            bound.append(listener._replace(bound=Endpoint(listener.bound.host, port)))
+            node.endpoints[listener.name] = listener.found_at(port)
+        node.is_alive = True
+
+    async def _close(self, node: Node) -> None:
+        """Stop listening, send what is ready, close."""
+        node.is_alive = False
+        servers = self.servers.pop(node.node_id, [])
+        self.services.node_stopped(node.node_id)
+        for server in servers:
+            server.stop_listening()
+        await asyncio.sleep(0)  # answers to those who waited until now are sent by callbacks
+        for server in servers:
+            server.close_connections()
+        for _ in range(20):
+            if not any(server.connections for server in servers):
+                return
+            await asyncio.sleep(CLOSE_WITHIN_SECONDS / 100)
+        for server in servers:
+            server.abort_connections()
+
+    def _load_groups(self) -> None:
+        if self.cluster.is_running:
+            self.services.load_groups()

@@ -1,0 +1,106 @@
+"""What the handlers of all nodes share beside the cluster's state: groups, waiting requests, fetch sessions.
+
+Each service is created at its first use, so that a broker without groups starts without their code. All of them are
+told here of what the cluster does: elections, topics created and deleted, the clock moved.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from partita.broker.nodes import Cluster
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
+
+if TYPE_CHECKING:
+    from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.reading.fetch_sessions import FetchSessions
+    from partita.broker.reading.long_polls import LongPolls
+
+
+class Services:
+    """The services of one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self._fetch_sessions: dict[int, FetchSessions] = {}
+        cluster.on_leadership(self._leadership_changed)
+
+    @cached_property
+    def groups(self) -> Coordinators:
+        """The coordinator's shards of every node."""
+        from partita.broker.groups.coordinators import Coordinators
+
+        return Coordinators(self.cluster)
+
+    @cached_property
+    def long_polls(self) -> LongPolls:
+        """The requests that wait for a log to move."""
+        from partita.broker.reading.long_polls import LongPolls
+
+        return LongPolls(self.cluster.loop, self.cluster.clock)
+
+    def fetch_sessions(self, node_id: int) -> FetchSessions:
+        """The incremental fetch sessions of one node."""
+        sessions = self._fetch_sessions.get(node_id)
+        if sessions is None:
+            from partita.broker.reading.fetch_sessions import FetchSessions
+
+            slots = self.cluster.config.int("max.incremental.fetch.session.cache.slots")
+            sessions = self._fetch_sessions[node_id] = FetchSessions(slots)
+        return sessions
+
+    def follow_topics(self) -> None:
+        """From now on react to topics being created and deleted."""
+        self.cluster.catalogue.on_created(self._created)
+        self.cluster.catalogue.on_deleted(self._deleted)
+
+    def load_groups(self) -> None:
+        """Load the groups there are; without any, import their code before the first one comes."""
+        groups, offsets = self.groups, self.cluster.catalogue.get(OFFSETS_TOPIC)
+        if offsets is not None:
+            groups.lead_all(offsets)
+
+    def resign_groups(self) -> None:
+        """Give up every group: waiting members are told that this is no coordinator."""
+        if self._is_made("groups"):
+            self.groups.resign_all()
+
+    async def settle_groups(self) -> None:
+        """Wait until loads that were cut short have ended."""
+        if self._is_made("groups"):
+            await self.groups.settle()
+
+    def node_stopped(self, node_id: int) -> None:
+        """Forget what clients agreed with a node that is gone."""
+        self._fetch_sessions.pop(node_id, None)
+
+    def clock_jumped(self) -> None:
+        """Do what the clock's new time makes due."""
+        if self._is_made("groups"):
+            self.groups.clock_jumped()
+        if self._is_made("long_polls"):
+            self.long_polls.clock_jumped()
+
+    def _is_made(self, service: str) -> bool:
+        return service in self.__dict__
+
+    def _leadership_changed(self, partition: Partition) -> None:
+        if partition.topic.name == OFFSETS_TOPIC:
+            self.groups.leadership_changed(partition)
+        if self._is_made("long_polls"):
+            self.long_polls.leader_changed(partition)
+
+    def _created(self, topic: Topic) -> None:
+        if topic.name == OFFSETS_TOPIC:
+            self.groups.lead_all(topic)
+
+    def _deleted(self, topics: list[Topic]) -> None:
+        if any(topic.name == OFFSETS_TOPIC for topic in topics):
+            self.groups.resign_all()
+        if self._is_made("groups"):
+            self.groups.topics_deleted([topic.name for topic in topics])
+        if self._is_made("long_polls"):
+            for topic in topics:
+                for partition in topic.partitions:
+                    self.long_polls.leader_changed(partition)

@@ -1,0 +1,67 @@
+"""What connections and those who answer their frames agree on; both lie above this module.
+
+A connection hands each frame to its `Answerer`. The outcome is the reply's chunks, None where no reply is due, or
+`Parked`: the chunks come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from partita.broker.wire.memo import Memo, Recall
+from partita.protocol.primitives import Buffer
+
+Chunks = list[Buffer]
+"""A reply, with its length in front, in pieces that are sent one after the other."""
+
+
+class Parked:
+    """A reply that comes later: `chunks` is set once `done`, and then `on_done` is called."""
+
+    __slots__ = ("chunks", "done", "on_done")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.chunks: Chunks | None = None
+        self.on_done: Callable[[], None] | None = None
+
+    def finish(self, chunks: Chunks | None) -> None:
+        """Give the reply; None where no reply is due after all."""
+        self.done = True
+        self.chunks = chunks
+        if self.on_done is not None:
+            self.on_done()
+
+
+class ConnectionHandle(Protocol):
+    """What handlers may know of the connection a request came by.
+
+    `client_host` is printed as Kafka prints it ("/127.0.0.1"); `recall` remembers frames of this asker.
+    """
+
+    client_host: str
+    closed: bool
+    recall: Recall
+
+    def on_close(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the connection is gone, so that parked work can be dropped."""
+        ...
+
+    def forget(self, callback: Callable[[], None]) -> None:
+        """Take back an `on_close` whose work is done."""
+        ...
+
+
+class Answerer(Protocol):
+    """Answers the frames of the connections to one listener."""
+
+    memo: Memo
+
+    def dispatch(self, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
+        """Answer one frame (without its length). Raises MalformedRequest when the connection has to be closed."""
+        ...
+
+    def complain(self, client_host: str, reason: str) -> None:
+        """Log why a connection is closed; at a limited rate."""
+        ...

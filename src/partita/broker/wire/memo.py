@@ -1,0 +1,120 @@
+# cython: boundscheck=False, wraparound=False, freethreading_compatible=True
+"""Answers frames that were answered before: the same bytes but for the correlation id mean the same request again.
+
+A consumer's heartbeats are such frames, and they outnumber all other requests together. A handler offers the shortcut
+(`RequestContext.offer_shortcut`), the dispatcher learns it, connections ask. What is known belongs to one asker, a
+principal at a host: nobody is answered from another's memory. Compiled by Cython when a compiler is there (its types:
+memo.pxd); the same file runs uncompiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakValueDictionary
+
+if TYPE_CHECKING:
+    from partita.protocol.primitives import Buffer
+
+DECODE_IT = -2
+"""What a shortcut says when the request has to go through its handler. (-1 is UNKNOWN_SERVER_ERROR.)"""
+FRAME_BYTES_MAX = 1024
+"""Larger frames are not learnt."""
+ENTRIES_MAX = 8192
+"""How many frames one memo knows; the next one empties it."""
+Replies = Mapping[int, tuple[bytes, bytes]]
+"""By error code, what stands before and after the correlation id in the reply."""
+
+
+class Pause(Protocol):
+    """Says whether shortcuts are out of use, as while faults are injected: then every request is decoded."""
+
+    active: bool
+
+
+class Recall:
+    """What one asker sent before. Keys are frames, their length in front, without their correlation id."""
+
+    def __init__(self, memo: Memo, pause: Pause) -> None:
+        self._memo = memo
+        self._pause = pause
+        self._known: dict[bytes, tuple[Callable[[], int], Replies]] = {}
+
+    def learn(self, frame: bytes, answer: Callable[[], int], replies: Replies) -> None:
+        """From now on let `answer` say the error code of the reply to frames like this one (given without length).
+
+        `answer` says DECODE_IT, or another number that `replies` lacks, when the handler has to be asked again.
+        """
+        if len(frame) > FRAME_BYTES_MAX:
+            return
+        key = len(frame).to_bytes(4, "big") + frame[:4] + frame[8:]
+        if key in self._known:
+            return
+        self._memo.make_room()
+        self._known[key] = (answer, replies)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+
+    def reply(self, received: bytes) -> bytes | None:
+        """The reply to what was received, if it is exactly one known frame, its length in front; else None."""
+        if not self._known:
+            return None
+        known = self._known.get(received[:8] + received[12:])
+        if known is None or self._pause.active:
+            return None
+        around = known[1].get(known[0]())
+        return None if around is None else around[0] + received[8:12] + around[1]
+
+    def replies(self, received: bytes, start: int, out: list[Buffer]) -> int:
+        """Append replies to the known frames from `start` on to `out`, three pieces each; return where that ended."""
+        if not self._known or self._pause.active:
+            return start
+        data = received
+        end = len(received)
+        while end - start >= 12:
+            size = (data[start] << 24) | (data[start + 1] << 16) | (data[start + 2] << 8) | data[start + 3]
+            stop = start + 4 + size
+            if size < 8 or stop > end:
+                break
+            known = self._known.get(received[start : start + 8] + received[start + 12 : stop])
+            if known is None:
+                break
+            around = known[1].get(known[0]())
+            if around is None:
+                break
+            out.append(around[0])
+            out.append(received[start + 8 : start + 12])
+            out.append(around[1])
+            start = stop
+        return start
+
+
+class Memo:
+    """What the connections of one listener remember."""
+
+    def __init__(self, pause: Pause) -> None:
+        self._pause = pause
+        self._by_asker: WeakValueDictionary[tuple[str, str], Recall] = WeakValueDictionary()
+        self._entries = 0
+
+    def recall(self, principal: str, client_host: str) -> Recall:
+        """What this asker sent before; kept as long as one of its connections lives."""
+        asker = (principal, client_host)
+        known = self._by_asker.get(asker)
+        if known is None:
+            known = self._by_asker[asker] = Recall(self, self._pause)
+        return known
+
+    def clear(self) -> None:
+        """Forget everything of everybody: rights have changed, or there is too much of it."""
+        for known in list(self._by_asker.values()):
+            known.clear()
+        self._entries = 0
+
+    def make_room(self) -> None:
+        """Count one more entry; before there are too many, forget all."""
+        if self._entries >= ENTRIES_MAX:
+            self.clear()
+        self._entries += 1
