@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -72,3 +74,14 @@ def test_a_produce_request_without_acks_has_none() -> None:
 def test_every_row_of_the_table_has_its_handler(api: ServedApi) -> None:
     assert callable(api.handler)
     assert f"| {api.name} | {api.key} | {api.min_version}-{api.max_version} |" in markdown_table()
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_every_row_of_the_table_names_a_handler_that_takes_its_request(row: ServedApi) -> None:
+    """Handlers are imported at their first request, by the name in the table; this is what finds a wrong one."""
+    module = import_module(f"partita.broker.handlers.{row.module}")
+    assert row.module == re.sub(r"(?<!^)(?=[A-Z])", "_", row.name).lower(), "a handler's file is named after its API"
+    context, request = inspect.signature(module.handle).parameters.values()
+    assert (context.name, context.annotation) == ("ctx", "RequestContext")
+    assert (request.name, request.annotation) == ("request", row.request.__name__)
+    assert row.handler is module.handle
