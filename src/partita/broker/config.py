@@ -178,6 +178,7 @@ class BrokerConfig(_Settings):
         self._check_together()
 
     def get(self, name: str) -> Value:
+        """The value in force now, in the type of its option. Raises KeyError for an unknown name."""
         return self._values[name]
 
     def differs_from_kafka(self) -> dict[str, Value]:
@@ -226,6 +227,7 @@ class TopicConfig(_Settings):
         self.own: dict[str, Value] = dict(own or {})
 
     def get(self, name: str) -> Value:
+        """The topic's own value, else what the broker's settings make of it."""
         if name in self.own:
             return self.own[name]
         return broker_value(TOPIC_OPTIONS[name], self.broker)

@@ -55,6 +55,7 @@ class Notes:
         return lambda: self._listeners.remove(listener)
 
     def close(self) -> None:
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

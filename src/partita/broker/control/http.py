@@ -45,6 +45,7 @@ class AdminEndpoint:
         return int(self._server.sockets[0].getsockname()[1])
 
     def close(self) -> None:
+        """Stop listening."""
         if self._server is not None:
             self._server.close()
 

@@ -77,6 +77,7 @@ def refuse_nulls(names: Sequence[str]) -> None:
 
 
 def unknown_type(resource_type: int) -> Refused:
+    """The refusal of a resource type that has no settings."""
     return Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource_type}")
 
 

@@ -30,6 +30,7 @@ from partita.protocol.messages.alter_configs import (
 
 
 def handle(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+    """Replace all settings of each resource; what the request does not name goes back to its default."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
     return AlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
 

@@ -17,6 +17,7 @@ from partita.protocol.messages.create_partitions import (
 
 
 def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+    """Add partitions to each topic; every topic is checked and answered for itself."""
     counts = Counter(topic.name for topic in request.topics)
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():

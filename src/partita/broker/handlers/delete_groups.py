@@ -9,6 +9,8 @@ from partita.protocol.messages.delete_groups import DeletableGroupResult, Delete
 
 
 def handle(ctx: RequestContext, request: DeleteGroupsRequest) -> Answer:
+    """Ask the shard of each group; a group named twice is asked once."""
+
     def merge(results: list[DeletableGroupResult]) -> DeleteGroupsResponse:
         return DeleteGroupsResponse(results=results)
 

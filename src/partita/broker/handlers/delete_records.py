@@ -17,6 +17,7 @@ from partita.protocol.messages.delete_records import (
 
 
 def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+    """Move the log start offset of each partition forward."""
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(

@@ -26,6 +26,7 @@ _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 
 
 def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """The settings of each resource, with where each value comes from."""
     results = [_describe(ctx, resource, request.include_synonyms) for resource in request.resources]
     if request.include_documentation:
         _document(results)

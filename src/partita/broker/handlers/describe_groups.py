@@ -10,6 +10,8 @@ from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGr
 
 
 def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
+    """Ask the shard of each group; groups are answered in the order asked."""
+
     def merge(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         for group in groups:
             if request.include_authorized_operations and not group.error_code:

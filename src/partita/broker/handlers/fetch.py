@@ -46,7 +46,7 @@ def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
 
 
 class _Fetch:
-    """One request: everything is read anew at each look, and answered once."""
+    """One request: it is looked at until there is an answer, and answered once."""
 
     __slots__ = ("_ctx", "_plan", "_request")
 

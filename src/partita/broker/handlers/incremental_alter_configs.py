@@ -31,6 +31,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
 def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    """Change the named settings of each resource and leave the others alone."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
     return IncrementalAlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
 

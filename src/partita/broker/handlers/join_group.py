@@ -7,5 +7,6 @@ from partita.protocol.messages.join_group import JoinGroupRequest
 
 
 def handle(ctx: RequestContext, request: JoinGroupRequest) -> Answer:
+    """Ask the group's shard; the answer waits until the join phase ends."""
     answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer

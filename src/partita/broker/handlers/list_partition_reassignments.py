@@ -13,4 +13,5 @@ from partita.protocol.messages.list_partition_reassignments import (
 
 
 def handle(ctx: RequestContext, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+    """An empty list: a reassignment is complete when its own answer leaves."""
     return ListPartitionReassignmentsResponse(error_message=None)

@@ -16,6 +16,7 @@ from partita.protocol.messages.offset_delete import (
 
 
 def handle(ctx: RequestContext, request: OffsetDeleteRequest) -> Answer:
+    """Ask the group's shard about partitions that exist; refuse the others here."""
     refused: dict[str, OffsetDeleteResponseTopic] = {}
     request.topics = [topic for topic in request.topics if _keep_existing(ctx, topic, refused)]
     return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))

@@ -27,6 +27,7 @@ MANY_GROUPS_FROM, BY_ID_FROM, TOP_LEVEL_ERROR_FROM = 8, 10, 2
 
 
 def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Answer:
+    """Answer the one group of versions up to 7, or the list of groups of later ones."""
     if ctx.version >= MANY_GROUPS_FROM:
         parts = [_fetch(ctx, group, request.require_stable) for group in request.groups]
         return when_all(parts, lambda groups: OffsetFetchResponse(groups=groups))

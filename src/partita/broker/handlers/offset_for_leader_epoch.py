@@ -15,6 +15,7 @@ from partita.protocol.messages.offset_for_leader_epoch import (
 
 
 def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    """The end offset of an epoch, for each partition that this node leads."""
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

@@ -7,5 +7,6 @@ from partita.protocol.messages.sync_group import SyncGroupRequest
 
 
 def handle(ctx: RequestContext, request: SyncGroupRequest) -> Answer:
+    """Ask the group's shard; the answer waits until the leader's assignment is there."""
     answer: Answer = ctx.groups.ask(ctx, request, request.group_id)
     return answer

@@ -43,6 +43,7 @@ class Wanted:
         )
 
     def told(self, data: PartitionData) -> None:
+        """Remember what an answer says of the partition."""
         # After an error whatever comes next is news.
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -73,6 +74,7 @@ class FetchPlan:
 
     @property
     def session_id(self) -> int:
+        """The number for the answer; 0 without a session."""
         return 0 if self.session is None else self.session.session_id
 
     def __iter__(self) -> Iterator[Wanted]:

@@ -37,16 +37,19 @@ class ServedApi:
 
     @property
     def handler(self) -> Handler:
+        """The function that answers; its module is imported at the first use."""
         if self._handler is None:
             self._handler = import_module(f"partita.broker.handlers.{self.module}").handle
         return self._handler
 
     @property
     def request(self) -> type[Message]:
+        """The class of the request."""
         return APIS[self.key].request
 
     @property
     def response(self) -> type[Message]:
+        """The class of the response."""
         return APIS[self.key].response
 
 

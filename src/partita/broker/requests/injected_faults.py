@@ -51,6 +51,7 @@ class Faults:
         self.active = False
 
     def add(self, rule: Rule) -> None:
+        """Apply the rule from the next request on."""
         self._rules.append(rule)
         self._refresh()
 
@@ -67,6 +68,7 @@ class Faults:
         self._refresh()
 
     def release_joins(self, group_id: str) -> None:
+        """Let the held JoinGroups of the group go to their handler."""
         held = self._holds.pop(group_id, None)
         if held is not None:
             held.set_result(None)

@@ -115,12 +115,14 @@ class Connection(asyncio.BufferedProtocol):
     # -- what the server and handlers use -------------------------------------------------------------------------
 
     def on_close(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once when the connection is gone; at once if it is gone already."""
         if self.closed:
             callback()
         else:
             self._on_close.append(callback)
 
     def forget(self, callback: Callable[[], None]) -> None:
+        """Take back an `on_close` whose work is done."""
         if callback in self._on_close:
             self._on_close.remove(callback)
 
@@ -136,6 +138,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
+        """Close without sending what is unsent."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -150,6 +153,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server.connected(self, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the transport when it is ready."""
         self.closed = True
         self._transport = None
         self._own = None
@@ -160,6 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_close.clear()
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the transport puts what it reads next: the frame's own buffer, or behind the rest in the shared one."""
         own = self._own
         if own is not None:
             if self._own_filled == len(own):
@@ -172,6 +177,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._scratch_view
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Called by the transport when it has read `nbytes` into the buffer."""
         self.seen_tick = self._server.tick
         if nbytes <= QUICK_BYTES_MAX and self._answered_at_once(nbytes):
             return
@@ -195,13 +201,16 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def eof_received(self) -> bool:
+        """The peer sends nothing more; False lets the transport close."""
         return False
 
     def pause_writing(self) -> None:
+        """Called by the transport when the peer takes its replies too slowly: then it is not read from."""
         self._writing_paused = True
         self._pause_reading()
 
     def resume_writing(self) -> None:
+        """Called by the transport when the peer has taken most replies."""
         self._writing_paused = False
         self._continue()
 

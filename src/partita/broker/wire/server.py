@@ -81,6 +81,7 @@ class Server:
         return port
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
+        """Count a new connection, or refuse it when a limit is reached."""
         host = connection.client_host
         reason = self._refusal(host)
         self._accepted_this_tick += 1
@@ -111,6 +112,7 @@ class Server:
         self._spares.append(buffer)
 
     def disconnected(self, connection: Connection) -> None:
+        """Take a connection that is gone out of the counts."""
         self.connections.discard(connection)
         left = self._per_host.get(connection.client_host, 1) - 1
         if left:
@@ -119,6 +121,7 @@ class Server:
             self._per_host.pop(connection.client_host, None)
 
     def stop_listening(self) -> None:
+        """Accept no more connections; those there are stay."""
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -131,6 +134,7 @@ class Server:
             connection.close()
 
     def abort_connections(self) -> None:
+        """Close every connection without sending what is unsent."""
         for connection in list(self.connections):
             connection.abort()
 

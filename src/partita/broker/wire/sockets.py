@@ -147,6 +147,7 @@ class SocketTransport(asyncio.Transport):
         self._protocol_paused = False
 
     def start(self) -> None:
+        """Tell the protocol of its transport and begin to read."""
         self._endpoint.setblocking(False)
         self._endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sockets.transports[self.fd] = self
@@ -195,16 +196,20 @@ class SocketTransport(asyncio.Transport):
                 self._lose(None)
 
     def abort(self) -> None:
+        """Close without sending what is unsent."""
         self._lose(None)
 
     def is_closing(self) -> bool:
+        """Whether the transport is closed or about to be."""
         return self._is_closing
 
     def pause_reading(self) -> None:
+        """Read nothing until `resume_reading`."""
         self._is_paused = True
         self._watch()
 
     def resume_reading(self) -> None:
+        """Read again."""
         self._is_paused = False
         self._watch()
 
@@ -213,11 +218,13 @@ class SocketTransport(asyncio.Transport):
         self._high = self._high if high is None else high
 
     def get_write_buffer_size(self) -> int:
+        """How many bytes are unsent."""
         return self._unsent_bytes
 
     # -- what epoll says ------------------------------------------------------------------------------------------
 
     def on_ready(self, events: int) -> None:
+        """Do what epoll says is possible: send the rest, receive more."""
         if events & WRITABLE and self._unsent:
             self._send_rest()
         if self._watched & READABLE and events & ~WRITABLE:
