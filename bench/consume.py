@@ -66,6 +66,8 @@ def partita_records(bootstrap: str, topic: str, count: int) -> int:
         consumer.seek_to_beginning()
         while got < count:
             for record in consumer.poll(timeout=1.0):
+                assert isinstance(record.value, bytes)
+                assert isinstance(record.key, bytes)
                 total += len(record.value) + len(record.key)
                 got += 1
     return total
@@ -81,7 +83,7 @@ def confluent(bootstrap: str, topic: str, count: int) -> int:
     got = total = 0
     while got < count:
         for message in consumer.consume(10_000, 1.0):
-            total += len(message.value()) + len(message.key())
+            total += len(message.value() or b"") + len(message.key() or b"")
             got += 1
     consumer.close()
     return total
@@ -98,7 +100,9 @@ def aiokafka(bootstrap: str, topic: str, count: int) -> int:
         while got < count:
             for records in (await consumer.getmany(timeout_ms=1000, max_records=10_000)).values():
                 for record in records:
-                    total += len(record.value) + len(record.key)
+                    assert isinstance(record.value, bytes)
+                assert isinstance(record.key, bytes)
+                total += len(record.value) + len(record.key)
                 got += len(records)
         await consumer.stop()
         return total
@@ -115,6 +119,8 @@ def kafka_python(bootstrap: str, topic: str, count: int) -> int:
     while got < count:
         for records in consumer.poll(timeout_ms=1000, max_records=10_000).values():
             for record in records:
+                assert isinstance(record.value, bytes)
+                assert isinstance(record.key, bytes)
                 total += len(record.value) + len(record.key)
             got += len(records)
     consumer.close()

@@ -25,8 +25,8 @@ async def stable_group(server: Server) -> tuple[str, int]:
     """A stable group of one member; returns its id and generation."""
     from conformance.wire import RawClient
     from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
-    from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-    from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+    from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+    from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 
     client = await RawClient("bench").connect(server.bootstrap)
     protocols = [JoinGroupRequestProtocol(name="range", metadata=b"")]
@@ -37,14 +37,18 @@ async def stable_group(server: Server) -> tuple[str, int]:
             protocols=protocols,
         )  # fmt: skip
         answer = await client.ask(join, 3)
+        assert isinstance(answer, JoinGroupResponse)
         if answer.error_code == 0:
             break
         await asyncio.sleep(0.05)
+    assert isinstance(answer, JoinGroupResponse)
     assignments = [SyncGroupRequestAssignment(member_id=answer.member_id, assignment=b"")]
     sync = SyncGroupRequest(
         group_id="bench", generation_id=answer.generation_id, member_id=answer.member_id, assignments=assignments
     )
-    assert (await client.ask(sync, 3)).error_code == 0
+    synced = await client.ask(sync, 3)
+    assert isinstance(synced, SyncGroupResponse)
+    assert synced.error_code == 0
     client.close()
     return answer.member_id, answer.generation_id
 

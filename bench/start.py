@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 
-from harness import Server, apache_kafka, free_ports, process, report
+from harness import Server, apache_kafka, process, report
 
 import partita
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.api_versions import ApiVersionsRequest
+from support.apache_kafka import free_ports
 
 RUNS = 7
 

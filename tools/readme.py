@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -42,9 +41,9 @@ def _continued(lines: list[str]) -> list[str]:
 
 def filled(text: str) -> str:
     for name, content in (("apis", markdown_table()), ("deviations", "\n".join(deviations()))):
-        text = re.sub(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, c=content: f"{m[1]}{c}\n{m[2]}", text, flags=re.S
-        )
+        head, mark, rest = text.partition(f"<!-- {name} -->\n")
+        assert mark, f"README.md has no place for {name}"
+        text = head + mark + content + "\n" + rest[rest.index("<!-- end -->") :]
     return text
 
 

@@ -260,7 +260,7 @@ def _doc(thing: Any) -> str:
 
 def _value(module: str, name: str, kind: type) -> str:
     names = RECORD_FIELDS if name == "ConsumerRecord" else [f.name for f in fields(kind)] if is_dataclass(kind) else []
-    names = names or getattr(kind, "_fields", ())
+    names = names or list(getattr(kind, "_fields", []))
     told = f"Fields: {', '.join(f'`{each}`' for each in names)}.\n\n" if names else ""
     calls = [
         _line(kind, each) for each in _public(kind) if each not in names and module != "partita.producer.shell.client"

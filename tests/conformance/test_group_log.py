@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def use_a_group(bootstrap: str) -> None:
     with Producer(bootstrap_servers=bootstrap) as producer:
         for number in range(5):
             producer.send(TOPIC, b"%d" % number)
-    options = {"group_id": GROUP, "group_instance_id": "desk-1", "auto_offset_reset": "earliest"}
+    options: dict[str, Any] = {"group_id": GROUP, "group_instance_id": "desk-1", "auto_offset_reset": "earliest"}
     with Consumer(bootstrap_servers=bootstrap, enable_auto_commit=False, **options) as consumer:
         consumer.subscribe([TOPIC])
         got = 0

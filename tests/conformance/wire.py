@@ -25,7 +25,7 @@ class RawClient:
 
     def send(self, message: Message, version: int) -> asyncio.Future[Message]:
         self._correlation_id += 1
-        api_key: int = message.API_KEY  # type: ignore[attr-defined]
+        api_key: int = message.API_KEY
         future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[self._correlation_id] = (api_key, version, future)
         self._writer.writelines(encode_request(api_key, version, self._correlation_id, self.client_id, message))
@@ -46,7 +46,7 @@ class RawClient:
                 api_key, version, future = self._waiting.pop(correlation_id)
                 _, body = read_response_header(api_key, version, frame)
                 if not future.done():
-                    future.set_result(APIS[api_key].response.read(body, version))  # type: ignore[attr-defined]
+                    future.set_result(APIS[api_key].response.read(body, version))
         for _, _, future in self._waiting.values():
             if not future.done():
                 future.set_exception(ConnectionResetError("closed by the broker"))

@@ -104,7 +104,7 @@ def test_options_are_described_and_changed(admin: Admin) -> None:
     admin.alter_configs("topic", "t", delete=["retention.ms"], append={"cleanup.policy": "delete"})
     entries = {entry.name: entry for entry in admin.describe_configs("topic", "t")}
     assert entries["retention.ms"].is_default
-    assert set(entries["cleanup.policy"].value.split(",")) == {"compact", "delete"}
+    assert set((entries["cleanup.policy"].value or "").split(",")) == {"compact", "delete"}
     assert "group.max.session.timeout.ms" in {entry.name for entry in admin.describe_configs("broker", "1")}
     with pytest.raises(InvalidConfigError):
         admin.alter_configs("topic", "t", {"retention.ms": "soon"})
@@ -146,7 +146,7 @@ def test_records_are_deleted(admin: Admin, numbers: None) -> None:
 
 
 def test_a_working_group_is_described_with_its_lag(broker: Broker, admin: Admin, numbers: None) -> None:
-    options = {"group_id": "g", "auto_offset_reset": "earliest", "client_id": "reader"}
+    options: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "client_id": "reader"}
     with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
         consumer.subscribe(["numbers"])
         while not consumer.poll(1.0):

@@ -128,7 +128,7 @@ def test_delay_a_request(broker: Broker, raw: Raw) -> None:
 
 def test_a_delayed_request_holds_up_its_connection_and_no_other(broker: Broker, raw: Raw) -> None:
     joined = raw.stable("g")
-    member = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
+    member: dict[str, Any] = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
     assert heartbeat(raw, joined) == 0
     broker.control.delay("OffsetCommit", 300)
     raw.send(commit_request("g", 1, **member), 8)
@@ -166,7 +166,7 @@ def test_faults_can_be_taken_back(broker: Broker, raw: Raw) -> None:
 def test_fail_the_next_append(broker: Broker, raw: Raw) -> None:
     joined = raw.stable("g")
     broker.control.fail_next_append("g")
-    member = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
+    member: dict[str, Any] = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
     assert raw.commit("g", 5, **member) == ErrorCode.NOT_COORDINATOR
     assert raw.committed("g") == -1
     assert heartbeat(raw, joined) == 0
@@ -252,9 +252,15 @@ def test_move_a_groups_coordinator(three: Broker) -> None:
         joined = at_old.stable("g", session_timeout_ms=45_000)
         pending = at_old.ask(join_request("g"), 9)
         assert pending.error_code == ErrorCode.MEMBER_ID_REQUIRED
-        end = three.run(lambda: three.running.services.groups.partition_of("g").log.log_end_offset)
+
+        def log_end_offset() -> int:
+            partition = three.running.services.groups.partition_of("g")
+            assert partition is not None
+            return partition.log.log_end_offset
+
+        end = three.run(log_end_offset)
         three.control.move_coordinator("g", new)
-        assert three.run(lambda: three.running.services.groups.partition_of("g").log.log_end_offset) == end
+        assert three.run(log_end_offset) == end
         assert heartbeat(at_old, joined) == ErrorCode.NOT_COORDINATOR
         assert at_old.ask(join_request("g"), 9).error_code == ErrorCode.NOT_COORDINATOR
         wrong = at_old.ask(join_request("g", session_timeout_ms=1), 9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_clients_of_both_listeners_share_a_group_and_a_stopped_node_comes_back_o
     with Producer(bootstrap_servers=broker.bootstrap_by("SIDE")) as producer:
         for partition in range(6):
             producer.send("t", b"%d" % partition, partition=partition)
-    options = {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    options: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "enable_auto_commit": False}
     with (
         Consumer(bootstrap_servers=broker.bootstrap, **options) as one,
         Consumer(bootstrap_servers=broker.bootstrap_by("SIDE"), **options) as other,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -71,7 +72,7 @@ def test_lines_become_records(run: Run, broker: Broker) -> None:
     with Consumer(bootstrap_servers=broker.bootstrap) as consumer:
         consumer.assign([("t", 0)])
         consumer.seek_to_beginning()
-        records = []
+        records: list[Any] = []
         while len(records) < 4:
             records += consumer.poll(1.0)
     assert [(r.key, r.value) for r in records] == [(None, b"one"), (None, b"two"), (b"k", b"v"), (b"x", b'{"n": 1}')]

@@ -53,9 +53,15 @@ def until(is_so: Callable[[], bool], consumers: list[Any], seconds: float = 20) 
             consumer.poll(0.02)
 
 
+def read_on(consumer: Consumer, seen: list[Any]) -> int:
+    """Poll once, add the values to `seen`, and return how many there are by now."""
+    seen += [record.value for record in consumer.poll(0.1)]
+    return len(seen)
+
+
 def test_records_are_read_committed_and_resumed(broker: Broker) -> None:
     send(broker, "t", {p: [b"%d-%d" % (p, i) for i in range(100)] for p in range(4)})
-    seen: list[bytes] = []
+    seen: list[Any] = []
     with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
         consumer.subscribe(["t"])
         end = time.monotonic() + 20
@@ -77,7 +83,11 @@ def test_records_are_read_committed_and_resumed(broker: Broker) -> None:
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_three_members_share_and_one_leaves(broker: Broker, strategy: str) -> None:
     send(broker, "t", {0: [b"x"]})
-    options = {"bootstrap_servers": broker.bootstrap, "group_id": strategy, "partition_assignment_strategy": [strategy]}
+    options: dict[str, Any] = {
+        "bootstrap_servers": broker.bootstrap,
+        "group_id": strategy,
+        "partition_assignment_strategy": [strategy],
+    }
     members = [Consumer(**options) for _ in range(3)]
     for member in members:
         member.subscribe(["t"])
@@ -100,21 +110,21 @@ def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_start() -> N
         send(broker, "t", {0: [b"old"] * 5})
         with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
             consumer.subscribe(["t"])
-            seen: list[bytes] = []
-            until(lambda: seen.extend(r.value for r in consumer.poll(0.1)) or len(seen) == 5, [])
+            seen: list[Any] = []
+            until(lambda: read_on(consumer, seen) == 5, [])
             consumer.commit()
             admin.delete_topics("t")
             admin.create_topic("t", 1)
             send(broker, "t", {0: [b"new %d" % i for i in range(8)]})
             seen.clear()
-            until(lambda: seen.extend(r.value for r in consumer.poll(0.1)) or len(seen) == 8, [])
+            until(lambda: read_on(consumer, seen) == 8, [])
             assert seen == [b"new %d" % i for i in range(8)]
 
 
 @pytest.mark.case("CC-062", "BM-153")
 def test_a_handler_that_blocks_keeps_its_membership(broker: Broker) -> None:
     send(broker, "t", {0: [b"x"]})
-    options = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 200, "group_id": "busy"}
+    options: dict[str, Any] = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 200, "group_id": "busy"}
     with (
         Broker(group_min_session_timeout_ms=500) as quick,
         Consumer(bootstrap_servers=quick.bootstrap, **options) as consumer,
@@ -171,7 +181,7 @@ def test_an_async_member_with_async_callbacks(broker: Broker) -> None:
                 assert await consumer.position(("t", 1)) == 0
 
             consumer.subscribe("t", on_assigned=assigned, on_revoked=lambda partitions: heard.append("revoked"))
-            seen: list[bytes] = []
+            seen: list[Any] = []
             async for record in consumer:
                 seen.append(record.value)
                 if len(seen) == 2:
@@ -203,8 +213,8 @@ def test_a_broker_restart_is_survived(tmp_path: Any, in_group: bool) -> None:
         send(first, "t", {0: [b"before"]})
         consumer = Consumer(bootstrap_servers=first.bootstrap, group_id="g", auto_offset_reset="earliest")
         consumer.subscribe(["t"]) if in_group else consumer.assign([("t", 0)])
-        seen: list[bytes] = []
-        until(lambda: bool(seen.extend(r.value for r in consumer.poll(0.1)) or seen), [])
+        seen: list[Any] = []
+        until(lambda: read_on(consumer, seen) > 0, [])
         consumer.commit()
     with Broker(data_dir=tmp_path, port=port) as second:
         send(second, "t", {0: [b"after"]})
@@ -217,7 +227,7 @@ def test_a_broker_restart_is_survived(tmp_path: Any, in_group: bool) -> None:
 
 def test_dead_letters(broker: Broker) -> None:
     send(broker, "t", {0: [b'{"a": 1}', b"no json", b'{"a": 2}']})
-    options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+    options: dict[str, Any] = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
     good: list[Any] = []
     with Consumer(
         **options, value_deserializer="json", poison_policy="dead_letter", dead_letter_topic="dead"
@@ -252,7 +262,7 @@ def test_ten_restarts_of_the_broker_leave_no_partition_stuck(tmp_path: Any) -> N
         port = int(broker.bootstrap.rpartition(":")[2])
         send(broker, "t", {p: [b"first"] for p in range(4)})
     seen: set[tuple[int, int]] = set()
-    options = {"group_id": "g", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 50}
+    options: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 50}
     with Consumer(bootstrap_servers=f"127.0.0.1:{port}", **options) as consumer:
         consumer.subscribe(["t"])
         for turn in range(10):

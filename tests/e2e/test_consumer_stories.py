@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> 
         partition = broker.cluster.catalogue.partition(topic, 0)
         assert partition is not None
         log, now = partition.log, broker.cluster.clock.now()
-        who = {"producer_id": log.log_end_offset, "producer_epoch": 0}
+        who: dict[str, Any] = {"producer_id": log.log_end_offset, "producer_epoch": 0}
         records = [(now.wall_ms, None, value, ()) for value in values]
         batch = build_batch(records, base_sequence=0, is_transactional=True, **who)
         log.append(batch, partition.leader_epoch, now)

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 
 import pytest
@@ -71,7 +72,7 @@ def test_members_killed_again_and_again_lose_nothing(request: pytest.FixtureRequ
                 team.wait("all three share", lambda: team.shares(PARTITIONS), WITHIN_S)
                 victim = random.choice(sorted(team.members))
                 if kills % 2:
-                    team.wait("it has something in hand", lambda name=victim: has_something_in_hand(team.members[name]))
+                    team.wait("it has something in hand", partial(has_something_in_hand, team.members[victim]))
                 everybody.append(team.kill(victim))
                 kills += 1
                 team.start(f"m{2 + kills}")

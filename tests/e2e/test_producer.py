@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -35,12 +36,12 @@ def read(broker: Broker, topic: str, partition: int = 0) -> list[tuple[BatchHead
                 max_bytes=1 << 26, topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[part])]
             )
             answer = await cluster.request(leader.id, request)
-            return bytes(answer.responses[0].partitions[0].records)
+            return bytes(answer.responses[0].partitions[0].records or b"")
 
     return [(header, list(iter_records(view))) for header, view in iter_batches(asyncio.run(fetch()))]
 
 
-def values(broker: Broker, topic: str, partition: int = 0) -> list[bytes | None]:
+def values(broker: Broker, topic: str, partition: int = 0) -> list[Any]:
     return [record.value for _, records in read(broker, topic, partition) for record in records]
 
 
@@ -187,7 +188,7 @@ def test_closing_in_a_hurry_fails_what_is_left(broker: Broker) -> None:
 
 
 def test_result_in_a_callback_is_refused_rather_than_stuck(broker: Broker) -> None:
-    seen = []
+    seen: list[object] = []
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
         other = producer.send("t", b"a", partition=1)
 

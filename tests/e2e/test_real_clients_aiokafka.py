@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import pytest
@@ -211,7 +211,7 @@ async def test_regex_subscription_finds_topics_made_later(broker: Broker) -> Non
 @story
 async def test_each_assignor_shares_the_partitions(broker: Broker, assignor: Any) -> None:
     topic, group = await create(broker, fresh("assign"), 4), fresh("group")
-    settings = {"group": group, "partition_assignment_strategy": [assignor]}
+    settings: dict[str, Any] = {"group": group, "partition_assignment_strategy": [assignor]}
     async with consumer(broker, topic, **settings) as first:
         async with consumer(broker, topic, **settings) as second:
             await until(lambda: [len(first.assignment()), len(second.assignment())] == [2, 2])
@@ -236,7 +236,7 @@ async def test_a_static_member_comes_back_without_a_rebalance(broker: Broker) ->
     topic, group = await create(broker, fresh("static")), fresh("group")
     for _ in range(2):
         async with consumer(broker, topic, group=group, group_instance_id="one") as source:
-            await until(lambda source=source: len(source.assignment()) == 1)
+            await until(partial(_owns_one, source))
             assert list(broker.control.members(group).values()) == ["one"]
     notes = [note["note"] for note in broker.notes() if note.get("group_id") == group]
     assert notes.count("Rebalanced") == 1
@@ -283,3 +283,7 @@ async def test_the_admin_client_and_groups(broker: Broker) -> None:
         offsets = await client.list_consumer_group_offsets(group)
         assert {spot: found.offset for spot, found in offsets.items()} == {TopicPartition(topic, 0): 1}
         assert await client.find_coordinator(group) == 1
+
+
+def _owns_one(source: AIOKafkaConsumer) -> bool:
+    return len(source.assignment()) == 1

@@ -44,7 +44,7 @@ def result(futures: dict[Any, Any], key: Any) -> Any:
 def refusal(futures: dict[Any, Any], key: Any) -> int:
     with pytest.raises(KafkaException) as refused:
         result(futures, key)
-    return refused.value.args[0].code()
+    return int(refused.value.args[0].code())
 
 
 def fill(broker: Broker, topic: str, count: int) -> None:
@@ -143,7 +143,7 @@ def test_offsets_of_partitions_and_deleted_records(admin: AdminClient, topic: st
     spot = TopicPartition(topic, 0)
 
     def offset(spec: OffsetSpec) -> int:
-        return result(admin.list_offsets({spot: spec}), spot).offset
+        return int(result(admin.list_offsets({spot: spec}), spot).offset)
 
     assert (offset(OffsetSpec.earliest()), offset(OffsetSpec.latest())) == (0, 10)
     assert offset(OffsetSpec.for_timestamp(1_700_000_000_004)) == 4

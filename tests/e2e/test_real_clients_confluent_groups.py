@@ -63,8 +63,10 @@ def test_a_fenced_static_member_is_told(broker: Broker) -> None:
         until(lambda: shared([first]), "one owns all")
         broker.control.fence_instance(group, "one")
         (told,) = first.consume(1, WITHIN_S)
-        assert told.error().code() == KafkaError._FATAL
-        assert "Static consumer fenced" in told.error().str()
+        error = told.error()
+        assert error is not None
+        assert error.code() == KafkaError._FATAL
+        assert "Static consumer fenced" in error.str()
 
 
 def test_an_evicted_member_joins_again(broker: Broker) -> None:

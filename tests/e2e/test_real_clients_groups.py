@@ -18,7 +18,7 @@ Start = Callable[[int], Broker]
 
 @pytest.fixture(params=["memory", "disk"])
 def storage(request: pytest.FixtureRequest) -> str:
-    return request.param
+    return str(request.param)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -183,7 +184,7 @@ def test_regex_subscription_finds_topics_made_later(broker: Broker) -> None:
 @pytest.mark.parametrize("assignor", [RoundRobinPartitionAssignor, StickyPartitionAssignor, CooperativeStickyAssignor])
 def test_each_assignor_shares_the_partitions(broker: Broker, assignor: Any) -> None:
     topic, group = create(broker, fresh("assign"), 4), fresh("group")
-    settings = {"group": group, "partition_assignment_strategy": (assignor,)}
+    settings: dict[str, Any] = {"group": group, "partition_assignment_strategy": (assignor,)}
     with consumer(broker, topic, **settings) as first:
         with consumer(broker, topic, **settings) as second:
             until(lambda: [len(mine) for mine in owned(first, second)] == [2, 2], "two share the partitions")
@@ -203,12 +204,16 @@ def test_an_evicted_member_joins_again(broker: Broker) -> None:
         )
 
 
+def owns_first(source: KafkaConsumer) -> bool:
+    return owned(source) == [[0]]
+
+
 def test_a_static_member_comes_back_without_a_rebalance(broker: Broker) -> None:
     topic, group = create(broker, fresh("static")), fresh("group")
     rebalances = []
     for _ in range(2):
         with consumer(broker, topic, group=group, group_instance_id="one") as source:
-            until(lambda source=source: owned(source) == [[0]], "it owns all")
+            until(partial(owns_first, source), "it owns all")
             assert list(broker.control.members(group).values()) == ["one"]
         notes = [note["note"] for note in broker.notes() if note.get("group_id") == group]
         rebalances.append(notes.count("Rebalanced"))

@@ -83,7 +83,7 @@ def test_configs_are_described_changed_and_reset(admin: KafkaAdminClient, topic:
     def retention() -> str:
         asked = ConfigResource(ConfigResourceType.TOPIC, topic)
         found = admin.describe_configs([asked], config_filter="all")
-        return next(iter(found.values()))[topic]["retention.ms"]["value"]
+        return str(next(iter(found.values()))[topic]["retention.ms"]["value"])
 
     assert retention() == "604800000"
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "1000"})])
@@ -143,7 +143,7 @@ def test_offsets_of_partitions_and_deleted_records(admin: KafkaAdminClient, topi
     spot = TopicPartition(topic, 0)
 
     def offset(spec: object) -> int:
-        return admin.list_partition_offsets({spot: spec})[spot].offset
+        return int(admin.list_partition_offsets({spot: spec})[spot].offset)
 
     assert [offset(OffsetSpec.EARLIEST), offset(OffsetSpec.LATEST)] == [0, 10]
     assert [offset(OffsetSpec.MAX_TIMESTAMP), offset(1_700_000_000_004)] == [9, 4]

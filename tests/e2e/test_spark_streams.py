@@ -35,7 +35,9 @@ def test_available_now_reads_in_limited_batches_and_commits_the_last_one_too(wor
     query = sink.run(world.stream(**options))
     assert sink.values == [["a", "b", "e"], ["c", "d", "f"]]
     assert world.committed(2) == {0: (4, "spark:q:1"), 1: (2, "spark:q:1")}
-    end = json.loads(query.lastProgress["sources"][0]["endOffset"])
+    progress = query.lastProgress
+    assert progress is not None
+    end = json.loads(progress["sources"][0]["endOffset"])
     assert end["t"] == {world.topic: {"0": [2, 4, 0], "1": [1, 2, 0]}}
     world.produce("xyz")
     sink.run(world.stream(**options))

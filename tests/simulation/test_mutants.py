@@ -11,9 +11,11 @@ import pytest
 
 from partita.broker.groups.reply_gate import ReplyGate
 from partita.consumer.core import ConsumerCore
+from partita.consumer.group import assigning
 from partita.consumer.group import join_exchange as join
 from partita.consumer.group.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
+from partita.group import answers
 from partita.group.classic import removal, static_members, sync
 from partita.group.guards import MEMBER_GUARDS, generation_is_another
 from partita.group.offsets import commit, fetch
@@ -27,7 +29,7 @@ from partita.sim.run import run_plan
 from partita.sim.trace import Trace
 
 SEEDS_MAX = 40
-LIVELY = {
+LIVELY: dict[str, Any] = {
     "clients": 3, "partitions": (4,), "work_ms": 20, "delay_ms": 5, "slow_up": False, "slow_down": False,
     "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9,
 }  # fmt: skip
@@ -113,13 +115,13 @@ def offsets_are_not_found(patch: pytest.MonkeyPatch) -> None:
 
 def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:
     """Everybody is handed what the leader is to have."""
-    right = sync.answers.synced
-    patch.setattr(sync.answers, "synced", lambda group, member: right(group, group.members[group.leader_id]))
+    right = answers.synced
+    patch.setattr(answers, "synced", lambda group, member: right(group, group.members[group.leader_id]))
 
 
 def a_partition_is_left_out(patch: pytest.MonkeyPatch) -> None:
     """The last partition belongs to nobody, and its records are read by nobody."""
-    right = join.assign
+    right = assigning.assign
 
     def wrong(*arguments: Any) -> Any:
         shares = dict(right(*arguments))

@@ -61,6 +61,12 @@ class World:
         return [len(rows) for _, rows in sorted(self.engine.sink.by_batch.items())]
 
 
+def become(cluster: MemoryCluster, **values: int) -> None:
+    """Give partition a-0 these values."""
+    for name, value in values.items():
+        setattr(cluster.part("a", 0), name, value)
+
+
 def cluster_of(*ends: int) -> MemoryCluster:
     cluster = MemoryCluster()
     cluster.create("a", *ends)
@@ -329,13 +335,13 @@ def test_a_topic_added_to_subscribe_must_exist() -> None:
     [
         (lambda c: c.topics.pop("a"), "a-0 was deleted or is no longer subscribed"),
         (
-            lambda c: (setattr(c.part("a", 0), "latest", 30), setattr(c.part("a", 0), "earliest", 20)),
+            lambda c: become(c, latest=30, earliest=20),
             "10 to 20 of a-0 were removed",
         ),
-        (lambda c: setattr(c.part("a", 0), "latest", 6), "a-0 was truncated: its end was 10 and is now 6"),
+        (lambda c: become(c, latest=6), "a-0 was truncated: its end was 10 and is now 6"),
         (lambda c: c.create("a", 7), "deleted and recreated"),
         (
-            lambda c: (setattr(c.part("a", 0), "leader_epoch", 1), setattr(c.part("a", 0), "epoch_end", 8)),
+            lambda c: become(c, leader_epoch=1, epoch_end=8),
             "a-0 was truncated: its end was 10 and is now 8",
         ),
     ],
@@ -412,4 +418,6 @@ def test_progress_tells_the_real_end() -> None:
     core = world.source()
     assert core.report_latest() is None
     core.latest_offset(core.initial_offset(), use_limits=True)
-    assert core.report_latest()["t"] == {"a": {"0": [10, 10, 0]}}
+    latest = core.report_latest()
+    assert latest is not None
+    assert latest["t"] == {"a": {"0": [10, 10, 0]}}

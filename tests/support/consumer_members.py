@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from partita.consumer.listener import RebalanceListener
 from support.consumer_world import World
 
 
-class Heard:
+class Heard(RebalanceListener):
     """A listener that writes down what it hears."""
 
     def __init__(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from partita.assignors.payloads import decode_assignment, decode_subscription
+from partita.consumer.listener import RebalanceListener
 from partita.consumer.shell.blocking import Consumer
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
@@ -27,7 +28,7 @@ TURN_S = 0.02
 QUIET = ("ApiVersions", "Metadata", "FindCoordinator", "Fetch", "ListOffsets", "OffsetForLeaderEpoch", "OffsetFetch")
 
 
-class Listener:
+class Listener(RebalanceListener):
     """Tells of one consumer's callbacks, as long as they have something to tell."""
 
     def __init__(self, world: World, name: str) -> None:
@@ -47,7 +48,7 @@ class World(consumer_world.World):
     def __init__(self) -> None:
         super().__init__()
         self.members: dict[str, Consumer] = {}
-        self.names: dict[int, str] = {}
+        self.letters: dict[int, str] = {}
         self.out: list[str] = []
         self.options: dict[str, Any] = {"enable_auto_commit": False}
 
@@ -116,7 +117,7 @@ class World(consumer_world.World):
         own = dict(_setting(word) for word in words if "=" in word)
         for name in names:
             if name not in self.members:
-                self.names[len(self.consumers) + 1] = name
+                self.letters[len(self.consumers) + 1] = name
                 self.members[name] = self.consumer(**{"group_id": "g", "client_id": name} | self.options | own)
             topics = [word for word in words if "=" not in word]
             self.members[name].subscribe(topics, listener=Listener(self, name))
@@ -171,14 +172,14 @@ class World(consumer_world.World):
         message = request.message
         api = type(message).__name__.removesuffix("Request")
         if api not in QUIET and api != "Heartbeat":
-            self.say(f"{self.names[io.number]} -> {api}{_SHOWN[api](message)}")
+            self.say(f"{self.letters[io.number]} -> {api}{_SHOWN[api](message)}")
         super().deliver(io, request)
 
     def _arrive(self, io: SimIo, request: Any, reply: Any) -> None:
         code = getattr(reply, "error_code", 0)
         if code and request in io.in_flight and not io.is_stopped:
             api = type(request.message).__name__.removesuffix("Request")
-            self.say(f"{self.names[io.number]} <- {api} {ErrorCode(code).name}")
+            self.say(f"{self.letters[io.number]} <- {api} {ErrorCode(code).name}")
         super()._arrive(io, request, reply)
 
 

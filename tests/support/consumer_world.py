@@ -12,6 +12,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
@@ -26,6 +27,7 @@ from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch, find_coordinator, list_offsets, metadata, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
+from partita.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
 from partita.protocol.metadata_view import Node
 from partita.records.batch import build_batch
 
@@ -129,7 +131,7 @@ class SimWaiter:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def wait(self, io: SimIo, seen: int, seconds: float) -> None:
+    async def wait(self, io: Any, seen: int, seconds: float) -> None:
         end = self.world.now + round(seconds * 1000)
         while io.activity == seen and self.world.run_one(end):
             pass
@@ -347,7 +349,7 @@ class World:
     def cut(self, io: SimIo, node: Node) -> None:
         """The consumer closes its connection to the coordinator."""
         for request in [r for r in io.in_flight if r.to_coordinator and r.node == node]:
-            self.after(0, lambda request=request: self.drop(io, request))
+            self.after(0, partial(self.drop, io, request))
 
     # Usual answers
 
@@ -371,14 +373,14 @@ class World:
             case _:
                 return self._to_group(io, request)
 
-    def metadata(self, message: Any = None) -> metadata.MetadataResponse:
+    def metadata(self, message: Any = None) -> MetadataResponse:
         wanted = sorted(self.ids) if message is None or message.topics is None else [t.name for t in message.topics]
         brokers = [metadata.MetadataResponseBroker(node_id=n.id, host=n.host, port=n.port, rack=n.rack)
                    for n in self.nodes.values()]  # fmt: skip
         return metadata.MetadataResponse(brokers=brokers, cluster_id="sim", controller_id=1,
                                          topics=[self._topic(name) for name in wanted])  # fmt: skip
 
-    def _topic(self, name: str) -> metadata.MetadataResponseTopic:
+    def _topic(self, name: str) -> MetadataResponseTopic:
         error = self.topic_errors.get(name, 0 if name in self.ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partitions = [
             metadata.MetadataResponsePartition(
@@ -387,7 +389,7 @@ class World:
             )
             for (topic, p), log in self.logs.items() if topic == name and not error
         ]  # fmt: skip
-        return metadata.MetadataResponseTopic(
+        return MetadataResponseTopic(
             name=name, topic_id=self.ids.get(name, bytes(16)), error_code=int(error), partitions=partitions,
             is_internal=name in self.internal,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from partita.protocol.messages.offset_delete import OffsetDeleteResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse, OffsetFetchResponseGroup
 from partita.protocol.messages.sync_group import SyncGroupResponse
 from partita.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from partita.protocol.primitives import Message, Structure
+from partita.protocol.primitives import Buffer, Message, Structure
 from support.group_shell import Entry
 
 M = TypeVar("M", bound=Message)
@@ -149,7 +149,7 @@ def _listed(answer: ListGroupsResponse, version: int) -> str:
     return " ".join([f"ListGroups {error(answer.error_code)}", *groups])
 
 
-def _text(data: bytes) -> str:
+def _text(data: Buffer) -> str:
     """Assignments are plain words in scenarios, subscriptions their topics."""
     raw = bytes(data)
     if raw[:2] == b"\x00\x00":

@@ -7,6 +7,7 @@ protocol per generation, assignments as the leader sent them and to one owner ea
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 
 from partita.group.notes import GroupDeleted, GroupsLoaded
 from partita.group.requests import DeleteGroup, EndTransaction, FetchOffsets
@@ -143,7 +144,7 @@ class Clients:
             assignments=[SyncGroupRequestAssignment(member_id=m, assignment=a) for m, a in parts.items()],
         )
         token = next(self.shell.tokens)
-        self.shell.tokens = _again(token, self.shell.tokens)
+        self.shell.tokens = chain([token], self.shell.tokens)
         self.syncs[token] = (client.group_id, client.generation, client.member_id)
         self.send(client, message, 4)
 
@@ -216,9 +217,3 @@ class Clients:
         name = client.instance if verb == "fence_instance" else client.member_id
         self.shell.take(getattr(self.shell.shard, verb)(client.group_id, name or "", now))
         self.learn()
-
-
-def _again(token: int, rest: object) -> object:
-    from itertools import chain
-
-    return chain([token], rest)  # type: ignore[call-overload]

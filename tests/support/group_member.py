@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.25
 SOON_MS = 1_500
@@ -22,12 +23,17 @@ def say(event: str, **details: object) -> None:
     print(json.dumps({"event": event, **details}), flush=True)
 
 
+def text(value: object) -> str:
+    assert isinstance(value, bytes)
+    return value.decode()
+
+
 def say_assigned(partitions: Iterable[int]) -> None:
     say("assigned", partitions=sorted(partitions))
 
 
 def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
-    from confluent_kafka import Consumer, KafkaException
+    from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     consumer = Consumer(
         {
@@ -45,11 +51,11 @@ def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
     )
     owned: set[int] = set()
 
-    def assigned(_: Consumer, partitions: list) -> None:
+    def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
         owned.update(p.partition for p in partitions)
         say_assigned(owned)
 
-    def revoked(_: Consumer, partitions: list) -> None:
+    def revoked(_: Consumer, partitions: list[TopicPartition]) -> None:
         owned.difference_update(p.partition for p in partitions)
         say_assigned(owned)
 
@@ -58,7 +64,7 @@ def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
     while not stopped.is_set():
         messages = [m for m in consumer.consume(500, POLL_S) if m.error() is None]
         if messages:
-            say("records", records=[(m.partition(), m.offset(), m.value().decode()) for m in messages])
+            say("records", records=[(m.partition(), m.offset(), (m.value() or b"").decode()) for m in messages])
             try:
                 committed = consumer.commit(asynchronous=False)
             except KafkaException as error:
@@ -72,11 +78,11 @@ def kafka_python(bootstrap: str, group: str, topic: str, client_id: str) -> None
     from kafka import ConsumerRebalanceListener, KafkaConsumer
     from kafka.errors import KafkaError
 
-    class Listener(ConsumerRebalanceListener):
-        def on_partitions_assigned(self, assigned: Iterable) -> None:
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
+        def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
             say_assigned(p.partition for p in assigned)
 
-        def on_partitions_revoked(self, revoked: Iterable) -> None:
+        def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
             say_assigned(())
 
     consumer = KafkaConsumer(
@@ -114,11 +120,11 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> N
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
     from aiokafka.errors import KafkaError
 
-    class Listener(ConsumerRebalanceListener):
-        async def on_partitions_assigned(self, assigned: Iterable) -> None:
+    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
+        async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
             say_assigned(p.partition for p in assigned)
 
-        async def on_partitions_revoked(self, revoked: Iterable) -> None:
+        async def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
             say_assigned(())
 
     stopped = asyncio.Event()
@@ -169,9 +175,9 @@ def partita(bootstrap: str, group: str, topic: str, client_id: str) -> None:
             records = consumer.poll(POLL_S)
             if not records:
                 continue
-            say("records", records=[(r.partition, r.offset, r.value.decode()) for r in records])
+            say("records", records=[(r.partition, r.offset, text(r.value)) for r in records])
             try:
-                consumer.commit(records.next_offsets)
+                consumer.commit({(tp.topic, tp.partition): at for tp, at in records.next_offsets.items()})
             except KafkaError as error:
                 say("refused", error=repr(error))
             else:

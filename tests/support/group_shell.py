@@ -7,7 +7,7 @@ gives the same hard state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -47,7 +47,7 @@ class GroupShell:
 
     def __post_init__(self) -> None:
         self.ids = count(1)
-        self.tokens = count(1)
+        self.tokens: Iterator[int] = count(1)
         self.fresh: list[Reply] = []
         self.load()
 
@@ -81,15 +81,18 @@ class GroupShell:
     def release(self, step: Step) -> None:
         self.notes += step.notes
         for reply in step.replies:
-            assert reply.token in self.open, f"token {reply.token} is answered twice"
-            del self.open[reply.token]  # type: ignore[arg-type]
-            self.answered[reply.token] = reply.message  # type: ignore[index]
+            token = reply.token
+            assert isinstance(token, int)
+            assert token in self.open, f"token {token} is answered twice"
+            del self.open[token]
+            self.answered[token] = reply.message
             self.fresh.append(reply)
 
     def fail(self, step: Step) -> None:
         """The append failed: nobody is told what the step decided; everybody looks for the coordinator again."""
         error = ErrorCode.NOT_COORDINATOR
-        self.release(Step(replies=tuple(Reply(r.token, refusal(self.open[r.token], error)) for r in step.replies)))
+        asked = [(token, self.open[token]) for token, _ in step.replies if isinstance(token, int)]
+        self.release(Step(replies=tuple(Reply(token, refusal(request, error)) for token, request in asked)))
         self.reload()
 
     def reload(self, *, tell: bool = True, clean: bool = True, silences: Silences = None) -> None:

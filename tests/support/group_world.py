@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import fields
 from dataclasses import replace as changed
+from typing import Any
 
 from partita.group.config import GroupConfig
 from partita.protocol.messages.join_group import JoinGroupResponse
@@ -80,7 +81,7 @@ class World:
 
     def do_config(self, plain: list[str], options: dict[str, str]) -> None:
         names = {f.name for f in fields(GroupConfig)}
-        given = {name.replace(".", "_"): int(value) for name, value in options.items()}
+        given: dict[str, Any] = {name.replace(".", "_"): int(value) for name, value in options.items()}
         assert given.keys() <= names, f"unknown settings in {given}"
         self.shell.config = changed(self.shell.config, **given)
         self.shell.shard.config = self.shell.config

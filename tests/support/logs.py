@@ -44,6 +44,12 @@ def open_log(
     )
 
 
+def text(value: object) -> str:
+    """The text of a key or value that is there."""
+    assert isinstance(value, bytes)
+    return value.decode()
+
+
 def fill(log: PartitionLog, count: int, *, start: int = 0, leader_epoch: int = 0) -> None:
     """Append one-record batches with the values v<start>, v<start+1>, ..."""
     for i in range(start, start + count):
@@ -61,5 +67,5 @@ def served(log: PartitionLog, offset: int | None = None, max_bytes: int = 1 << 2
         for header, view in iter_batches(chunk):
             for record in iter_records(view):
                 if record.offset >= offset and not header.is_control:
-                    found.append((record.offset, None if record.value is None else bytes(record.value).decode()))
+                    found.append((record.offset, None if record.value is None else text(record.value)))
         offset = header.next_offset

@@ -55,7 +55,8 @@ def read(path: Path) -> list[Scenario]:
 
 def _paragraphs(text: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
-    start, lines = 1, []
+    start = 1
+    lines: list[str] = []
     for number, line in enumerate([*text.splitlines(), ""], start=1):
         if line.strip():
             start = start if lines else number

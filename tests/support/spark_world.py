@@ -67,7 +67,7 @@ class SparkWorld:
         data = [
             TopicProduceData(name=self.topic, partition_data=[PartitionProduceData(index=partition, records=batch)])
         ]
-        code = ErrorCode.NOT_LEADER_OR_FOLLOWER  # Apache Kafka says so for a moment after the topic was made
+        code: int = ErrorCode.NOT_LEADER_OR_FOLLOWER  # Apache Kafka says so for a moment after the topic was made
         while code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
             answer = self._ask(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data), version=9)
             code = answer.responses[0].partition_responses[0].error_code

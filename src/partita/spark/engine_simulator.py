@@ -79,11 +79,11 @@ class Checkpoint:
 class Sink:
     """Keeps every row ever written, and the rows of each batch id as an idempotent sink would."""
 
-    written: list[object] = field(default_factory=list)
-    by_batch: dict[int, list[object]] = field(default_factory=dict)
+    written: list[Any] = field(default_factory=list)
+    by_batch: dict[int, list[Any]] = field(default_factory=dict)
 
     @property
-    def rows_once(self) -> list[object]:
+    def rows_once(self) -> list[Any]:
         """The rows of a sink that replaces a batch written twice."""
         return [row for _, rows in sorted(self.by_batch.items()) for row in rows]
 

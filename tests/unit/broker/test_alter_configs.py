@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -13,7 +13,7 @@ from support.raw import Raw
 
 TOPIC, BROKER = 2, 4
 WHOLE_CLUSTER = ""
-Changes = list[tuple[str, int, str | None]]
+Changes = Sequence[tuple[str, int, str | None]]
 
 
 def alter(raw: Raw, *resources: tuple[int, str, Changes]) -> list[int]:
@@ -31,7 +31,10 @@ def alter(raw: Raw, *resources: tuple[int, str, Changes]) -> list[int]:
 
 
 def replace(
-    raw: Raw, *resources: tuple[int, str, list[tuple[str, str | None]]], version: int = 2, validate_only: bool = False
+    raw: Raw,
+    *resources: tuple[int, str, Sequence[tuple[str, str | None]]],
+    version: int = 2,
+    validate_only: bool = False,
 ) -> list[int]:
     m = alter_configs
     asked = [
@@ -94,7 +97,7 @@ def test_taking_back_what_was_never_set_is_no_error(raw: Raw) -> None:
 
 
 def test_a_resource_named_twice_is_refused_and_the_others_change(broker: Broker, raw: Raw) -> None:
-    twice = [("retention.ms", 0, "5")]
+    twice: list[tuple[str, int, str | None]] = [("retention.ms", 0, "5")]
     cluster = (BROKER, WHOLE_CLUSTER, [("message.max.bytes", 0, "7")])
     assert alter(raw, (TOPIC, "t", twice), cluster, (TOPIC, "t", [])) == [42, 0, 42]
     assert own(broker) == {}
@@ -147,7 +150,7 @@ def test_what_cannot_replace_the_settings_leaves_them_alone(
     assert (own(broker), broker.cluster.config.dynamic) == ({"retention.ms": 5}, {"message.max.bytes": 5})
 
 
-def set_each(raw: Raw, *resources: tuple[int, str, list[tuple[str, str | None]]]) -> list[int]:
+def set_each(raw: Raw, *resources: tuple[int, str, Sequence[tuple[str, str | None]]]) -> list[int]:
     return alter(raw, *((kind, name, [(key, 0, value) for key, value in pairs]) for kind, name, pairs in resources))
 
 
@@ -206,9 +209,10 @@ def test_internal_options_are_described_only_by_name(raw: Raw) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "1")])
 def test_an_empty_list_of_names_asks_for_every_option(raw: Raw, kind: int, name: str) -> None:
     m = describe_configs
+    nothing_named: tuple[list[str] | None, ...] = (None, [])
     every, none = (
         m.DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
-        for keys in (None, [])
+        for keys in nothing_named
     )
     asked_for_all, asked_for_none = raw.ask(m.DescribeConfigsRequest(resources=[every, none]), 4).results
     assert asked_for_none.configs == asked_for_all.configs != []

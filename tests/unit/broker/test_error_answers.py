@@ -16,7 +16,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
 CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
-FILLED = {
+FILLED: dict[str, dict[str, Any]] = {
     "Produce": {"acks": 1},
     "JoinGroup": {"member_id": "m"},
 }

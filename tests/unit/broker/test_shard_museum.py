@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def test_a_late_unload_of_an_older_leadership_does_not_wipe_the_newer_one() -> N
     with shard_world(nodes=2) as world:
         world.commit(1)
         for node in (2, 1):
-            world.do(lambda node=node: world.cluster.elect(world.partition(), node))
+            world.do(partial(world.cluster.elect, world.partition(), node))
         newest = world.partition().leader_epoch
         world.do(lambda: world.groups.resigned(0, newest - 1))
         assert world.runner().state is State.ACTIVE
@@ -69,11 +70,15 @@ def test_unloading_one_partition_and_a_timer_during_a_load_touch_nothing_else() 
 def test_another_partition_count_at_restart_does_not_lose_the_groups(tmp_path: Path) -> None:
     """The topic keeps the count it was made with; the option only counts when it is made."""
     names = [f"group-{n}" for n in range(10)]
+
+    def flush(index: int) -> None:
+        world.partition(index).log.flush(world.cluster.clock.now())
+
     with shard_world(tmp_path, offsets_topic_num_partitions=3) as world:
         for number, name in enumerate(names):
             answer = world.begin_commit(number, name)
             for index in range(3):
-                world.do(lambda index=index: world.partition(index).log.flush(world.cluster.clock.now()))
+                world.do(partial(flush, index))
             assert not hasattr(answer, "done") or answer.done()
     with shard_world(tmp_path, offsets_topic_num_partitions=7) as world:
         assert [world.committed(name) for name in names] == list(range(10))

@@ -14,8 +14,9 @@ from partita.broker.storage.data_dir import DataDirectoryError, DiskStore
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.topics.catalogue import TopicCatalogue
 from partita.log.durability import Durability
+from partita.log.log_config import LogConfig
 from partita.log.storage import StorageFull
-from support.logs import LogConfig, at, batch, fill, open_log, served
+from support.logs import at, batch, fill, open_log, served
 
 TOPIC = b"\x0a" * 16
 SETTINGS = TopicConfig(BrokerConfig())

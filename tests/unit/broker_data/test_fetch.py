@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_limits_are_kept_but_one_batch_always_comes(plane: DataPlane) -> None:
 def test_only_the_first_partition_with_data_may_exceed_the_limit(plane: DataPlane) -> None:
     put(plane, "v0", "v1", partition=1)
     put(plane, "v0", partition=2)
-    wanted = [("t", 0, 0), ("t", 1, 0), ("t", 2, 0)]
+    wanted: list[tuple[str | bytes, int, int]] = [("t", 0, 0), ("t", 1, 0), ("t", 2, 0)]
     response = plane.ask("fetch", 12, fetch_request(wanted, max_bytes=SIZE - 1))
     assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE, 0]
 
@@ -77,7 +78,7 @@ def test_only_the_first_partition_with_data_may_exceed_the_limit(plane: DataPlan
 def test_read_committed_stops_at_the_first_open_transaction_and_lists_the_aborted(plane: DataPlane) -> None:
     """BM-162, S38."""
     log = plane.cluster.catalogue.by_name["t"].partitions[0].log
-    fields = {"producer_epoch": 0, "is_transactional": True, "base_sequence": 0}
+    fields: dict[str, Any] = {"producer_epoch": 0, "is_transactional": True, "base_sequence": 0}
     log.append(batch("a", producer_id=1, **fields), 0, at(0))
     log.append(build_marker(ABORT, timestamp=0, producer_id=1, producer_epoch=0, coordinator_epoch=0), 0, at(0))
     log.append(batch("b", producer_id=2, **fields), 0, at(0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_special_timestamps_need_their_version(plane: DataPlane, timestamp: int,
 def test_read_committed_ends_at_the_last_stable_offset(plane: DataPlane) -> None:
     log = plane.cluster.catalogue.by_name["t"].partitions[0].log
     plane.produce(batch("x"))
-    fields = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    fields: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     log.append(batch("open", ms=50, **fields), 0, at(0))
     assert (look_up(plane, -1)[2], look_up(plane, -1, isolation=1)[2]) == (2, 1)
     assert (look_up(plane, at(50).wall_ms)[2], look_up(plane, at(50).wall_ms, isolation=1)[2]) == (1, -1)
@@ -91,7 +92,7 @@ def test_a_partition_named_twice_is_an_invalid_request(plane: DataPlane) -> None
 def test_whoever_claims_to_be_a_replica_sees_no_more_than_a_consumer(plane: DataPlane, replica_id: int) -> None:
     """H27; kafka-python 3.0.0 to 3.0.11 ask as replica 0."""
     plane.produce(batch("x"))
-    fields = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+    fields: dict[str, Any] = {"producer_id": 1, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     plane.cluster.catalogue.by_name["t"].partitions[0].log.append(batch("open", **fields), 0, at(0))
     part = ListOffsetsPartition(partition_index=0, timestamp=-1)
     request = ListOffsetsRequest(

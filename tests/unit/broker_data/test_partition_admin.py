@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -186,7 +187,7 @@ def test_a_page_begins_at_the_cursor(three_topics: DataPlane) -> None:
     assert page(three_topics, *names, cursor=("bb", 1)) == ([("bb", 0, [1, 2]), ("cc", 0, [0])], None)
     assert page(three_topics, *names, cursor=("bb", 9)) == ([("bb", 0, []), ("cc", 0, [0])], None)
     assert page(three_topics, cursor=("ab", 5)) == ([("bb", 0, [0, 1, 2]), ("cc", 0, [0])], None)
-    refused = [(name, ErrorCode.INVALID_REQUEST, []) for name in names]
+    refused: list[tuple[str, int, list[Any]]] = [(name, ErrorCode.INVALID_REQUEST, []) for name in names]
     assert page(three_topics, *names, cursor=("ab", 0)) == (refused, None)
     assert page(three_topics, *names, cursor=("aa", -1)) == (refused, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_a_bad_partition_does_not_harm_its_neighbours(plane: DataPlane) -> None:
 
 def test_an_idempotent_retry_is_answered_with_the_first_offset(plane: DataPlane) -> None:
     plane.topic()
-    fields = {"producer_id": 4, "producer_epoch": 0}
+    fields: dict[str, Any] = {"producer_id": 4, "producer_epoch": 0}
     plane.produce(batch("x"))
     answers = [plane.produce(batch("a", base_sequence=s, **fields)) for s in (0, 0, 2, 1)]
     assert [(a.error_code, a.base_offset) for a in answers] == [
@@ -127,10 +128,10 @@ def test_compacted_topics_want_keys(plane: DataPlane) -> None:
 @pytest.mark.parametrize("wanted", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
 def test_records_are_stored_in_the_codec_the_topic_wants(plane: DataPlane, sent: str, wanted: str) -> None:
     plane.topic(compression_type=wanted)
-    fields = {"codec": CODEC_NAMES.index(sent), "producer_id": 4, "producer_epoch": 0}
+    fields: dict[str, Any] = {"codec": CODEC_NAMES.index(sent), "producer_id": 4, "producer_epoch": 0}
     answers = [plane.produce(batch("a" * 99, "b", base_sequence=sequence, **fields)) for sequence in (0, 0, 2)]
     assert [(a.error_code, a.base_offset) for a in answers] == [(0, 0), (0, 0), (0, 2)]
-    stored = list(iter_batches(plane.fetch(0).records))
+    stored = list(iter_batches(plane.fetch(0).records or b""))
     name = {"producer": sent, "uncompressed": "none"}.get(wanted, wanted)
     assert [CODEC_NAMES[header.codec] for header, _ in stored] == [name, name]
     records = [record for _, view in stored for record in iter_records(view)]

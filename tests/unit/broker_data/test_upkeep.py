@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from struct import pack_into
 
 import pytest
@@ -30,7 +31,7 @@ def test_an_unreadable_batch_keeps_only_its_own_log_from_being_compacted(caplog:
 
         bad, good = broker.run(lambda: log_of("bad")), broker.run(lambda: log_of("good"))
         for value in ("old", "new"):
-            broker.run(lambda value=value: good.append(pairs(("k", value)), 0, at(0)))
+            broker.run(partial(good.append, pairs(("k", value)), 0, at(0)))
         broker.run(lambda: bad.append(garbled(pairs(("k", "v"), codec=1)), 0, at(0)))
         size = good.segments[0].size
         assert broker.call(broker.running.upkeep.compact_now(force=True)) == 1

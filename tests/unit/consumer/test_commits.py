@@ -273,15 +273,15 @@ def test_revoked_can_commit_and_lost_cannot() -> None:
     consumer, heard = member(world, enable_auto_commit=False)
     outcomes: list[Any] = []
 
-    def commit(_: Any) -> None:
+    def commit(partitions: Any) -> None:
         try:
             consumer.commit({T0: 3})
             outcomes.append("committed")
         except CommitFailedError:
             outcomes.append("failed")
 
-    heard.on_partitions_revoked = commit  # type: ignore[method-assign]
-    heard.on_partitions_lost = commit  # type: ignore[method-assign]
+    heard.on_partitions_revoked = commit  # type: ignore[method-assign]  # one callback for this test
+    heard.on_partitions_lost = commit  # type: ignore[method-assign]  # one callback for this test
     consumer.enforce_rebalance()
     consumer.poll(0.2)
     world.script("Heartbeat", HeartbeatResponse(error_code=25))

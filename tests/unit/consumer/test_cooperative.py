@@ -13,7 +13,7 @@ from partita.protocol.messages.heartbeat import HeartbeatResponse
 from support.consumer_members import Heard, member
 from support.consumer_world import HOLD, World
 
-COOP = {"partition_assignment_strategy": ["cooperative-sticky"]}
+COOP: dict[str, Any] = {"partition_assignment_strategy": ["cooperative-sticky"]}
 
 
 def turns(consumers: list[Any], count: int = 40) -> list[tuple[str, int, int]]:
@@ -246,7 +246,12 @@ class Forgotten(Heard):
 
 def test_a_membership_that_ends_in_the_revoked_callback_installs_nothing() -> None:
     world = World({"t": 2})
-    options = {**COOP, "enable_auto_commit": False, "session_timeout_ms": 6_000, "max_poll_interval_ms": 8_000}
+    options: dict[str, Any] = {
+        **COOP,
+        "enable_auto_commit": False,
+        "session_timeout_ms": 6_000,
+        "max_poll_interval_ms": 8_000,
+    }
     heard = Forgotten(world)
     consumer = world.consumer(group_id="g", **options)
     consumer.subscribe(["t"], listener=heard)

@@ -295,7 +295,12 @@ def test_a_follower_takes_a_matching_topic_it_has_not_seen() -> None:
     payload = encode_assignment([("pa", 0), ("pb", 0)])
     world.script("JoinGroup", join)
     sync = SyncGroupResponse(protocol_type="consumer", protocol_name="range", assignment=payload)
-    world.script("SyncGroup", lambda message: (world.create("pb"), sync)[1])
+
+    def grow(_: Any) -> SyncGroupResponse:
+        world.create("pb")
+        return sync
+
+    world.script("SyncGroup", grow)
     world.always["Heartbeat"] = HeartbeatResponse()
     heard = Heard()
     consumer = world.consumer(group_id="g")

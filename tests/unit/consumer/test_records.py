@@ -43,7 +43,7 @@ def txn(world: World, producer: int, count: int) -> None:
 def mark(world: World, producer: int, kind: int) -> None:
     base = world.logs[T0].end
     record = (0, marker_key(kind), marker_value(0), ())
-    flags = {"producer_id": producer, "producer_epoch": 0, "is_transactional": True, "is_control": True}
+    flags: dict[str, Any] = {"producer_id": producer, "producer_epoch": 0, "is_transactional": True, "is_control": True}
     world.append_batch("t", 0, build_batch([record], base_offset=base, **flags), base, base)
 
 
@@ -265,6 +265,7 @@ def test_arrow_takes_everything_fetched_at_once() -> None:
     consumer = world.consumer(max_poll_records=1)
     consumer.assign([T0, ("t", 1)])
     batch = consumer.poll_arrow(1)
+    assert batch is not None
     assert batch.num_rows == 50
     assert batch.schema.names == [
         "key",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -42,9 +43,9 @@ def test_a_value_below_kafkas_bound_is_refused_with_the_bound(field: object) -> 
     if not valid.startswith("[") or entry["type"] == "LIST":
         return
     low = int(valid[1:].split(",")[0])
-    GroupConfig(**{name: low})
+    GroupConfig(**cast("dict[str, Any]", {name: low}))
     with pytest.raises(ValueError, match=f"{name.replace('_', '.')}: must be at least {low}"):
-        GroupConfig(**{name: low - 1})
+        GroupConfig(**cast("dict[str, Any]", {name: low - 1}))
 
 
 def test_session_bounds_must_be_in_order() -> None:

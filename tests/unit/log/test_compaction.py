@@ -13,7 +13,7 @@ from partita.log.compaction import install_compacted, plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records
-from support.logs import DIRECTORY, SMALL, at, open_log, pairs
+from support.logs import DIRECTORY, SMALL, at, open_log, pairs, text
 
 COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
 
@@ -33,13 +33,14 @@ def compact(log: PartitionLog, ms: int = 0) -> bool:
 
 def content(log: PartitionLog) -> list[tuple[int, str, str | None]]:
     """(offset, key, value) of all data records."""
-    found, offset = [], log.log_start_offset
+    found: list[tuple[int, str, str | None]] = []
+    offset = log.log_start_offset
     while len(chunk := log.read(offset, 1 << 20)):
         for header, batch in iter_batches(chunk):
             offset = header.next_offset
             for record in () if header.is_control else iter_records(batch):
-                value = None if record.value is None else bytes(record.value).decode()
-                found.append((record.offset, bytes(record.key).decode(), value))
+                value = None if record.value is None else text(record.value)
+                found.append((record.offset, text(record.key), value))
     return found
 
 

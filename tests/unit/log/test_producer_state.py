@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from partita.log.partition_log import Appended, AppendRefused, PartitionLog
@@ -15,12 +17,17 @@ CODE = ErrorCode
 
 def produce(log: PartitionLog, sequence: int, *, count: int = 1, epoch: int = 0, producer_id: int = 5) -> Appended:
     values = [f"s{sequence + i}" for i in range(count)]
-    fields = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
+    fields: dict[str, Any] = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": sequence}
     return log.append(batch(*values, **fields), 0, at(0))
 
 
 def in_transaction(log: PartitionLog, producer_id: int, sequence: int, value: str = "t") -> int:
-    fields = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence, "is_transactional": True}
+    fields: dict[str, Any] = {
+        "producer_id": producer_id,
+        "producer_epoch": 0,
+        "base_sequence": sequence,
+        "is_transactional": True,
+    }
     return log.append(batch(value, **fields), 0, at(0)).base_offset
 
 

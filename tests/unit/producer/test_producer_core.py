@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from partita.errors import OutOfOrderSequenceNumberError
+from partita.errors import KafkaError, OutOfOrderSequenceNumberError
 from partita.net.errors import Disconnected
 from partita.producer.batch import Delivery, NewRecord
 from partita.producer.config import ProducerConfig
@@ -65,6 +65,12 @@ class World:
         self.core.add(delivery, self.now)
         return delivery
 
+    def chosen(self, value: bytes = b"v", key: bytes | None = None) -> int:
+        """The partition that the producer itself chooses."""
+        batch = self.send(value, None, key).batch
+        assert batch is not None
+        return batch.partition
+
     def poll(self, later: int = 0) -> Poll:
         self.now += later
         return self.core.poll(self.now)
@@ -74,7 +80,8 @@ class World:
 
     def headers(self, sending: Sending) -> list[BatchHeader]:
         request = self.core.request_for(sending)
-        return [read_header(part.records) for topic in request.topic_data for part in topic.partition_data]
+        parts = [part for topic in request.topic_data for part in topic.partition_data]
+        return [read_header(part.records or b"") for part in parts]
 
     def answer(self, sending: Sending, code: int = 0, base_offset: int = 0, **fields: Any) -> None:
         parts = [
@@ -101,7 +108,7 @@ def test_records_of_one_batch_get_offsets_in_order() -> None:
     assert world.sent() == []
     (sending,) = world.sent(later=10)
     request = world.core.request_for(sending)
-    batch = request.topic_data[0].partition_data[0].records
+    batch = request.topic_data[0].partition_data[0].records or b""
     assert [record.value for record in iter_records(batch)] == [b"0", b"1", b"2"]
     world.answer(sending, base_offset=40)
     assert [delivery.metadata().offset for delivery in deliveries] == [40, 41, 42]
@@ -308,7 +315,9 @@ def test_retries_are_counted() -> None:
         assert not delivery.done()
         (sending,) = world.sent(later=1000)
         world.answer(sending, ErrorCode.REQUEST_TIMED_OUT)
-    assert delivery.failure().code == ErrorCode.REQUEST_TIMED_OUT
+    failure = delivery.failure()
+    assert isinstance(failure, KafkaError)
+    assert failure.code == ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_the_delivery_timeout_says_how_often_it_was_tried_and_why_it_failed() -> None:
@@ -367,7 +376,9 @@ def test_a_topic_that_is_refused_fails_at_once() -> None:
     delivery = world.send()
     world.view.update(told_metadata((), error=ErrorCode.INVALID_TOPIC_EXCEPTION), 12)
     world.poll()
-    assert delivery.failure().code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    failure = delivery.failure()
+    assert isinstance(failure, KafkaError)
+    assert failure.code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def test_a_full_buffer_lets_records_in_as_others_are_delivered() -> None:
@@ -396,23 +407,23 @@ def test_a_buffer_that_stays_full_fails_after_max_block_ms() -> None:
 
 
 @pytest.mark.parametrize("options", [{"max_request_size": 1000}, {"buffer_memory": 1000}])
-def test_a_record_that_can_never_be_sent_is_refused_at_once(options: dict[str, int]) -> None:
+def test_a_record_that_can_never_be_sent_is_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(RecordTooLargeError, match="more than"):
         World(**options).send(b"x" * 1001)
 
 
 def test_a_partitioner_of_ones_own_chooses() -> None:
     world = World(leaders=(1, 1, 1), partitioner_class=lambda topic, key, value, count: len(value) % count)
-    assert world.send(b"xx", partition=None).batch.partition == 2
+    assert world.chosen(b"xx") == 2
     with pytest.raises(ValueError, match="the partitioner chose 9 for t, which has 3 partitions"):
         World(leaders=(1, 1, 1), partitioner_class=lambda *_: 9).send(partition=None)
 
 
 def test_keys_may_be_ignored() -> None:
     world = World(leaders=(1, 1, 1), partitioner_ignore_keys=True)
-    assert {world.send(key=b"%d" % n, partition=None).batch.partition for n in range(9)} == {0}
+    assert {world.chosen(key=b"%d" % n) for n in range(9)} == {0}
     world = World(leaders=(1, 1, 1))
-    assert len({world.send(key=b"%d" % n, partition=None).batch.partition for n in range(9)}) == 3
+    assert len({world.chosen(key=b"%d" % n) for n in range(9)}) == 3
 
 
 # The end

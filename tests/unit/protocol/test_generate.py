@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from partita.protocol.generate import HERE, formatted, main, module_source, sources
@@ -46,7 +48,7 @@ def test_a_line_that_cannot_be_read_is_named(line: str, reason: str) -> None:
 
 
 def test_generated_code_does_what_its_schema_says() -> None:
-    namespace = {"__name__": "example"}
+    namespace: dict[str, Any] = {"__name__": "example"}
     exec(formatted(module_source("example", parse(EXAMPLE))), namespace)
     request, part = namespace["ExampleRequest"], namespace["Part"]
     given = request(name="n", reason="r", parts=[part(id=1), part(id=2, note="x")])

@@ -73,5 +73,7 @@ def test_a_message_shows_its_fields_and_only_the_size_of_long_bytes() -> None:
 
 
 def test_new_messages_share_no_lists() -> None:
-    MetadataRequest().topics.append(MetadataRequestTopic())
+    topics = MetadataRequest().topics
+    assert topics is not None
+    topics.append(MetadataRequestTopic())
     assert MetadataRequest().topics == []

@@ -1,5 +1,7 @@
 """Headers, building, restamping, and what the produce path refuses."""
 
+from typing import Any
+
 import pytest
 
 from partita.protocol.error_codes import ErrorCode
@@ -21,7 +23,7 @@ from partita.records.validate import check_produced
 T = 1_700_000_000_000
 
 
-def batch(count: int = 3, **options: int) -> bytes:
+def batch(count: int = 3, **options: Any) -> bytes:
     return build_batch([(T + i, b"k", b"v%d" % i, ()) for i in range(count)], **options)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Buffer
 from partita.records.batch import (
     HEADER_SIZE,
     BatchHeader,
@@ -62,7 +63,7 @@ def header_fields(header: BatchHeader) -> dict[str, Any]:
     }
 
 
-def control_fields(key: bytes | None, value: bytes | None) -> Iterator[tuple[str, Any]]:
+def control_fields(key: Any, value: Any) -> Iterator[tuple[str, Any]]:
     try:
         kind = control_type(key)
         yield "control_type", CONTROL_TYPES.get(kind, "UNKNOWN")
@@ -82,6 +83,7 @@ def read(data: bytes) -> tuple[list[dict[str, Any]], InvalidBatch | None]:
     batches: list[dict[str, Any]] = []
     try:
         for magic, entry in cut(data):
+            payload: Buffer
             if magic < 2:
                 header, payload = read_legacy(entry)
             else:
@@ -93,7 +95,7 @@ def read(data: bytes) -> tuple[list[dict[str, Any]], InvalidBatch | None]:
             reader = RecordReader(header, payload)
             while taken := reader.take(7):
                 for record in taken:
-                    fields = {"offset": record.offset, "timestamp": record.timestamp}
+                    fields: dict[str, Any] = {"offset": record.offset, "timestamp": record.timestamp}
                     fields |= {"key": as_hex(record.key), "value": as_hex(record.value)}
                     if record.headers:
                         fields["headers"] = [[key, as_hex(value)] for key, value in record.headers]

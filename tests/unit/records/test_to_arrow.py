@@ -50,7 +50,8 @@ def rows_by_polling(part: FetchedPart) -> tuple[list[dict[str, Any]], int, Inval
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     batch.validate(full=True)
     at = batch.schema.get_field_index("timestamp")
-    return batch.set_column(at, "timestamp", batch.column(at).cast(pa.int64())).to_pylist()
+    rows: list[dict[str, Any]] = batch.set_column(at, "timestamp", batch.column(at).cast(pa.int64())).to_pylist()
+    return rows
 
 
 @pytest.mark.parametrize("start", range(0, 8))
@@ -151,7 +152,8 @@ def test_counting_needs_no_decoding() -> None:
 
 
 def test_headers_that_come_late_are_with_their_own_records() -> None:
-    none, some = [(1, b"k", None, ())] * 3, [(1, b"k", b"v", [("h", b"x"), ("h", None)])]
+    none: list[Any] = [(1, b"k", None, ())] * 3
+    some: list[Any] = [(1, b"k", b"v", [("h", b"x"), ("h", None)])]
     data = build_batch(none) + build_batch(none + some + none, base_offset=3) + build_batch(some, base_offset=10)
     read = to_arrow([FetchedPart("t", 0, data), FetchedPart("t", 1, build_batch(none))]).batch
     read.validate(full=True)

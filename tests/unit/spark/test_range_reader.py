@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def scripted() -> Iterator[tuple[ScriptedBroker, BrokerLink]]:
         yield pair
 
 
-def batch(base: int, count: int, **more: object) -> bytes:
+def batch(base: int, count: int, **more: Any) -> bytes:
     return build_batch([(base + i, None, str(base + i).encode(), ()) for i in range(count)], base_offset=base, **more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -62,13 +63,13 @@ def test_no_batch_is_too_large_but_for_a_single_record(sizes: list[int], limit: 
     assert all(len(batch.payload) <= limit or batch.records_count == 1 for batch in batches)
 
 
-def written(table: dict[str, pa.Array], topic: str | None = "t", partitions: int = 4) -> dict[tuple[str, int], list]:
+def written(table: dict[str, pa.Array], topic: str | None = "t", partitions: int = 4) -> dict[tuple[str, int], Any]:
     packer = RowBatches(topic, codec=0, batch_bytes=1 << 20)
     built = packer.build(pa.record_batch(table), lambda topic, least: max(partitions, least), 9)
     return {key: [r for batch in batches for r in records_of(batch)] for key, batches in built.items()}
 
 
-def records_of(batch: PackedRecords) -> list[tuple[bytes | None, bytes | None, list]]:
+def records_of(batch: PackedRecords) -> list[tuple[Any, Any, list[Any]]]:
     return [(r.key, r.value, list(r.headers)) for r in iter_records(memoryview(batch.build()))]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -22,7 +24,7 @@ def packed(*values: bytes) -> list[PackedRecords]:
     return pack(pa.nulls(len(values), pa.binary()), column, None, batch_bytes=1, codec=0, timestamp_ms=0)
 
 
-def sent(errors: list[int], settings: ProduceSettings = PLAIN) -> list[tuple[int, list[bytes | None]]]:
+def sent(errors: list[int], settings: ProduceSettings = PLAIN) -> list[tuple[int, list[Any]]]:
     with scripted_broker() as (broker, link):
         broker.produce_errors = errors
         link.call(TopicProducer(link.cluster, settings).send({("t", 0): packed(b"a", b"b"), ("t", 1): packed(b"c")}))
