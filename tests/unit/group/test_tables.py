@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 from runpy import run_path
@@ -47,14 +47,14 @@ def world(state: GroupState) -> World:
     return made
 
 
-TABLES: list[tuple[dict[GroupState, tuple[object, ...]], type[IntEnum]]] = [
+TABLES: list[tuple[Mapping[GroupState, tuple[object, ...]], type[IntEnum]]] = [
     (JOIN, JoinCase), (SYNC, SyncCase), (HEARTBEAT, HeartbeatCase), (LEAVE, LeaveCase),
     (COMMIT, CommitCase), (TXN_COMMIT, CommitCase),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("table", "cases"), TABLES, ids=["join", "sync", "heartbeat", "leave", "commit", "txn"])
-def test_tables_are_whole(table: dict[GroupState, tuple[object, ...]], cases: type[IntEnum]) -> None:
+def test_tables_are_whole(table: Mapping[GroupState, tuple[object, ...]], cases: type[IntEnum]) -> None:
     assert tuple(table) == LIVE
     assert all(len(row) == len(cases) for row in table.values())
 
