@@ -24,6 +24,7 @@ class Outage:
             self._events.append(Note("no_broker", text, {"tried": why}))
 
     def answered(self, now: Now) -> None:
+        """A broker answered: if none could be reached before, note that the outage is over."""
         if self._since_ms is not None:
             took_ms, self._since_ms = now.mono_ms - self._since_ms, None
             text = f"a broker answers again, after {took_ms / 1000:.1f} s without one"

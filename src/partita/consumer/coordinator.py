@@ -11,6 +11,7 @@ from typing import Any
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.metadata import Metadata
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Poll, Request
 from partita.errors import KafkaError, error_for
 from partita.now import Now
@@ -39,6 +40,7 @@ class Coordinator:
         self._not_before_ms = 0
 
     def want(self) -> None:
+        """Have the coordinator looked up, unless it is known."""
         self._is_wanted = self.node is None
 
     def mark_unknown(self, *, was_disconnect: bool = False) -> None:
@@ -50,6 +52,7 @@ class Coordinator:
         self.node = None
 
     def poll(self, now: Now) -> Poll:
+        """The FindCoordinator request to send now, if one is due."""
         poll = Poll()
         if not self._is_wanted or self._in_flight is not None:
             return poll
@@ -62,6 +65,7 @@ class Coordinator:
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Remember the coordinator, or try again later; a final error stays in `error`."""
         self._in_flight = None
         told = response if request.version < 4 else _one(response, self._group_id)
         if told is None or told.error_code:
@@ -74,16 +78,17 @@ class Coordinator:
         self._is_wanted = False
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: refresh the metadata and try again after the back-off."""
         self._in_flight = None
         self._metadata.request_update()
         self._again(now)
 
     def reached(self) -> None:
-        """The coordinator answered: the next failure starts the back-off anew."""
+        """The coordinator answered: the next failure starts the back-off from its first wait."""
         self._attempts = 0
 
     def _failed(self, code: ErrorCode, message: str | None, now: Now) -> None:
-        if code.retriable:
+        if reaction("FindCoordinator", code) is Reaction.REFRESH:
             self._metadata.request_update()
         else:
             self.error = error_for(code, message or f"looking for the coordinator of group {self._group_id!r}")

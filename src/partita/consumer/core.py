@@ -94,6 +94,7 @@ class ConsumerCore:
         return poll
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Give an answer to the part that asked for it."""
         self.outage.answered(now)
         request.part.on_response(request, response, now)
         self._pass_facts_along(now)
@@ -123,11 +124,13 @@ class ConsumerCore:
     # The application's poll
 
     def begin_poll(self, now: Now) -> None:
+        """The application entered its poll: from here on a rebalance may go forward."""
         self.membership.app_polling = True
         self.positions.is_started = True
         self.membership.touch(now)
 
     def end_poll(self, now: Now) -> None:
+        """The application left its poll: nothing of its own happens until the next one."""
         self.membership.app_polling = False
 
     def next_error(self) -> BaseException | None:
@@ -162,6 +165,7 @@ class ConsumerCore:
         self._pass_facts_along(now)
 
     def collect(self, max_records: int) -> Collected:
+        """Take up to `max_records` from what was fetched, and move the positions behind them."""
         return self.buffer.collect(max_records)
 
     # Facts
@@ -177,6 +181,7 @@ class ConsumerCore:
         }
 
     def group_metadata(self) -> GroupMetadata:
+        """Generation and member id of the last completed join."""
         generation = self.member.joined_generation
         return GroupMetadata(
             self.config.group_id or "", generation.id, generation.member_id, self.config.group_instance_id
@@ -237,8 +242,8 @@ class ConsumerCore:
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.
 
-        Deviation: A topic deleted and created again is read anew. Kafka's consumer goes on at its old position where
-        the new topic is long enough (KAFKA-12257).
+        Deviation: A topic deleted and created again is read from the start. Kafka's consumer goes on at its old
+        position where the new topic is long enough (KAFKA-12257).
         """
         before, self._topic_ids = self._topic_ids, {}
         for topic in {tp.topic for tp in self.subscription.assignment}:

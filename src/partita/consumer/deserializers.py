@@ -64,7 +64,7 @@ def deserializer(given: Any) -> Deserializer | None:
     if isinstance(given, str):
         name = _CLASS_NAMES.get(given.rpartition(".")[2], given)
         if name not in NAMED:
-            raise ConfigError(f"unknown deserializer {given!r}; known are {', '.join(NAMED)}, or give a function")
+            raise ConfigError(f"unknown deserializer {given!r}; expected one of {', '.join(NAMED)}, or give a function")
         function = NAMED[name]
         return None if function is None else _of_bytes(function)
     return _of_bytes(given)

@@ -51,6 +51,7 @@ class DoneTracker:
         return True
 
     def committable(self, assigned: Container[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+        """For each assigned partition, the first offset that is not done yet."""
         found = {}
         for tp, partition in self._partitions.items():
             if tp in assigned:

@@ -20,6 +20,7 @@ class ConsumerError(KafkaError):
 
     @property
     def retriable(self) -> bool:
+        """No: the same call would fail again."""
         return False
 
 
@@ -40,6 +41,7 @@ class ApiTimeoutError(ConsumerError, TimeoutError):
 
     @property
     def retriable(self) -> bool:
+        """Yes: the call may be made again."""
         return True
 
 
@@ -52,6 +54,7 @@ class RetriableCommitFailedError(ConsumerError):
 
     @property
     def retriable(self) -> bool:
+        """Yes: the commit may be tried again."""
         return True
 
 

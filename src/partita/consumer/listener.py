@@ -38,12 +38,15 @@ class CallbackListener(RebalanceListener):
         self._assigned, self._revoked, self._lost = assigned, revoked, lost or revoked
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
+        """Call the function for assigned partitions, if there is one."""
         return self._assigned(partitions) if self._assigned else None
 
     def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
+        """Call the function for revoked partitions, if there is one."""
         return self._revoked(partitions) if self._revoked else None
 
     def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
+        """Call the function for lost partitions; unless one was given, that for revoked ones."""
         return self._lost(partitions) if self._lost else None
 
 
@@ -72,6 +75,7 @@ class Interceptors:
         self._note = note
 
     def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+        """Pass the records through the chain; an interceptor that raises is noted and skipped."""
         for interceptor in self._chain:
             try:
                 records = interceptor.on_consume(records)
@@ -80,9 +84,11 @@ class Interceptors:
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Tell every interceptor of a commit."""
         self._each("on_commit", offsets)
 
     def close(self) -> None:
+        """Close every interceptor."""
         self._each("close")
 
     def _each(self, method: str, *arguments: Any) -> None:

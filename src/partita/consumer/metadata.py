@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Poll, Request
 from partita.errors import KafkaError, error_for
 from partita.now import Now
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from partita.protocol.metadata_view import MetadataView, TopicView
-
-_RAISED = (ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 class Metadata:
@@ -42,6 +40,7 @@ class Metadata:
 
     @property
     def all_topics(self) -> bool:
+        """Are all topics asked for, as a pattern subscription needs?"""
         return self._topics is None
 
     def want_topics(self, topics: frozenset[str] | None) -> None:
@@ -75,6 +74,7 @@ class Metadata:
         operation.is_done = True
 
     def poll(self, now: Now) -> Poll:
+        """The metadata requests to send now: for the application's questions, and for the cache when it is due."""
         poll = Poll()
         if self._one_offs and now.mono_ms < self._one_off_ms:
             poll.wake_in(self._one_off_ms - now.mono_ms)
@@ -93,6 +93,7 @@ class Metadata:
         return poll
 
     def on_response(self, request: Request, response: MetadataResponse, now: Now) -> None:
+        """Update the cache, or answer the application's question."""
         topics, operation = request.context
         if operation is not None:
             operation.succeed(_views(response, request.version))
@@ -111,6 +112,7 @@ class Metadata:
         self._note_errors(response)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: ask again after the back-off."""
         topics, operation = request.context
         if operation is not None:
             if not operation.is_done:
@@ -133,14 +135,15 @@ class Metadata:
         self._attempts += 1
 
     def _note_errors(self, response: MetadataResponse) -> None:
-        for code in _RAISED:
-            names = sorted(t.name or "" for t in response.topics if t.error_code == code)
-            if names:
-                self.errors.append(error_for(code, ", ".join(names)))
-        if any(ErrorCode(t.error_code).retriable for t in response.topics if t.error_code) or any(
-            p.leader_id < 0 for t in response.topics for p in t.partitions
-        ):
-            self._is_wanted = True
+        raised: dict[int, list[str]] = {}
+        for topic in response.topics:
+            do = reaction("Metadata, each topic", topic.error_code)
+            if do is Reaction.RAISE:
+                raised.setdefault(topic.error_code, []).append(topic.name or "")
+            if do is Reaction.REFRESH or any(p.leader_id < 0 for p in topic.partitions):
+                self._is_wanted = True
+        for code, names in raised.items():
+            self.errors.append(error_for(code, ", ".join(sorted(names))))
 
 
 def _views(response: Any, version: int) -> dict[str, TopicView]:

@@ -12,6 +12,8 @@ UNKNOWN = -1
 
 
 class FetchState(Enum):
+    """What an assigned partition waits for."""
+
     INITIALIZING = "initializing"
     FETCHING = "fetching"
     AWAIT_RESET = "await_reset"
@@ -48,6 +50,7 @@ class Reset:
     duration_ms: int | None = None
 
     def timestamp_at(self, wall_ms: int) -> int:
+        """The ListOffsets timestamp that this policy means at a given wall clock time."""
         return self.timestamp if self.duration_ms is None else wall_ms - self.duration_ms
 
 
@@ -91,10 +94,12 @@ class PartitionState:
 
     @property
     def has_valid_position(self) -> bool:
+        """Is there a position, and is it checked?"""
         return self.state is FETCHING
 
     @property
     def is_fetchable(self) -> bool:
+        """May this partition be fetched now?"""
         return (
             self.state is FETCHING and not self.is_paused and not self.pending_revocation and not self.awaits_callback
         )
@@ -125,6 +130,7 @@ class PartitionState:
             self._move(AWAIT_VALIDATION)
 
     def request_reset(self, reset: Reset) -> None:
+        """Drop the position; the offset that the policy names is looked up."""
         if self._move(AWAIT_RESET):
             self.position = None
             self.reset = reset
@@ -146,10 +152,12 @@ class PartitionState:
             self.position = moved
 
     def validated(self) -> None:
+        """The leader confirmed the position."""
         if self.state is AWAIT_VALIDATION:
             self._move(FETCHING)
 
     def lag(self, *, read_committed: bool) -> int | None:
+        """Records between the position and the end of the log; None while either is unknown."""
         end = self.last_stable_offset if read_committed else self.high_watermark
         return None if self.position is None or end < 0 else max(0, end - self.position.offset)
 

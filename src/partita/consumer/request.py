@@ -21,9 +21,14 @@ FOREVER_MS = 3_600_000
 class Part(Protocol):
     """One concern of the consumer: decides what to ask, learns what came back."""
 
-    def poll(self, now: Now) -> Poll: ...
-    def on_response(self, request: Request, response: Any, now: Now) -> None: ...
-    def on_disconnect(self, request: Request, now: Now) -> None: ...
+    def poll(self, now: Now) -> Poll:
+        """What to send now, and how long it may wait before it is asked again."""
+
+    def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """The answer to one of its requests."""
+
+    def on_disconnect(self, request: Request, now: Now) -> None:
+        """One of its requests got no answer."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +54,7 @@ class Poll:
     wait_ms: int = FOREVER_MS
 
     def add(self, other: Poll) -> None:
+        """Take over the requests and the shorter wait of another part."""
         if other.requests:
             self.requests += other.requests
         if other.wait_ms < self.wait_ms:
@@ -68,10 +74,12 @@ class Operation:
     error: BaseException | None = None
 
     def succeed(self, value: Any = None) -> None:
+        """The outcome is this value, unless there is an outcome already."""
         if not self.is_done:
             self.is_done, self.value = True, value
 
     def fail(self, error: BaseException) -> None:
+        """The outcome is this error, unless there is an outcome already."""
         if not self.is_done:
             self.is_done, self.error = True, error
 

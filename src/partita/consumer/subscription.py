@@ -16,6 +16,8 @@ from partita.consumer.topic_partition import TopicPartition
 
 
 class SubscriptionType(Enum):
+    """How the application said what it wants to read."""
+
     NONE = "none"
     AUTO_TOPICS = "topics"
     AUTO_PATTERN = "pattern"
@@ -35,6 +37,7 @@ class Subscription:
 
     @property
     def is_group(self) -> bool:
+        """Are partitions shared by the group, not assigned by the application?"""
         return self.type in (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN)
 
     @property
@@ -45,11 +48,13 @@ class Subscription:
         return self.topics | self.group_topics
 
     def subscribe_topics(self, topics: Iterable[str]) -> None:
+        """Read these topics. Raises IllegalStateError after another kind of subscription."""
         wanted = frozenset(topics)
         self._become(SubscriptionType.AUTO_TOPICS)
         self._set_topics(wanted)
 
     def subscribe_pattern(self, pattern: re.Pattern[str]) -> None:
+        """Read all topics whose whole name matches."""
         self._become(SubscriptionType.AUTO_PATTERN)
         self.pattern = pattern
         self._set_topics(frozenset())
@@ -73,6 +78,7 @@ class Subscription:
         return topic in self.topics
 
     def assign_by_user(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read exactly these partitions."""
         self._become(SubscriptionType.USER_ASSIGNED)
         self._install(partitions)
 
@@ -85,6 +91,7 @@ class Subscription:
                 state.awaits_callback = await_callback
 
     def unsubscribe(self) -> None:
+        """Read nothing any more."""
         self.type = SubscriptionType.NONE
         self.pattern = None
         self.topics = self.group_topics = frozenset()
@@ -106,6 +113,7 @@ class Subscription:
         self.version += 1
 
     def move_to_end(self, tp: TopicPartition) -> None:
+        """The partition delivered: the others come first next time."""
         state = self.assignment.pop(tp, None)
         if state is not None:
             self.assignment[tp] = state

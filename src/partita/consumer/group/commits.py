@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.errors import CommitFailedError, RebalanceRunningError, RetriableCommitFailedError
 from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import (
     Backoff,
     CommitCallback,
@@ -34,15 +35,14 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponse,
 )
 
-_RETRIED = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-_LOOKED_UP_AGAIN = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR, ErrorCode.REQUEST_TIMED_OUT)
-
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 NAMED_VERSION_MAX = 9
 """Version 10 speaks of topic ids; Kafka's own consumer stays with names too."""
 
 
 class Kind(Enum):
+    """Who asked for a commit; it decides about retries and about who hears of a failure."""
+
     SYNC = "sync"
     ASYNC = "async"
     AUTO = "auto"
@@ -51,6 +51,8 @@ class Kind(Enum):
 
 @dataclass(slots=True, eq=False)
 class PendingCommit:
+    """One commit under way: what it commits, on behalf of which generation, and when to try again."""
+
     kind: Kind
     offsets: Offsets
     operation: Operation
@@ -108,9 +110,11 @@ class Commits:
         return self.commit(Kind.PREPARE, None) if self._positions() else None
 
     def restart_timer(self, now: Now) -> None:
+        """The next automatic commit is due one interval from now."""
         self._next_auto_ms = now.mono_ms + self._member.config.auto_commit_interval_ms
 
     def forget_timer(self) -> None:
+        """Stop the automatic commits until the timer is started again."""
         self._next_auto_ms = None
 
     def auto_poll(self, now: Now, poll: Poll) -> None:
@@ -133,15 +137,18 @@ class Commits:
 
     @property
     def has_async_pending(self) -> bool:
+        """Is an asynchronous commit still without its outcome?"""
         return self.async_done < self.async_sent
 
     @property
     def is_idle(self) -> bool:
+        """Is no commit waiting or in flight?"""
         return not self._queue and not self._in_flight
 
     # Part
 
     def poll(self, now: Now) -> Poll:
+        """The commits to send now. One that failed waits for its back-off and for newer ones in flight."""
         poll = Poll()
         if not self._queue:
             return poll
@@ -164,16 +171,18 @@ class Commits:
         return poll
 
     def on_response(self, request: Request, response: OffsetCommitResponse, now: Now) -> None:
+        """Read the answer partition by partition; the first decisive error decides for the whole commit."""
         commit: PendingCommit = request.context
         self._in_flight.remove(commit)
         unauthorized: set[str] = set()
         for topic in response.topics:
             for partition in topic.partitions:
-                code = ErrorCode(partition.error_code)
-                if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                do = reaction("OffsetCommit", partition.error_code)
+                if do is Reaction.COLLECT:
                     unauthorized.add(topic.name)
-                elif code is not ErrorCode.NONE:
-                    self._refused(commit, code, TopicPartition(topic.name, partition.partition_index), now)
+                elif do is not Reaction.TAKE:
+                    tp = TopicPartition(topic.name, partition.partition_index)
+                    self._refused(commit, do, partition.error_code, tp, now)
                     return
         self._coordinator.reached()
         if unauthorized:
@@ -182,6 +191,7 @@ class Commits:
             self._succeed(commit)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: the commit may or may not have happened, so it counts as failed for now."""
         commit: PendingCommit = request.context
         self._in_flight.remove(commit)
         self._coordinator.mark_unknown(was_disconnect=True)
@@ -236,23 +246,24 @@ class Commits:
 
     # Outcomes
 
-    def _refused(self, commit: PendingCommit, code: ErrorCode, tp: TopicPartition, now: Now) -> None:
+    def _refused(self, commit: PendingCommit, do: Reaction, code: int, tp: TopicPartition, now: Now) -> None:
         member = self._member
         is_current = commit.generation == member.generation or not member.subscription.is_group
-        if code in _RETRIED:
-            self._may_pass(commit, error_for(code, str(tp)), now)
-        elif code in _LOOKED_UP_AGAIN:
-            self._coordinator.mark_unknown()
-            self._may_pass(commit, error_for(code), now)
-        elif code is ErrorCode.FENCED_INSTANCE_ID:
-            self._fenced(commit, is_current)
-        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
-            member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
-            self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))
-        elif code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION):
-            self._no_member(commit, code, is_current)
-        else:
-            self._fail(commit, error_for(code, str(tp)))
+        match do:
+            case Reaction.RETRY:
+                self._may_pass(commit, error_for(code, str(tp)), now)
+            case Reaction.LOOK_UP:
+                self._coordinator.mark_unknown()
+                self._may_pass(commit, error_for(code), now)
+            case Reaction.FENCED:
+                self._fenced(commit, is_current)
+            case Reaction.REJOIN:
+                member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
+                self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))
+            case Reaction.FORGET_GENERATION | Reaction.FORGET_MEMBER:
+                self._no_member(commit, ErrorCode(code), is_current)
+            case _:
+                self._fail(commit, error_for(code, str(tp)))
 
     def _fenced(self, commit: PendingCommit, is_current: bool) -> None:
         told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"

@@ -29,10 +29,12 @@ class HeartbeatTimers:
         self.polled(now)
 
     def polled(self, now: Now) -> None:
+        """The application polled: the time allowed between polls starts again."""
         self.polled_at_ms = now.mono_ms
         self.poll_ms = now.mono_ms + self._config.max_poll_interval_ms
 
     def sent(self, now: Now) -> None:
+        """A heartbeat was sent: the next one is due one interval later."""
         self.next_ms = now.mono_ms + self._config.heartbeat_interval_ms
 
     def alive(self, now: Now) -> None:
@@ -46,9 +48,11 @@ class HeartbeatTimers:
         self._attempts += 1
 
     def has_session_expired(self, now: Now) -> bool:
+        """Was no heartbeat answered for a whole session timeout?"""
         return now.mono_ms >= self.session_ms
 
     def has_poll_expired(self, now: Now) -> bool:
+        """Did the application not poll for max_poll_interval_ms?"""
         return now.mono_ms >= self.poll_ms
 
     def wait_ms(self, now: Now, *, can_send: bool = True) -> int:

@@ -17,6 +17,7 @@ from partita.consumer.errors import ConsumerError, IllegalStateError
 from partita.consumer.group.assigning import assign, read_subscriptions, topic_metadata
 from partita.consumer.group.member import Generation, Member, MemberState
 from partita.consumer.metadata import Metadata
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Failed, Note, Poll, Request
 from partita.errors import InconsistentGroupProtocolError, error_for
 from partita.now import Now
@@ -26,7 +27,6 @@ from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 
 PROTOCOL_TYPE = "consumer"
 JOIN_TIMEOUT_EXTRA_MS = 5_000
-_MOVED = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 class JoinExchange:
@@ -54,6 +54,7 @@ class JoinExchange:
 
     @property
     def is_pending(self) -> bool:
+        """Is an exchange under way, or its result not yet taken?"""
         return self._pending is not None or self._to_lead is not None or self.assignment is not None
 
     def give_up(self) -> None:
@@ -61,9 +62,11 @@ class JoinExchange:
         self._pending = self._to_lead = self.assignment = None
 
     def wait_ms(self, now: Now) -> int:
+        """How long the next JoinGroup has to wait because of earlier refusals."""
         return max(0, self._not_before_ms - now.mono_ms)
 
     def assignor(self, name: str) -> Assignor:
+        """The configured assignor of this name. Raises IllegalStateError when there is none."""
         found = next((a for a in self._member.config.assignors if a.name == name), None)
         if found is None:
             raise IllegalStateError(f"the group agreed on assignor {name!r}, which is not configured here")
@@ -72,8 +75,7 @@ class JoinExchange:
     def start(self, part: Any, now: Now) -> Request:
         """The JoinGroup to send now."""
         member, config = self._member, self._member.config
-        if member.state is not MemberState.PREPARING_REBALANCE:
-            member.state = MemberState.PREPARING_REBALANCE
+        member.move(MemberState.PREPARING_REBALANCE)
         member.joined_topics = member.subscription.topics
         message = JoinGroupRequest(
             group_id=config.group_id or "",
@@ -114,10 +116,11 @@ class JoinExchange:
             if code is ErrorCode.NONE:
                 self._synced(response)
             else:
-                self._sync_refused(code, request, now)
+                self._sync_refused(response.error_code, request, now)
         return []
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: the exchange starts again after the back-off."""
         if request is not self._pending:
             return
         self._pending = None
@@ -145,6 +148,9 @@ class JoinExchange:
             self._fail(InconsistentGroupProtocolError(told), now)
             return []
         self._coordinator.reached()
+        if member.state is not MemberState.PREPARING_REBALANCE:
+            self._failed(now, "the membership ended while the group was joined", at_once=True)
+            return []
         member.enter(Generation(response.generation_id, response.member_id, response.protocol_name or ""))
         self._on_generation(now)
         member.is_leader = response.leader == response.member_id
@@ -183,25 +189,26 @@ class JoinExchange:
 
     def _join_refused(self, code: ErrorCode, response: JoinGroupResponse, request: Request, now: Now) -> None:
         member = self._member
-        if code is ErrorCode.MEMBER_ID_REQUIRED:
-            member.adopt_member_id(response.member_id)
-            member.state = MemberState.UNJOINED
-            self._failed(now, "the coordinator gave a member id", at_once=True, counts=bool(request.message.member_id))
-        elif code is ErrorCode.UNKNOWN_MEMBER_ID:
-            if request.message.member_id == member.generation.member_id:
-                member.reset("the coordinator does not know the member id")
-            self._failed(now, "unknown member id", at_once=True)
-        elif code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self._failed(now, "the coordinator could not store the group", at_once=True)
-        elif code in _MOVED:
-            self._coordinator.mark_unknown()
-            self._failed(now, "the coordinator moved", at_once=False)
-        elif code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            self._failed(now, "the coordinator is loading", at_once=False)
-        else:
-            hint = "this broker knows no static members; unset group_instance_id"
-            told = hint if code is ErrorCode.UNSUPPORTED_VERSION else f"group {member.config.group_id!r}"
-            self._fail(error_for(code, told), now)
+        match reaction("JoinGroup", response.error_code):
+            case Reaction.ADOPT_ID:
+                member.adopt_member_id(response.member_id)
+                counts = bool(request.message.member_id)
+                self._failed(now, "the coordinator gave a member id", at_once=True, counts=counts)
+            case Reaction.FORGET_MEMBER:
+                if request.message.member_id == member.generation.member_id:
+                    member.reset("the coordinator does not know the member id")
+                self._failed(now, "unknown member id", at_once=True)
+            case Reaction.REJOIN:
+                self._failed(now, "the coordinator could not store the group", at_once=True)
+            case Reaction.LOOK_UP:
+                self._coordinator.mark_unknown()
+                self._failed(now, "the coordinator moved", at_once=False)
+            case Reaction.RETRY:
+                self._failed(now, "the coordinator is loading", at_once=False)
+            case _:
+                hint = "this broker knows no static members; unset group_instance_id"
+                told = hint if code is ErrorCode.UNSUPPORTED_VERSION else f"group {member.config.group_id!r}"
+                self._fail(error_for(response.error_code, told), now)
 
     # SyncGroup
 
@@ -230,29 +237,30 @@ class JoinExchange:
         if member.state is not MemberState.COMPLETING_REBALANCE:
             return
         self._failures = 0
-        member.state = MemberState.STABLE
+        member.move(MemberState.STABLE)
         member.rejoin_needed = False
         member.rejoin_reason = ""
         self.assignment = bytes(response.assignment)
 
-    def _sync_refused(self, code: ErrorCode, request: Request, now: Now) -> None:
+    def _sync_refused(self, code: int, request: Request, now: Now) -> None:
         member = self._member
         same = request.message.generation_id == member.generation.id
-        if code is ErrorCode.REBALANCE_IN_PROGRESS:
-            self._failed(now, "the group is rebalancing again", at_once=True)
-        elif code is ErrorCode.UNKNOWN_MEMBER_ID:
-            if same:
-                member.reset("SyncGroup: unknown member id")
-            self._failed(now, "unknown member id", at_once=True)
-        elif code is ErrorCode.ILLEGAL_GENERATION:
-            if same:
-                member.reset("SyncGroup: illegal generation", keep_member_id=True)
-            self._failed(now, "illegal generation", at_once=True)
-        elif code in _MOVED:
-            self._coordinator.mark_unknown()
-            self._failed(now, "the coordinator moved", at_once=False)
-        else:
-            self._fail(error_for(code, f"SyncGroup of group {member.config.group_id!r}"), now)
+        match reaction("SyncGroup", code):
+            case Reaction.REJOIN:
+                self._failed(now, "the group is rebalancing again", at_once=True)
+            case Reaction.FORGET_MEMBER:
+                if same:
+                    member.reset("SyncGroup: unknown member id")
+                self._failed(now, "unknown member id", at_once=True)
+            case Reaction.FORGET_GENERATION:
+                if same:
+                    member.reset("SyncGroup: illegal generation", keep_member_id=True)
+                self._failed(now, "illegal generation", at_once=True)
+            case Reaction.LOOK_UP:
+                self._coordinator.mark_unknown()
+                self._failed(now, "the coordinator moved", at_once=False)
+            case _:
+                self._fail(error_for(code, f"SyncGroup of group {member.config.group_id!r}"), now)
 
     # Failing
 
@@ -260,7 +268,7 @@ class JoinExchange:
         """The whole exchange starts over, at once the first time, with back-off when refusals repeat."""
         member = self._member
         if member.state is not MemberState.UNJOINED:
-            member.state = MemberState.PREPARING_REBALANCE
+            member.move(MemberState.PREPARING_REBALANCE)
         if not member.rejoin_needed:
             member.request_rejoin(reason)
         if not counts:

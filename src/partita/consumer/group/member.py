@@ -19,10 +19,21 @@ REASON_LENGTH_MAX = 255
 
 
 class MemberState(Enum):
+    """The client's own view of its membership, named as in Kafka's AbstractCoordinator.MemberState."""
+
     UNJOINED = "unjoined"
     PREPARING_REBALANCE = "preparing_rebalance"
     COMPLETING_REBALANCE = "completing_rebalance"
     STABLE = "stable"
+
+
+ALLOWED_MOVES = {
+    MemberState.UNJOINED: (MemberState.PREPARING_REBALANCE,),
+    MemberState.PREPARING_REBALANCE: (MemberState.COMPLETING_REBALANCE, MemberState.UNJOINED),
+    MemberState.COMPLETING_REBALANCE: (MemberState.STABLE, MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
+    MemberState.STABLE: (MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
+}
+"""Where a member may go from each state. Staying where it is is always allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,7 @@ class Generation:
 
     @property
     def is_none(self) -> bool:
+        """Is this no generation at all?"""
         return self.id < 0 or not self.member_id
 
 
@@ -59,14 +71,17 @@ class Member:
 
     @property
     def is_stable(self) -> bool:
+        """Does the member hold a synced assignment?"""
         return self.state is MemberState.STABLE
 
     @property
     def is_rebalancing(self) -> bool:
+        """Is a JoinGroup or SyncGroup under way?"""
         return self.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
 
     @property
     def is_static(self) -> bool:
+        """Does the member have a group instance id?"""
         return self.config.group_instance_id is not None
 
     def request_rejoin(self, reason: str) -> None:
@@ -76,18 +91,27 @@ class Member:
             self.events.append(Note("rejoin", f"joining group {self.config.group_id} again: {reason}"))
         self.rejoin_needed = True
 
+    def move(self, to: MemberState) -> None:
+        """Change the state. Every change goes through here and obeys `ALLOWED_MOVES`."""
+        allowed = to is self.state or to in ALLOWED_MOVES[self.state]
+        assert allowed, f"a member does not move from {self.state.value} to {to.value}"
+        self.state = to
+
     def reset(self, reason: str, *, keep_member_id: bool = False) -> None:
         """The generation is void: what was owned is lost at the next join."""
-        self.state = MemberState.UNJOINED
+        self.move(MemberState.UNJOINED)
         self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else Generation()
         self.needs_join_prepare = True
         self.request_rejoin(reason)
 
     def adopt_member_id(self, member_id: str) -> None:
+        """Take the member id that the coordinator gave; the next JoinGroup names it."""
+        self.move(MemberState.UNJOINED)
         self.generation = Generation(member_id=member_id)
 
     def enter(self, generation: Generation) -> None:
-        self.state = MemberState.COMPLETING_REBALANCE
+        """JoinGroup succeeded: this is the generation to complete."""
+        self.move(MemberState.COMPLETING_REBALANCE)
         self.generation = generation
 
     def metadata_snapshot(self) -> Snapshot:

@@ -17,6 +17,7 @@ from partita.consumer.group.join_exchange import JoinExchange
 from partita.consumer.group.member import Generation, Member, MemberState
 from partita.consumer.group.rebalance import Commit, Rebalance, Script
 from partita.consumer.metadata import Metadata
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Event, Failed, Lost, Note, Poll, Request, Revoked
 from partita.errors import error_for
 from partita.now import Now
@@ -57,6 +58,7 @@ class Membership:
 
     @property
     def is_joining(self) -> bool:
+        """Is a rebalance under way, callbacks included?"""
         return self._script is not None or self._exchange.is_pending or self.member.is_rebalancing
 
     def touch(self, now: Now) -> None:
@@ -67,6 +69,7 @@ class Membership:
     # Asked all the time
 
     def poll(self, now: Now) -> Poll:
+        """Heartbeats that are due; while the application polls, also the next step of a rebalance."""
         self._now = now
         poll = Poll()
         member = self.member
@@ -154,7 +157,7 @@ class Membership:
         poll.requests.append(self._exchange.start(self, now))
 
     def _is_regex_fresh(self) -> bool:
-        """Before a join by pattern the topics are asked for anew: one new topic, one rebalance (4.2)."""
+        """Before a join by pattern the topics are asked for again, so that one new topic costs one rebalance (4.2)."""
         member = self.member
         if member.subscription.pattern is None or not member.needs_join_prepare:
             return True
@@ -230,38 +233,41 @@ class Membership:
     # Answers
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Take in an answer to a heartbeat or to a join exchange."""
         self._now = now
         if isinstance(response, HeartbeatResponse):
-            self._on_heartbeat(ErrorCode(response.error_code), request.context, now)
+            self._on_heartbeat(response.error_code, request.context, now)
         elif not isinstance(response, LeaveGroupResponse):
             self.followup += self._exchange.on_response(request, response, now)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """A heartbeat or a join exchange got no answer. A LeaveGroup needs none."""
         if isinstance(request.message, HeartbeatRequest):
             self._coordinator.mark_unknown(was_disconnect=True)
             self.timers.failed(now)
         elif not isinstance(request.message, LeaveGroupRequest):
             self._exchange.on_disconnect(request, now)
 
-    def _on_heartbeat(self, code: ErrorCode, generation: Generation, now: Now) -> None:
-        member = self.member
+    def _on_heartbeat(self, code: int, generation: Generation, now: Now) -> None:
+        """An answer to a heartbeat of an earlier generation says only that the coordinator is there."""
+        member, do = self.member, reaction("Heartbeat", code)
         is_current = generation == member.generation
-        if code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        if do in (Reaction.TAKE, Reaction.REJOIN):
             self.timers.alive(now)
-            if code is ErrorCode.REBALANCE_IN_PROGRESS and member.is_stable and is_current:
+            if do is Reaction.REJOIN and member.is_stable and is_current:
                 member.request_rejoin("group is already rebalancing")
             return
         self.timers.failed(now)
-        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        if do is Reaction.LOOK_UP:
             self._coordinator.mark_unknown()
-        elif code is ErrorCode.FENCED_INSTANCE_ID and is_current:
-            told = (
-                f"another consumer joined group {member.config.group_id} as {member.config.group_instance_id}; stop one"
-            )
+        elif do is Reaction.FENCED and is_current:
+            group, instance = member.config.group_id, member.config.group_instance_id
+            told = f"another consumer joined group {group} as {instance}; stop one"
             member.events.append(Failed(error_for(code, told)))
             self._reset("fenced by a newer member with the same group_instance_id")
-        elif code in (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID) and is_current:
-            self._reset(f"heartbeat answered {code.name}", keep_member_id=code is ErrorCode.ILLEGAL_GENERATION)
+        elif do in (Reaction.FORGET_GENERATION, Reaction.FORGET_MEMBER) and is_current:
+            keeps_id = do is Reaction.FORGET_GENERATION
+            self._reset(f"heartbeat answered {ErrorCode(code).name}", keep_member_id=keeps_id)
 
     def _reset(self, reason: str, *, keep_member_id: bool = False) -> None:
         self._exchange.give_up()

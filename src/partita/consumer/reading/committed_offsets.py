@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from partita.consumer.coordinator import Coordinator
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Poll, Request
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
-from partita.errors import KafkaError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError, error_for
+from partita.errors import KafkaError, TopicAuthorizationFailedError, error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_fetch import (
@@ -55,9 +56,11 @@ class CommittedOffsets:
         return ask.operation
 
     def cancel(self, operation: Operation) -> None:
+        """Nobody waits for this operation any longer."""
         self._asks = [a for a in self._asks if a.operation is not operation]
 
     def poll(self, now: Now) -> Poll:
+        """The OffsetFetch requests to send now; without a coordinator it is looked up first."""
         poll = Poll()
         for ask in list(self._asks):
             if ask.in_flight:
@@ -88,21 +91,23 @@ class CommittedOffsets:
         return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=ask)
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Finish the question, or repeat it when the error may pass."""
         ask: _Ask = request.context
         ask.in_flight = False
         told = response if request.version < 8 else next((g for g in response.groups), None)
-        code = ErrorCode(told.error_code if told is not None else ErrorCode.UNKNOWN_SERVER_ERROR)
-        if code in (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE):
+        code = told.error_code if told is not None else ErrorCode.UNKNOWN_SERVER_ERROR
+        do = reaction("OffsetFetch", code)
+        if do is Reaction.LOOK_UP:
             self._coordinator.mark_unknown()
-        if code is not ErrorCode.NONE or told is None:
-            if code.retriable:
-                self._again(ask, now)
-            else:
-                self._finish(ask, error=error_for(code, f"committed offsets of group {self._group_id!r}"))
-            return
-        self._take(ask, told.topics, now)
+        if told is not None and do is Reaction.TAKE:
+            self._take(ask, told.topics, now)
+        elif do is Reaction.RAISE:
+            self._finish(ask, error=error_for(code, f"committed offsets of group {self._group_id!r}"))
+        else:
+            self._again(ask, now)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: look the coordinator up and ask again."""
         request.context.in_flight = False
         self._coordinator.mark_unknown(was_disconnect=True)
         self._again(request.context, now)
@@ -113,17 +118,16 @@ class CommittedOffsets:
         for topic in topics:
             for part in topic.partitions:
                 tp = TopicPartition(topic.name, part.partition_index)
-                code = ErrorCode(part.error_code)
-                if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                do = reaction("OffsetFetch, each partition", part.error_code)
+                if do is Reaction.COLLECT:
                     unauthorized.add(topic.name)
-                elif code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    self._finish(ask, error=UnknownTopicOrPartitionError(f"{tp} does not exist"))
-                    return
-                elif code.retriable:
+                elif do is Reaction.RETRY:
                     self._again(ask, now)
                     return
-                elif code is not ErrorCode.NONE:
-                    self._finish(ask, error=error_for(code, str(tp)))
+                elif do is Reaction.RAISE:
+                    is_missing = part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    told = f"{tp} does not exist" if is_missing else str(tp)
+                    self._finish(ask, error=error_for(part.error_code, told))
                     return
                 elif part.committed_offset >= 0 and tp in found:
                     found[tp] = OffsetAndMetadata(

@@ -95,4 +95,5 @@ class CompletedFetch:
 
 
 def no_progress(size: int) -> str:
+    """What to say of an answer that holds less than one batch."""
     return f"{size} bytes and no whole batch: the consumer cannot make progress; raise max_partition_fetch_bytes"

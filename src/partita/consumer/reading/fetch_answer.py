@@ -5,6 +5,7 @@ from __future__ import annotations
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import PartitionState
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.reading.completed_fetch import CompletedFetch
 from partita.consumer.reading.fetch_session import FetchSession, FetchSlot
 from partita.consumer.reading.positions import Positions
@@ -16,18 +17,6 @@ from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchResponse, PartitionData
 from partita.protocol.metadata_view import MetadataView, Node
-
-_MOVED = (
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.REPLICA_NOT_AVAILABLE,
-    ErrorCode.KAFKA_STORAGE_ERROR,
-    ErrorCode.FENCED_LEADER_EPOCH,
-    ErrorCode.OFFSET_NOT_AVAILABLE,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.UNKNOWN_TOPIC_ID,
-    ErrorCode.INCONSISTENT_TOPIC_ID,
-)
-_REPEATED = (ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 class FetchAnswers:
@@ -43,6 +32,7 @@ class FetchAnswers:
         self._resting: dict[TopicPartition, int] = {}
 
     def wait_ms(self, tp: TopicPartition, now: Now) -> int:
+        """How long a partition still rests after an error."""
         if not self._resting:
             return 0
         until = self._resting.get(tp, 0)
@@ -64,7 +54,7 @@ class FetchAnswers:
         parts = self._parts(session, response)
         throttled = response.throttle_time_ms > 0
         accepted = session.accept(code, response.session_id, set(parts), throttled=throttled)
-        if code in (ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, ErrorCode.INCONSISTENT_TOPIC_ID):
+        if reaction("Fetch", response.error_code) is Reaction.REFRESH:
             self._metadata.request_update()
         if not accepted:
             return None
@@ -105,19 +95,17 @@ class FetchAnswers:
         position = state.position
         if not state.has_valid_position or position is None or position.offset != slot.offset:
             return []
-        code = ErrorCode(data.error_code)
-        if code is ErrorCode.NONE:
+        do = reaction("Fetch, each partition", data.error_code)
+        if do is Reaction.TAKE:
             self._learn(state, data, now)
             return [self._completed(tp, slot, data, node_id)]
         self._resting[tp] = now.mono_ms + self._config.retry_backoff_ms
-        if code in _MOVED:
+        if do is Reaction.REFRESH:
             self._metadata.request_update()
             state.preferred_replica = -1
-        elif code is ErrorCode.OFFSET_OUT_OF_RANGE:
+        elif do is Reaction.RESET:
             self._out_of_range(tp, state, slot)
-        elif code in _REPEATED and data.error_code in _REPEATED:
-            pass
-        else:
+        elif do is Reaction.RAISE:
             return [CompletedFetch(tp, slot.offset, None, node_id=node_id, error=error_for(data.error_code, str(tp)))]
         return []
 
@@ -155,5 +143,6 @@ class FetchAnswers:
 
 
 def is_good_replica(view: MetadataView, tp: TopicPartition, node_id: int) -> bool:
+    """Does this node exist, and is its replica of the partition online?"""
     partition = view.partition(*tp)
     return partition is not None and node_id in view.nodes and node_id not in partition.offline

@@ -69,6 +69,7 @@ class FetchSession:
         return SessionRequest(self.session_id, self.epoch, changed, forgotten, False, with_ids)
 
     def name_of(self, topic_id: bytes) -> str | None:
+        """The topic of an id that the last request named."""
         return self._names.get(topic_id)
 
     def accept(self, code: ErrorCode, session_id: int, answered: set[TopicPartition], *, throttled: bool) -> bool:

@@ -61,6 +61,14 @@ class Fetching:
     # Asking
 
     def poll(self, now: Now) -> Poll:
+        """One Fetch for each broker that may be asked now.
+
+        The trick is which brokers are left out. A broker with a fetch in flight is, because its session allows only
+        one. A broker that leads an unpaused partition with data in the buffer is, too: asked now, it would answer for
+        its other partitions in many small pieces. It is asked when the last record of its previous answer has been
+        handed out, and then for all its partitions at once. Partitions that are paused, rest after an error or have no
+        position yet are left out of the request, so the session forgets them until they come back.
+        """
         poll = Poll()
         if self.is_closed or not self._subscription.assignment:
             return poll
@@ -162,6 +170,7 @@ class Fetching:
     # Answers
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Put what came into the buffer; an answer that cannot be used makes the broker rest."""
         broker, slots = request.context
         if broker is None:
             return
@@ -177,6 +186,7 @@ class Fetching:
             self._buffer.append(fetch)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: the session is reopened, at once the first time and then with back-off."""
         broker, slots = request.context
         if broker is None:
             return

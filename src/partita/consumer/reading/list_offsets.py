@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from partita.consumer.metadata import Metadata
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Part, Poll, Request
 from partita.consumer.topic_partition import OffsetAndTimestamp, TopicPartition
 from partita.errors import TopicAuthorizationFailedError
 from partita.now import Now
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -27,7 +27,6 @@ from partita.protocol.metadata_view import Node
 Targets: TypeAlias = Mapping[TopicPartition, int]
 """Partition to timestamp; -1 is the end, -2 the beginning."""
 
-FINAL_CODES = (ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 _NO_TOPICS: frozenset[str] = frozenset()
 
 
@@ -60,11 +59,12 @@ def list_offsets(
     return requests, leaderless
 
 
-def answers(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, ErrorCode, Any]]:
+def answers(response: ListOffsetsResponse) -> Iterator[tuple[TopicPartition, Reaction, Any]]:
+    """Each partition of an answer, and what to do about it."""
     for topic in response.topics:
         for partition in topic.partitions:
             tp = TopicPartition(topic.name, partition.partition_index)
-            yield tp, ErrorCode(partition.error_code), partition
+            yield tp, reaction("ListOffsets", partition.error_code), partition
 
 
 def asked(request: Request) -> dict[TopicPartition, int]:
@@ -102,6 +102,7 @@ class OffsetLookups:
         return frozenset(tp.topic for ask in self._asks for tp in ask.open) if self._asks else _NO_TOPICS
 
     def ask(self, targets: Targets) -> Operation:
+        """Look up an offset for each partition; the operation's value holds what was found."""
         operation = Operation()
         if targets:
             self._asks.append(_Ask({TopicPartition(*tp): ts for tp, ts in targets.items()}, operation))
@@ -110,9 +111,11 @@ class OffsetLookups:
         return operation
 
     def cancel(self, operation: Operation) -> None:
+        """Nobody waits for this operation any longer."""
         self._asks = [a for a in self._asks if a.operation is not operation]
 
     def poll(self, now: Now) -> Poll:
+        """The ListOffsets requests to send now, one per leader."""
         poll = Poll()
         for ask in self._asks:
             todo = {tp: ts for tp, ts in ask.open.items() if tp not in ask.in_flight}
@@ -136,19 +139,20 @@ class OffsetLookups:
         return poll
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:
+        """Note what was found; partitions whose leader moved are asked for again."""
         ask: _Ask = request.context
         ask.in_flight -= set(asked(request))
         is_again = False
-        for tp, code, partition in answers(response):
+        for tp, do, partition in answers(response):
             if tp not in ask.open:
                 continue
-            if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            if do is Reaction.RAISE:
                 ask.operation.fail(TopicAuthorizationFailedError(tp.topic))
-            elif code in FINAL_CODES:
-                del ask.open[tp]
-                ask.found[tp] = _found(partition) if code is ErrorCode.NONE else None
-            else:
+            elif do is Reaction.REFRESH:
                 is_again = True
+            else:
+                del ask.open[tp]
+                ask.found[tp] = _found(partition) if do is Reaction.TAKE else None
         if is_again:
             self._metadata.request_update()
             self._again(ask, now)
@@ -158,6 +162,7 @@ class OffsetLookups:
             self.cancel(ask.operation)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: ask again after the back-off, with fresh metadata."""
         ask: _Ask = request.context
         ask.in_flight -= set(asked(request))
         self._metadata.request_update()

@@ -1,4 +1,4 @@
-"""Notices partitions that stand still although data waits for them: nobody should find out from a lag graph.
+"""Notices partitions that stand still although data waits for them.
 
 A partition makes progress when its position moves. If it has not for `progress_timeout_ms` while the broker holds
 more, a Note says so, once per standstill.
@@ -27,6 +27,7 @@ class Watchdog:
         self._told: set[TopicPartition] = set()
 
     def poll(self, now: Now) -> Poll:
+        """Note every partition that has just begun to stand still. It sends nothing."""
         poll = Poll()
         if self._timeout_ms == 0:
             return poll
@@ -61,7 +62,9 @@ class Watchdog:
         return found
 
     def on_response(self, request: Request, response: Any, now: Now) -> None:
+        """Never called: the watchdog sends no requests."""
         raise AssertionError("the watchdog asks nobody")
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """Never called: the watchdog sends no requests."""
         raise AssertionError("the watchdog asks nobody")

@@ -18,14 +18,14 @@ from partita.consumer.partition_state import (
     Position,
     Reset,
 )
+from partita.consumer.reactions import Reaction
 from partita.consumer.reading.committed_offsets import CommittedOffsets
-from partita.consumer.reading.list_offsets import FINAL_CODES, answers, list_offsets
+from partita.consumer.reading.list_offsets import answers, list_offsets
 from partita.consumer.request import Operation, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.now import Now
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import ListOffsetsResponse
 
 
@@ -55,6 +55,7 @@ class Positions:
         self._errors: list[KafkaError] = []
 
     def poll(self, now: Now) -> Poll:
+        """Ask for committed offsets, and send the resets that are due."""
         poll = Poll()
         if not self.is_started:
             return poll
@@ -204,23 +205,25 @@ class Positions:
             self._metadata.request_update()
 
     def on_response(self, request: Request, response: ListOffsetsResponse, now: Now) -> None:
+        """Take the offset of a reset, if that very reset is still wanted."""
         resets: dict[TopicPartition, Reset] = request.context
         retry: list[TopicPartition] = []
-        for tp, code, answer in answers(response):
+        for tp, do, answer in answers(response):
             state = self._subscription.assignment.get(tp)
             if tp not in resets or state is None or state.state is not AWAIT_RESET or state.reset is not resets[tp]:
                 continue
-            if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            if do is Reaction.RAISE:
                 self._errors.append(TopicAuthorizationFailedError(tp.topic))
                 retry.append(tp)
-            elif code not in FINAL_CODES:
+            elif do is Reaction.REFRESH:
                 retry.append(tp)
-            elif code is ErrorCode.NONE and answer.offset >= 0:
+            elif do is Reaction.TAKE and answer.offset >= 0:
                 self._metadata.view.saw_epoch(*tp, answer.leader_epoch)
                 state.seek(self._at_current_leader(tp, answer.offset))
         self._retry(retry, resets, now)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: try the resets again after the back-off."""
         self._retry(list(request.context), request.context, now)
 
     def _retry(self, partitions: list[TopicPartition], resets: dict[TopicPartition, Reset], now: Now) -> None:

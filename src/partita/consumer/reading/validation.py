@@ -5,12 +5,12 @@ from __future__ import annotations
 from partita.consumer.errors import LogTruncationError
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import AWAIT_VALIDATION, UNKNOWN, PartitionState, Position, Reset
+from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.now import Now
-from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -38,6 +38,7 @@ class Validation:
         self._checked: tuple[int, int] = (-1, -1)
 
     def poll(self, now: Now) -> Poll:
+        """The OffsetForLeaderEpoch requests to send now, one per leader."""
         self._follow_leaders()
         poll = Poll()
         by_node: dict[Node, dict[TopicPartition, Position]] = {}
@@ -84,6 +85,7 @@ class Validation:
         return Request(self, message, node, context=positions)
 
     def on_response(self, request: Request, response: OffsetForLeaderEpochResponse, now: Now) -> None:
+        """Compare the answer with the position; a position beyond the end was cut off."""
         asked: dict[TopicPartition, Position] = request.context
         for topic in response.topics:
             for answer in topic.partitions:
@@ -97,11 +99,11 @@ class Validation:
     def _answered(
         self, tp: TopicPartition, state: PartitionState, position: Position, answer: EpochEndOffset, now: Now
     ) -> None:
-        code = ErrorCode(answer.error_code)
-        if code is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        do = reaction("OffsetForLeaderEpoch", answer.error_code)
+        if do is Reaction.RAISE:
             self.errors.append(TopicAuthorizationFailedError(tp.topic))
             state.next_retry_ms = now.mono_ms + self._retry_ms
-        elif code is not ErrorCode.NONE:
+        elif do is Reaction.REFRESH:
             self._metadata.request_update()
             state.next_retry_ms = now.mono_ms + self._retry_ms
         elif answer.end_offset == UNKNOWN or answer.leader_epoch == UNKNOWN:
@@ -124,6 +126,7 @@ class Validation:
             state.seek(Position(end.end_offset, end.leader_epoch, position.leader, position.leader_epoch))
 
     def on_disconnect(self, request: Request, now: Now) -> None:
+        """No answer came: check again after the back-off."""
         self._metadata.request_update()
         for tp, position in request.context.items():
             state = self._subscription.assignment.get(tp)

@@ -157,7 +157,10 @@ class Consumer:
     def close(
         self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
     ) -> None:
-        """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
+        """Commit if auto-commit is on, leave the group, close everything, all within the timeout.
+
+        Calling it again has no effect.
+        """
         run_blocking(self._calls.close(timeout, membership=membership))
 
 

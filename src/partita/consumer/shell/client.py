@@ -464,7 +464,10 @@ class AsyncConsumer:
     async def close(
         self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"
     ) -> None:
-        """Commit if auto-commit is on, leave the group, close everything, all within the timeout. Twice is once."""
+        """Commit if auto-commit is on, leave the group, close everything, all within the timeout.
+
+        Calling it again has no effect.
+        """
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         await close_consumer(self._driver, self._delivery, timeout, membership)

@@ -84,6 +84,7 @@ class Delivery:
     # Records
 
     async def take_records(self, limit: int) -> ConsumerRecords | None:
+        """The next records, at most `limit`; None while there is nothing to hand out."""
         driver, core = self._driver, self._core
         with driver.io.lock:
             buffered = len(core.buffer)
@@ -293,6 +294,7 @@ class Delivery:
                 self._core.done.handed_out(tp, by_partition.get(tp, ()), end, -1)
 
     def close(self) -> None:
+        """Close the producer of the dead letters, if one was opened."""
         if self._dead_letters is not None:
             self._dead_letters.close()
 
@@ -330,12 +332,14 @@ class DeadLetters:
         self._producer: Any = None
 
     async def send(self, error: RecordDeserializationError) -> None:
+        """Send a record that could not be deserialized."""
         tp = error.topic_partition
         reason = f"{error.origin.lower()}: {error.__cause__}"
         headers = [*error.headers, *_where(tp.topic, tp.partition, error.offset, reason)]
         self._send(error.raw_key, error.raw_value, headers)
 
     async def send_corrupt(self, error: CorruptRecordError, end: int) -> None:
+        """Send a note about a batch that could not be read; its bytes are not sent."""
         tp = error.topic_partition
         reason = f"{error}; offsets up to {end - 1} skipped"
         self._send(None, None, _where(tp.topic, tp.partition, error.offset, reason))
@@ -349,6 +353,7 @@ class DeadLetters:
         self._producer.flush()
 
     def close(self) -> None:
+        """Close the producer, if one was opened."""
         if self._producer is not None:
             self._producer.close()
 

@@ -65,6 +65,7 @@ class ConsumerDriver:
         self._stepped_ms = 0
 
     def now(self) -> Now:
+        """The instant by this consumer's clock."""
         return self.clock.now()
 
     def become(self, waiter: Waiter, *, strict: bool) -> None:
@@ -105,6 +106,7 @@ class ConsumerDriver:
             self.io.notify()
 
     def ignore_wakeups(self) -> None:
+        """From now on `wakeup` has no effect; closing must not be interrupted."""
         self._wakeups_off = True
 
     def check(self) -> None:
@@ -128,6 +130,7 @@ class ConsumerDriver:
         self._stepped_ms = -_STEP_AT_LEAST_MS
 
     def step_if_stale(self) -> None:
+        """Let the core act unless it did so less than 10 ms ago."""
         if self.now().mono_ms - self._stepped_ms >= _STEP_AT_LEAST_MS or self.core.member.events:
             self.step()
 
@@ -222,6 +225,7 @@ class ConsumerDriver:
             raise error
 
     async def call_listener(self, event: Assigned | Revoked | Lost) -> None:
+        """Call the rebalance listener on the application's thread or task."""
         if self.listener is None:
             return
         partitions = list(event.partitions)

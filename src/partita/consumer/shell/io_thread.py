@@ -2,7 +2,8 @@
 
 It sends what the core asks, feeds what arrives, and sleeps until the core wants to be asked again, whatever the
 application's thread does meanwhile; so heartbeats never wait for user code. The core is guarded by one lock, held for
-single steps only and never across a wait.
+single steps only and never across a wait. docs/decisions/0040-consumer-io-thread.md says why there is a thread of its
+own although the faces touch the core directly.
 """
 
 from __future__ import annotations

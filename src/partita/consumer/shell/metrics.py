@@ -46,11 +46,13 @@ class Sensor:
         self.last_ms = -1
 
     def record(self, value: float, now_ms: int) -> None:
+        """Add one value."""
         self.values.append((now_ms, value))
         self.total += value
         self.last_ms = now_ms
 
     def window(self, now_ms: int) -> list[float]:
+        """The values of the sample window."""
         while self.values and self.values[0][0] < now_ms - self.window_ms:
             self.values.popleft()
         return [value for _, value in self.values]
@@ -69,6 +71,7 @@ class Metrics:
         self._ns_totals = {"commit-sync-time-ns-total": 0, "committed-time-ns-total": 0}
 
     def record(self, name: str, value: float, tags: str = "") -> None:
+        """Add one value to the sensor of this name and these tags."""
         sensor = self._sensors.get((name, tags))
         if sensor is None:
             sensor = self._sensors[name, tags] = Sensor(self._window_ms)
@@ -77,6 +80,7 @@ class Metrics:
     # What happens
 
     def answered(self, request: Request, response: Any, latency_ms: int) -> None:
+        """A request was answered after `latency_ms`."""
         name = type(request.message).__name__
         if name in _LATENCIES:
             self.record(_LATENCIES[name], latency_ms)
@@ -96,6 +100,7 @@ class Metrics:
         self.record("fetch-throttle-time", response.throttle_time_ms)
 
     def poll_started(self) -> None:
+        """The application called poll."""
         now = self._clock.now().mono_ms
         if self._poll_started_ms >= 0:
             self.record("time-between-poll", now - self._poll_started_ms)
@@ -105,6 +110,7 @@ class Metrics:
         self._poll_started_ms = now
 
     def poll_ended(self) -> None:
+        """The poll returned."""
         self._poll_ended_ms = self._clock.now().mono_ms
 
     def consumed(self, total: int, by_topic: Mapping[str, int]) -> None:
@@ -115,6 +121,7 @@ class Metrics:
             self.record("records-consumed", count, _tags(topic=topic))
 
     def committed(self) -> None:
+        """A commit succeeded."""
         self.record("commits-succeeded", 1)
 
     def took(self, name: str, ms: int) -> None:
@@ -122,9 +129,11 @@ class Metrics:
         self._ns_totals[name] += ms * 1_000_000
 
     def rebalance_callback(self, event: Assigned | Revoked | Lost, took_ms: int) -> None:
+        """A rebalance callback took `took_ms`."""
         self.record(f"partition-{type(event).__name__.lower()}-latency", took_ms)
 
     def noted(self, note: Note) -> None:
+        """Count a Note."""
         if note.kind == "rebalanced":
             self.record("rebalance-latency", note.fields["duration_ms"])
             self.record("rebalance", 1)

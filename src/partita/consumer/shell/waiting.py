@@ -21,20 +21,27 @@ T = TypeVar("T")
 class Waiter(Protocol):
     """`wait` returns when the I/O thread's `activity` is no longer `seen`, or after `seconds`."""
 
-    async def wait(self, io: IoThread, seen: int, seconds: float) -> None: ...
-    async def call(self, function: Any, *arguments: Any) -> Any: ...
-    def identity(self) -> object: ...
+    async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
+        """Return when the activity is no longer `seen`, or after `seconds`."""
+
+    async def call(self, function: Any, *arguments: Any) -> Any:
+        """Call back into the application."""
+
+    def identity(self) -> object:
+        """Who is calling: a thread or a task."""
 
 
 class BlockingWaiter:
     """Blocks the calling thread."""
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
+        """Block until the activity is no longer `seen`, at most `seconds`."""
         with io.changed:
             if io.activity == seen:
                 io.changed.wait(seconds)
 
     async def call(self, function: Any, *arguments: Any) -> Any:
+        """Call the function. Raises IllegalStateError for a coroutine function."""
         result = function(*arguments)
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
@@ -43,6 +50,7 @@ class BlockingWaiter:
         return result
 
     def identity(self) -> object:
+        """The calling thread."""
         return threading.get_ident()
 
 
@@ -50,6 +58,7 @@ class AsyncWaiter:
     """Suspends the calling task."""
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
+        """Suspend until the activity is no longer `seen`, at most `seconds`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
@@ -71,10 +80,12 @@ class AsyncWaiter:
                     io.waiters.remove(wake)
 
     async def call(self, function: Any, *arguments: Any) -> Any:
+        """Call the function, and await what it returns if that can be awaited."""
         result = function(*arguments)
         return await result if inspect.isawaitable(result) else result
 
     def identity(self) -> object:
+        """The calling task."""
         return asyncio.current_task()
 
 
