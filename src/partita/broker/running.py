@@ -20,6 +20,7 @@ from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
+from partita.broker.wire.turns import Turns
 
 CLOSE_WITHIN_SECONDS = 2.0
 WARM_UP_AFTER_SECONDS = 0.25
@@ -45,6 +46,7 @@ class RunningBroker:
         self.services = Services(self.cluster)
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
         self.upkeep = Upkeep(self.cluster.loop, self.cluster.clock, store, config)
+        self._turns = Turns(self.cluster.loop)
         self.servers: dict[int, list[Server]] = {}
         self.admin_port: int | None = None
         self._listeners: dict[int, list[Listener]] = {}
@@ -113,7 +115,7 @@ class RunningBroker:
         bound = self._listeners[node.node_id] = []
         for listener in listeners:
             dispatcher = Dispatcher(self.services, node, listener.name, self.faults)
-            server = Server(self.cluster.loop, dispatcher, self.cluster.config, per_host)
+            server = Server(self.cluster.loop, dispatcher, self.cluster.config, per_host=per_host, turns=self._turns)
             try:
                 port = await server.listen(*listener.bound)
             except OSError as error:

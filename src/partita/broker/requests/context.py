@@ -37,11 +37,13 @@ class RequestContext:
     """Who asks, at which version, and of which node; and the services that an answer may need.
 
     `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints
-    it ("/127.0.0.1"). `listener` names the way the client came by. `shortcut` is what the handler offered, if it did.
+    it ("/127.0.0.1"). `listener` names the way the client came by. `shortcut` is what the handler offered, if it did;
+    `holds_back` is set when later requests of the connection must wait for this one.
     """
 
     __slots__ = (
-        "api_key", "client_host", "client_id", "connection", "listener", "node", "services", "shortcut", "version"
+        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "services", "shortcut",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +65,7 @@ class RequestContext:
         self.client_host = connection.client_host
         self.connection = connection
         self.listener = listener
+        self.holds_back = False
         self.shortcut: Callable[[], int] | None = None
 
     @property

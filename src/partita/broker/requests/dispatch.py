@@ -56,7 +56,7 @@ class Exchange:
         future = asyncio.ensure_future(answer)
         if future.done():
             return self._finished(future)
-        parked = Parked()
+        parked = Parked(holds_back=self.ctx.holds_back)
         future.add_done_callback(lambda done: parked.finish(self._finished(done)))
         return parked
 

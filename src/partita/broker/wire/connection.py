@@ -1,8 +1,9 @@
 """One client connection: frames in, replies out in request order.
 
 Small frames arrive in the server's one scratch buffer; a frame that does not fit gets a buffer of its own, which grows
-with the bytes received and never by the announced length. All frames of one read are answered and their replies leave
-in one write. A client that does not read its replies is not read from. (Kafka: KafkaChannel, Processor.)
+with the bytes received and never by the announced length. The frames of one read are answered together, as far as the
+connection's turn allows, and their replies leave in one write. A client that does not read its replies is not read
+from. (Kafka: KafkaChannel, Processor.)
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from typing import Protocol
 
 from partita.broker.wire.contract import Answerer, Chunks, Parked
 from partita.broker.wire.memo import Recall
+from partita.broker.wire.turns import Turns
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
 
 SCRATCH_BYTES = 64 * 1024
-"""Size of the shared read buffer; also what one connection may have answered before others get their turn."""
+"""Size of the shared read buffer."""
 OWN_BUFFER_FROM_BYTES = 8 * 1024
 FIRST_BUFFER_BYTES = 64 * 1024
 WRITE_BUFFER_HIGH_BYTES = 1024 * 1024
@@ -44,6 +46,7 @@ class Owner(Protocol):
     scratch_view: memoryview
     tick: int
     frame_bytes_max: int
+    turns: Turns
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
         """Count the connection, or refuse it."""
@@ -67,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_answerer",
+        "_is_in_line",
         "_largest_received",
         "_on_close",
         "_out",
@@ -81,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         "_scratch_view",
         "_server",
         "_transport",
+        "_turns",
         "_writing_paused",
         "client_host",
         "closed",
@@ -92,6 +97,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, server: Owner) -> None:
         self._server = server
         self._answerer = server.answerer
+        self._turns = server.turns
+        self._is_in_line = False
         self._scratch = server.scratch
         self._scratch_view = server.scratch_view
         self._transport: asyncio.Transport | None = None
@@ -231,9 +238,17 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _cut(self, received: memoryview) -> None:
+        """Answer whole frames until the turn is over or the peer has to wait; keep what is left.
+
+        A frame is looked at in this order. Not all of it is there: keep it, or give it a buffer of its own if it is
+        large. The peer has to wait: keep everything. Frames sent before (heartbeats) are answered as a run, by their
+        bytes, which is cheap enough to do outside the turn's account. Everything else is dispatched one at a time.
+        """
         data = bytes(received)
         start = 0
         end = len(data)
+        is_incomplete = False
+        turn_end = self._turns.begin()
         while end - start >= 4:
             (size,) = _LENGTH.unpack_from(data, start)
             stop = start + 4 + size
@@ -242,8 +257,9 @@ class Connection(asyncio.BufferedProtocol):
                 if size >= OWN_BUFFER_FROM_BYTES:
                     self._start_own(size, received[start + 4 : end])
                     return
+                is_incomplete = True
                 break
-            if self._is_full():
+            if self._must_wait():
                 break
             if not self._parked:
                 answered_to = self.recall.replies(data, start, self._out)
@@ -253,12 +269,14 @@ class Connection(asyncio.BufferedProtocol):
                     continue
             self._answer(data[start + 4 : stop])
             start = stop
-        if start < end:
-            self._rest = data[start:]
-            if self.frame_tick < 0:
-                self.frame_tick = self._server.tick
-        else:
-            self.frame_tick = -1
+            if start < end and self._turns.is_over(turn_end):
+                self._get_in_line()
+                break
+        self._rest = data[start:]
+        if start == end or (end - start >= 4 and not is_incomplete):
+            self.frame_tick = -1  # nothing is left, or whole frames wait for us and not for the peer
+        elif self.frame_tick < 0:
+            self.frame_tick = self._server.tick
 
     def _answer_own(self, own: bytearray) -> None:
         """Answer the frame that has filled its own buffer, and give the buffer back."""
@@ -297,14 +315,29 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- replies out ----------------------------------------------------------------------------------------------
 
-    def _is_full(self) -> bool:
+    def _must_wait(self) -> bool:
         """Whether the peer must take replies, or wait for them, before more of its requests are looked at."""
         if self._out_bytes >= WRITE_BUFFER_HIGH_BYTES:
             self._flush()
-        if not self._writing_paused and len(self._parked) < PARKED_MAX:
+        if not self._writing_paused and len(self._parked) < PARKED_MAX and not self._is_held_back():
             return False
         self._pause_reading()
         return True
+
+    def _is_held_back(self) -> bool:
+        """Whether the last request must take effect before the next one is begun. Only the last one can."""
+        return bool(self._parked) and self._parked[-1].holds_back and not self._parked[-1].done
+
+    def _get_in_line(self) -> None:
+        """Wait for another turn; until then nothing more is read."""
+        self._pause_reading()
+        if not self._is_in_line:
+            self._is_in_line = True
+            self._turns.wait(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._is_in_line = False
+        self._continue()
 
     def _pause_reading(self) -> None:
         if not self._reading_paused and self._transport is not None and not self._transport.is_closing():
@@ -312,7 +345,12 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _continue(self) -> None:
-        """A reply became ready, or the peer took what was written: go on where we stopped."""
+        """Go on where we stopped: a reply became ready, the peer took what was written, or it is our turn again.
+
+        First leave all replies that are ready, up to the first one that is not: they leave in request order. Then, if
+        reading was paused and nothing stands against it, answer the frames kept then; reading goes on only when none
+        of them is left over, for they come before whatever the peer sends next.
+        """
         if self._transport is None:
             return
         while self._parked and self._parked[0].done:
@@ -320,13 +358,15 @@ class Connection(asyncio.BufferedProtocol):
             if chunks is not None:
                 self._send(chunks)
         self._flush()
-        if self._reading_paused and not self._writing_paused and len(self._parked) < PARKED_MAX:
-            rest, self._rest = self._rest, b""
-            if rest:
-                self._answer_all(memoryview(rest), alone=False)
-            if self._transport is not None and not self._is_full() and not self._transport.is_closing():
-                self._reading_paused = False
-                self._transport.resume_reading()
+        if not self._reading_paused or self._is_in_line or self._must_wait() or self._transport.is_closing():
+            return
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._answer_all(memoryview(rest), alone=False)
+        if self._transport is None or self._is_in_line or self._must_wait() or self._transport.is_closing():
+            return
+        self._reading_paused = False
+        self._transport.resume_reading()
 
     def _send(self, chunks: Chunks) -> None:
         self._out += chunks

@@ -17,12 +17,16 @@ Chunks = list[Buffer]
 
 
 class Parked:
-    """A reply that comes later: `chunks` is set once `done`, and then `on_done` is called."""
+    """A reply that comes later: `chunks` is set once `done`, and then `on_done` is called.
 
-    __slots__ = ("chunks", "done", "on_done")
+    While it `holds_back`, later requests of the connection are not begun: this one must take effect before them.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("chunks", "done", "holds_back", "on_done")
+
+    def __init__(self, *, holds_back: bool = False) -> None:
         self.done = False
+        self.holds_back = holds_back
         self.chunks: Chunks | None = None
         self.on_done: Callable[[], None] | None = None
 

@@ -16,6 +16,7 @@ from partita.broker.wire.connection import SCRATCH_BYTES, Connection
 if TYPE_CHECKING:
     from partita.broker.config import BrokerConfig
     from partita.broker.wire.contract import Answerer
+    from partita.broker.wire.turns import Turns
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
@@ -41,15 +42,23 @@ def descriptor_limit() -> int:
 class Server:
     """One listener of a node. `scratch` is the read buffer its connections take turns with.
 
-    `per_host` counts the connections by client address; the listeners of a node share it.
+    `per_host` counts the connections by client address; the listeners of a node share it. `turns` is shared by all
+    listeners of the process.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, answerer: Answerer, config: BrokerConfig, per_host: dict[str, int]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        answerer: Answerer,
+        config: BrokerConfig,
+        *,
+        per_host: dict[str, int],
+        turns: Turns,
     ) -> None:
         self.loop = loop
         self.answerer = answerer
         self.config = config
+        self.turns = turns
         self.scratch = bytearray(SCRATCH_BYTES)
         self.scratch_view = memoryview(self.scratch)
         self._spares: list[bytearray] = []

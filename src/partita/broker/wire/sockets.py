@@ -14,6 +14,7 @@ import logging
 import os
 import select
 import socket
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,8 @@ READABLE, WRITABLE = 1, 4
 """EPOLLIN and EPOLLOUT."""
 EVENTS_AT_ONCE = 64
 ROUNDS_AT_ONCE = 16
-"""How often one wake-up looks for more before the loop's other work has its turn."""
+ROUNDS_SECONDS = 0.002
+"""How often, and for how long, one wake-up looks for more before the loop's other work has its turn."""
 GATHERED_BELOW_BYTES = 4096
 LARGE_READ_BYTES = 16 * 1024
 """What is gathered does not wait for the work that so much input is."""
@@ -81,6 +83,7 @@ class Sockets:
             transport.write(data)
 
     def _on_ready(self) -> None:
+        end = time.perf_counter() + ROUNDS_SECONDS
         for _ in range(ROUNDS_AT_ONCE):
             ready = [] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE)
             if not ready:
@@ -90,6 +93,8 @@ class Sockets:
                 self._serve(ready)
             finally:
                 self.send_gathered()
+            if time.perf_counter() >= end:
+                return
 
     def _serve(self, ready: list[tuple[int, int]]) -> None:
         transports = self.transports

@@ -1,0 +1,99 @@
+"""No client keeps the others waiting: attacks beside a canary, whose request is answered in between.
+
+Each attack arrives in one piece while the broker's loop stands still, the canary's request after it. Then the order in
+which requests were begun is looked at; nothing here depends on how fast the machine is. (Faults H6, H25, H26, H34.)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from partita import Broker
+from partita.broker.requests.dispatch import Dispatcher
+from partita.broker.wire import turns
+from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
+from partita.protocol.framing import read_request_header
+from partita.protocol.messages.api_versions import ApiVersionsRequest
+from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.primitives import Buffer
+from support.raw import Raw
+
+CANARY = "canary"
+
+
+@pytest.fixture(params=["uvloop", "asyncio"])
+def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
+    monkeypatch.setenv("PARTITA_UVLOOP", "1" if request.param == "uvloop" else "0")
+    monkeypatch.setattr(turns, "TURN_SECONDS", 0.0)
+    with Broker() as running:
+        running.run(lambda: running.cluster.create_topic("t", 2, 1))
+        yield running
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The client ids of the requests, in the order they were begun."""
+    order: list[str] = []
+    dispatch = Dispatcher.dispatch
+
+    def noted(self: Dispatcher, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
+        order.append(str(read_request_header(frame)[3]))
+        return dispatch(self, connection, frame)
+
+    monkeypatch.setattr(Dispatcher, "dispatch", noted)
+    return order
+
+
+@contextmanager
+def stopped(broker: Broker) -> Iterator[None]:
+    """The broker's loop stands still meanwhile, so that everything sent arrives at once."""
+    entered, release = threading.Event(), threading.Event()
+
+    def stand_still() -> None:
+        entered.set()
+        release.wait(10)
+
+    waiting = threading.Thread(target=lambda: broker.run(stand_still))
+    waiting.start()
+    entered.wait(10)
+    try:
+        yield
+    finally:
+        release.set()
+        waiting.join()
+
+
+def attack(
+    broker: Broker, begun: list[str], send: Callable[[list[Raw]], None], attackers: int = 1
+) -> tuple[list[Raw], Raw]:
+    """Let `send` attack on so many connections, then the canary ask; both arrive at once."""
+    raws = [Raw(broker.port, f"attacker-{number}") for number in range(attackers)]
+    canary = Raw(broker.port, CANARY)
+    for raw in (*raws, canary):
+        raw.ask(ApiVersionsRequest(), 0)
+    begun.clear()
+    with stopped(broker):
+        send(raws)
+        canary.send(ApiVersionsRequest(), 0)
+    return raws, canary
+
+
+def test_pipelined_requests_of_one_connection_leave_others_their_turn(broker: Broker, begun: list[str]) -> None:
+    """A4, A8: one read holds hundreds of requests; the canary is begun after the first few of each connection."""
+
+    def pipeline(raws: list[Raw]) -> None:
+        for raw in raws:
+            raw.socket.sendall(b"".join(raw.frame(MetadataRequest(topics=None), 1) for _ in range(300)))
+
+    raws, canary = attack(broker, begun, pipeline, attackers=3)
+    canary.recv(18, 0)
+    for raw in raws:
+        assert [raw.recv(3, 1)[0] for _ in range(300)] == list(range(2, 302)), "all are answered, in order"
+    place = begun.index(CANARY)
+    assert place <= 12, "it came after a few requests of each of the others"
+    attackers = begun[place + 1 : place + 301]
+    assert len(set(attackers)) == 3, "the others take turns too"
