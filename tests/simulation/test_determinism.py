@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -28,7 +29,7 @@ def test_neither_the_process_nor_its_hashes_matter() -> None:
     told = [
         subprocess.run(
             [sys.executable, "-c", _PRINT],
-            env={"PYTHONHASHSEED": seed},
+            env=os.environ | {"PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
             check=True,

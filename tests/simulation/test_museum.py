@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from random import Random
 
 import pytest
 
 from partita.consumer.group.commits import Kind
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError
-from partita.sim.consumers import SimConsumer
+from partita.sim.clients.consumer import SimConsumer
 from partita.sim.fault_plan import Plan, draw
-from partita.sim.run import Simulation, run_plan
-from partita.sim.trace import Trace
+from partita.sim.run import run_plan
+from partita.sim.simulation import Simulation
+from partita.sim.world.dice import Dice
+from partita.sim.world.trace import Trace
 
 
 def plan(**shape: object) -> Plan:
@@ -23,7 +24,7 @@ def plan(**shape: object) -> Plan:
         "callback_ms": 0, "initial_delay_ms": 0, "records_per_second": 5, "delay_ms": 5, "slow_up": False,
         "slow_down": False, "sync_ms": 0, "load_ms": 0, "cleans": False, "join_version": 9, "faults": (),
     }  # fmt: skip
-    return replace(draw(Random(0)), **(calm | shape))  # type: ignore[arg-type]
+    return replace(draw(Dice(0)), **(calm | shape))  # type: ignore[arg-type]
 
 
 class Scene:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
@@ -23,10 +22,11 @@ from partita.group.state.model import COMPLETING, Group
 from partita.group.state.stored import group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
-from partita.sim.consumers import SimConsumer
+from partita.sim.clients.application import Application
 from partita.sim.fault_plan import draw
 from partita.sim.run import run_plan
-from partita.sim.trace import Trace
+from partita.sim.world.dice import Dice
+from partita.sim.world.trace import Trace
 
 SEEDS_MAX = 40
 LIVELY: dict[str, Any] = {
@@ -88,13 +88,13 @@ def commits_run_ahead(patch: pytest.MonkeyPatch) -> None:
 
 
 def applications_commit_before_they_work(patch: pytest.MonkeyPatch) -> None:
-    process = SimConsumer._process
+    process = Application._process
 
-    def hasty(self: SimConsumer, records: Mapping[Any, list[int]]) -> Any:
+    def hasty(self: Application, records: Mapping[Any, list[int]]) -> Any:
         yield from self._commit_done({tp: offsets[-1] + 1 for tp, offsets in records.items()})
         yield from process(self, dict(records))
 
-    patch.setattr(SimConsumer, "_process", hasty)
+    patch.setattr(Application, "_process", hasty)
 
 
 def eager_members_keep_partitions(patch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
 def first_broken(shape: dict[str, Any]) -> str:
     """The rule that the first seed to break one breaks. Plans are given a shape in which the mutant can show."""
     for seed in range(SEEDS_MAX):
-        plan = replace(draw(Random(seed)), **(LIVELY | shape))
+        plan = replace(draw(Dice(seed)), **(LIVELY | shape))
         broken = run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken
         if broken is not None:
             return broken.partition(":")[0]
@@ -170,5 +170,5 @@ def test_a_mutant_is_noticed(
 @pytest.mark.parametrize("shape", [shape for _, shape, _ in MUTANTS], ids=[patch.__name__ for patch, _, _ in MUTANTS])
 def test_without_the_mutant_the_same_shape_holds(shape: dict[str, Any]) -> None:
     for seed in range(2):
-        plan = replace(draw(Random(seed)), **(LIVELY | shape))
+        plan = replace(draw(Dice(seed)), **(LIVELY | shape))
         assert run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken is None

@@ -35,6 +35,7 @@ class CooperativeStickyAssignor(Assignor):
         self._generation_id = -1
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Share the partitions; one that changes its owner is given to nobody until it was given up."""
         if not subscriptions:
             return {}
         sharing = Sharing(metadata, subscriptions)
@@ -47,6 +48,7 @@ class CooperativeStickyAssignor(Assignor):
         return self._generation_id.to_bytes(4, "big", signed=True)
 
     def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:
+        """Remember the generation, which the next subscription tells."""
         self._generation_id = generation_id
 
 

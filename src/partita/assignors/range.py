@@ -132,4 +132,5 @@ class RangeAssignor(Assignor):
     name: ClassVar[str] = "range"
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Share each topic by itself: consecutive partitions, in the order of member ids."""
         return assign(metadata, subscriptions)

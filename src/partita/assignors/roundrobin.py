@@ -45,4 +45,5 @@ class RoundRobinAssignor(Assignor):
     name: ClassVar[str] = "roundrobin"
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Deal all partitions in turn to the members that subscribe to their topics."""
         return assign(metadata, subscriptions)

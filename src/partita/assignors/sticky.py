@@ -26,6 +26,7 @@ class StickyAssignor(Assignor):
         self._generation_id = -1
 
     def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        """Share as evenly as possible and let members keep what they have."""
         if not subscriptions:
             return {}
         sharing = Sharing(metadata, subscriptions)
@@ -35,11 +36,13 @@ class StickyAssignor(Assignor):
         return sharing.assignment(share(sharing))
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
+        """What this member owned last, and in which generation."""
         if self._last is None:
             return None
         return encode_user_data(self._last, self._generation_id)
 
     def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:
+        """Remember what is owned now, for the next subscription."""
         self._last = list(partitions)
         self._generation_id = generation_id
 

@@ -65,7 +65,7 @@ def sim(seed: int, runs: int, minutes: float, mode: str, trace: bool) -> None:
 
 
 def _show(verdict: Verdict, *, trace: bool, in_full: bool) -> None:
-    from partita.sim.trace import LEGEND
+    from partita.sim.world.trace import LEGEND
 
     if trace:
         click.echo(LEGEND)

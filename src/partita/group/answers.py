@@ -40,6 +40,7 @@ _SKIPS_ASSIGNMENT = 9
 
 
 def join_error(error: ErrorCode, member_id: str = "", *, version: int) -> join_group.JoinGroupResponse:
+    """A refused join; `member_id` only where the version and the error give one."""
     return join_group.JoinGroupResponse(
         error_code=error,
         generation_id=-1,
@@ -82,10 +83,12 @@ def members_of(group: Group) -> list[join_group.JoinGroupResponseMember]:
 
 
 def sync_error(error: ErrorCode) -> sync_group.SyncGroupResponse:
+    """A refused sync."""
     return sync_group.SyncGroupResponse(error_code=error)
 
 
 def synced(group: Group, member: Member) -> sync_group.SyncGroupResponse:
+    """The member's assignment, and the protocol it was made by."""
     return sync_group.SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
     )
@@ -94,6 +97,7 @@ def synced(group: Group, member: Member) -> sync_group.SyncGroupResponse:
 def offset_commit_error(
     request: offset_commit.OffsetCommitRequest, error: ErrorCode
 ) -> offset_commit.OffsetCommitResponse:
+    """Every partition of the commit answered with the error."""
     return offset_commit.OffsetCommitResponse(
         topics=[
             offset_commit.OffsetCommitResponseTopic(
@@ -112,6 +116,7 @@ def offset_commit_error(
 def txn_offset_commit_error(
     request: txn_offset_commit.TxnOffsetCommitRequest, error: ErrorCode
 ) -> txn_offset_commit.TxnOffsetCommitResponse:
+    """Every partition of the transactional commit answered with the error."""
     return txn_offset_commit.TxnOffsetCommitResponse(
         topics=[
             txn_offset_commit.TxnOffsetCommitResponseTopic(
@@ -129,6 +134,7 @@ def txn_offset_commit_error(
 
 
 def group_offsets_error(group_id: str, error: ErrorCode) -> offset_fetch.OffsetFetchResponseGroup:
+    """One group's part of an OffsetFetch, refused."""
     return offset_fetch.OffsetFetchResponseGroup(group_id=group_id, error_code=error)
 
 

@@ -17,6 +17,8 @@ NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
+    """Every setting of the coordinator. Raises ValueError for values out of bounds."""
+
     offset_metadata_max_bytes: int = 4096
     offsets_load_buffer_size: int = 5_242_880
     offsets_retention_minutes: int = 10_080
@@ -71,6 +73,7 @@ class GroupConfig:
 
     @property
     def offsets_retention_ms(self) -> int:
+        """How long offsets are kept after their group became empty."""
         return self.offsets_retention_minutes * 60_000
 
     @classmethod

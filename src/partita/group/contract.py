@@ -33,6 +33,8 @@ class Record(NamedTuple):
 
 
 class Reply(NamedTuple):
+    """The answer to one token."""
+
     token: Token
     message: Structure
 

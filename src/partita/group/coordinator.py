@@ -63,6 +63,7 @@ class GroupCoordinator:
 
     @config.setter
     def config(self, config: GroupConfig) -> None:
+        """Replace the settings."""
         self._state.config = config
 
     @property

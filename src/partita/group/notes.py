@@ -76,12 +76,16 @@ class MemberFenced(NamedTuple):
 
 
 class OffsetsExpired(NamedTuple):
+    """Committed offsets of a group outlived their retention."""
+
     group_id: str
     partitions: int
     wall_ms: int
 
 
 class GroupDeleted(NamedTuple):
+    """A group is gone; `why` is "deleted" or "expired"."""
+
     group_id: str
     why: str
     wall_ms: int

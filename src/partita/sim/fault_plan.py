@@ -7,7 +7,8 @@ fault with a little of another. Faults like to come at the very tick of a deadli
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from random import Random
+
+from partita.sim.world.dice import Dice
 
 KINDS = (
     "close_connection",
@@ -55,53 +56,53 @@ class Plan:
 
     @property
     def eager(self) -> bool:
+        """Do members give up everything before they rejoin?"""
         return self.assignors[0] != "cooperative-sticky"
 
     def lines(self) -> list[str]:
+        """The plan as text, in two lines."""
         shown = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if f.name != "faults"]
         faults = " ".join(f"{kind}/{ms}ms" for kind, ms in self.faults) or "none"
         return [" ".join(shown), f"faults: {faults}"]
 
 
-def draw(random: Random) -> Plan:
+def draw(dice: Dice) -> Plan:
     """A plan; about half of the runs have static members, some have cooperative assignors."""
-    static = random.random() < 0.4
-    work_ms = random.choice((0, 20, 200, 2_000))
-    session_ms = random.choice((6_000, 8_000, 10_000))
-    faults = _draw_faults(random)
+    static = dice.chance(0.4)
+    work_ms = dice.choice((0, 20, 200, 2_000))
+    session_ms = dice.choice((6_000, 8_000, 10_000))
+    faults = _draw_faults(dice)
     watches_metadata = not static or all(kind != "add_partition" for kind, _ in faults)
     return Plan(
-        clients=random.choice((1, 2, 2, 3, 3, 4, 6)),
-        partitions=random.choice(((1,), (3,), (4,), (2, 3), (7,))),
-        assignors=random.choice(
-            (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",), ("range", "sticky"))
-        ),
-        commit=random.choice(("auto", "sync", "async", "done")),
+        clients=dice.choice((1, 2, 2, 3, 3, 4, 6)),
+        partitions=dice.choice(((1,), (3,), (4,), (2, 3), (7,))),
+        assignors=dice.choice((("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",), ("range", "sticky"))),
+        commit=dice.choice(("auto", "sync", "async", "done")),
         static=static,
         session_ms=session_ms,
-        heartbeat_ms=random.choice((1_000, 2_000)),
-        max_poll_ms=random.choice((8_000, 15_000)),
-        max_poll_records=random.choice((1, 5, 50)),
+        heartbeat_ms=dice.choice((1_000, 2_000)),
+        max_poll_ms=dice.choice((8_000, 15_000)),
+        max_poll_records=dice.choice((1, 5, 50)),
         work_ms=work_ms,
-        callback_ms=random.choice((0, 5, 500)),
-        initial_delay_ms=random.choice((0, 500, 3_000)),
-        records_per_second=random.choice((1, 5, 20)),
-        delay_ms=random.choice((1, 5, 50)),
-        slow_up=random.random() < 0.1,
-        slow_down=random.random() < 0.1,
-        sync_ms=random.choice((0, 0, 5, 100, 1_000)),
-        load_ms=random.choice((0, 10, 1_000)),
-        cleans=random.random() < 0.5,
-        join_version=_draw_join_version(random, static=static) if watches_metadata else 9,
+        callback_ms=dice.choice((0, 5, 500)),
+        initial_delay_ms=dice.choice((0, 500, 3_000)),
+        records_per_second=dice.choice((1, 5, 20)),
+        delay_ms=dice.choice((1, 5, 50)),
+        slow_up=dice.chance(0.1),
+        slow_down=dice.chance(0.1),
+        sync_ms=dice.choice((0, 0, 5, 100, 1_000)),
+        load_ms=dice.choice((0, 10, 1_000)),
+        cleans=dice.chance(0.5),
+        join_version=_draw_join_version(dice, static=static) if watches_metadata else 9,
         faults=faults,
     )
 
 
-def _draw_join_version(random: Random, *, static: bool) -> int:
+def _draw_join_version(dice: Dice, *, static: bool) -> int:
     """Before version 9 a group leader that restarts is told that it follows, and watches no topics (KAFKA-13435)."""
-    return random.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2))
+    return dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2))
 
 
-def _draw_faults(random: Random) -> tuple[tuple[str, int], ...]:
-    kinds = random.sample(KINDS, random.choice((1, 2, 3, 4, 6)))
-    return tuple((kind, random.choice((3_000, 10_000, 30_000))) for kind in sorted(kinds))
+def _draw_faults(dice: Dice) -> tuple[tuple[str, int], ...]:
+    kinds = dice.sample(KINDS, dice.choice((1, 2, 3, 4, 6)))
+    return tuple((kind, dice.choice((3_000, 10_000, 30_000))) for kind in sorted(kinds))

@@ -1,16 +1,9 @@
-"""Causes the faults of a plan, one stream of events per kind, in storms with calms between.
-
-Must not judge: what the faults lead to is for the rules to say.
-"""
+"""Causes the faults of a plan, one stream of events per kind, in storms with calms between."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from partita.sim.consumers import SimConsumer
-
-if TYPE_CHECKING:
-    from partita.sim.run import Simulation
+from partita.sim.clients.consumer import SimConsumer
+from partita.sim.simulation import Simulation
 
 _COINCIDENCES = 0.3
 _CYCLE_MS, _STORM_MS = 30_000, 18_000
@@ -29,10 +22,11 @@ class Mischief:
             self._schedule(kind, mean_ms)
 
     def stop(self) -> None:
+        """Cause nothing more."""
         self._is_over = True
 
     def _schedule(self, kind: str, mean_ms: int) -> None:
-        wait = min(int(self._world.random.expovariate(1 / mean_ms)), 60_000)
+        wait = min(int(self._world.dice.interval(mean_ms)), 60_000)
         self._world.after(wait, self._come, kind, mean_ms)
 
     def _come(self, kind: str, mean_ms: int) -> None:
@@ -41,8 +35,8 @@ class Mischief:
             return
         due = self._simulation.broker.coordinator.next_deadline_ms()
         near = due is not None and due - self._world.now.mono_ms < 10_000
-        if near and due is not None and self._world.chance(_COINCIDENCES):
-            self._world.at(due + self._world.between(-1, 1), self._cause, kind)
+        if near and due is not None and self._world.dice.chance(_COINCIDENCES):
+            self._world.at(due + self._world.dice.between(-1, 1), self._cause, kind)
         else:
             self._cause(kind)
         self._schedule(kind, mean_ms)
@@ -56,38 +50,43 @@ class Mischief:
 
     def _client(self) -> SimConsumer | None:
         live = [c for c in self._simulation.clients if not c.is_over]
-        return self._world.random.choice(live) if live else None
+        return self._world.dice.choice(live) if live else None
 
     # Kinds: the network
 
     def close_connection(self) -> None:
+        """The broker closes a connection."""
         if links := self._simulation.network.links:
-            link = self._world.random.choice(links)
+            link = self._world.dice.choice(links)
             self._saw(f"close a connection of {link.caller.name}")
             self._simulation.network.close_by_broker(link)
 
     def lose_requests(self) -> None:
+        """A connection's requests get lost from now on."""
         if links := self._simulation.network.links:
-            link = self._world.random.choice(links)
+            link = self._world.dice.choice(links)
             self._saw(f"lose requests of {link.caller.name}")
             link.up_is_lost = True
 
     def lose_responses(self) -> None:
+        """A connection's responses get lost from now on."""
         if links := self._simulation.network.links:
-            link = self._world.random.choice(links)
+            link = self._world.dice.choice(links)
             self._saw(f"lose responses to {link.caller.name}")
             link.down_is_lost = True
 
     def stall_connection(self) -> None:
+        """A connection stands still for a while."""
         if links := self._simulation.network.links:
-            link = self._world.random.choice(links)
-            ms = self._world.between(1, 2 * self._simulation.plan.session_ms)
+            link = self._world.dice.choice(links)
+            ms = self._world.dice.between(1, 2 * self._simulation.plan.session_ms)
             self._saw(f"stall a connection of {link.caller.name} for {ms} ms")
             self._simulation.network.stall(link, ms)
 
     def cut_client(self) -> None:
+        """A client reaches nobody for a while."""
         if client := self._client():
-            ms = self._world.between(100, 2 * self._simulation.plan.session_ms)
+            ms = self._world.dice.between(100, 2 * self._simulation.plan.session_ms)
             self._saw(f"cut {client.name} off for {ms} ms")
             self._simulation.network.cut[client.name] = None
             self._world.after(ms, self._simulation.network.cut.pop, client.name, None)
@@ -95,24 +94,27 @@ class Mischief:
     # Kinds: clients
 
     def kill_client(self) -> None:
+        """A process dies, and comes back later."""
         if client := self._client():
-            quietly = self._world.chance(0.5)
+            quietly = self._world.dice.chance(0.5)
             self._saw(f"kill {client.name}" + (", its peer is not told" if quietly else ""))
             client.kill(quietly=quietly)
             self._come_back(client)
 
     def close_client(self) -> None:
+        """An application closes its consumer, and starts again later."""
         if client := self._client():
             self._saw(f"close {client.name}")
             client.close()
 
     def _come_back(self, client: SimConsumer) -> None:
-        self._world.after(self._world.between(0, 3_000), self._simulation.restart, client)
+        self._world.after(self._world.dice.between(0, 3_000), self._simulation.restart, client)
 
     def pause_client(self) -> None:
+        """A process stands still for a while."""
         client = self._client()
         if client is not None and not client.is_paused:
-            ms = self._world.between(100, 3 * self._simulation.plan.session_ms)
+            ms = self._world.dice.between(100, 3 * self._simulation.plan.session_ms)
             self._saw(f"pause {client.name} for {ms} ms")
             client.pause()
             self._world.after(ms, client.resume)
@@ -128,22 +130,26 @@ class Mischief:
     # Kinds: the broker
 
     def crash_broker(self) -> None:
-        ms = self._world.between(0, self._simulation.plan.session_ms)
+        """The broker dies, and comes back later."""
+        ms = self._world.dice.between(0, self._simulation.plan.session_ms)
         self._saw(f"crash the broker for {ms} ms")
         self._simulation.broker.crash(ms)
 
     def move_shard(self) -> None:
+        """The shard is unloaded in order and loaded again."""
         self._saw("move the shard")
         self._simulation.broker.move()
 
     def fail_append(self) -> None:
+        """The next append fails."""
         self._saw("the next append fails")
         self._simulation.broker.log.failures_left = 1
 
     def add_partition(self) -> None:
+        """A topic gets one more partition, three times at most."""
         if self._added < 3:
             self._added += 1
             topics = self._simulation.topics
-            name = self._world.random.choice(list(topics.partitions))
+            name = self._world.dice.choice(list(topics.partitions))
             self._saw(f"add a partition to {name}")
             topics.add_partition(name)

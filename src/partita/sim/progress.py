@@ -8,14 +8,10 @@ Bounds are the protocol's own timeouts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from partita.protocol.messages.join_group import JoinGroupRequest
-from partita.sim.consumers import SimConsumer
-from partita.sim.rules import must
-
-if TYPE_CHECKING:
-    from partita.sim.run import Simulation
+from partita.sim.clients.consumer import SimConsumer
+from partita.sim.rules.rule import must
+from partita.sim.simulation import Simulation
 
 _STEP_MS = 500
 _QUIET_HEARTBEATS = 100
@@ -38,6 +34,7 @@ class ProgressRules:
         self._join_ms = max(plan.max_poll_ms, plan.initial_delay_ms) + plan.session_ms + self._eps_ms
 
     def judge(self) -> None:
+        """Demand that joins end, the group settles and stays so, and nothing is left to do."""
         self._run(_STRAGGLERS_MS)
         took = self._run_until_settled()
         must(took is not None, "L11", f"not settled {self._stable_ms} ms after healing: {self._why_not()}")

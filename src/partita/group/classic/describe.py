@@ -19,6 +19,7 @@ _TELLS_ABSENT_GROUP = 6
 
 
 def describe_group(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Describe the group; an absent one as Dead, with an error in the versions that have it."""
     ask = request.message
     assert isinstance(ask, DescribeGroup)
     group = turn.state.groups.get(ask.group_id)

@@ -27,6 +27,7 @@ CONSUMER = "consumer"
 
 
 def delete_group(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Delete an empty group with all its offsets."""
     ask = request.message
     assert isinstance(ask, DeleteGroup)
     group = turn.state.groups.get(ask.group_id)
@@ -60,6 +61,7 @@ def tombstones(group_id: str, partitions: list[TopicPartition]) -> list[Record]:
 
 
 def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Delete offsets of topics that the group does not subscribe to now."""
     wire = request.message
     assert isinstance(wire, OffsetDeleteRequest)
     group = turn.state.groups.get(wire.group_id)

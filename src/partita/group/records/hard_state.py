@@ -33,6 +33,8 @@ class Pending:
 
 
 class HardState:
+    """Groups, committed offsets, and the offsets of open transactions of one shard."""
+
     __slots__ = ("_latest", "_position", "groups", "offsets", "pending", "producer_epochs", "skipped")
 
     def __init__(self) -> None:
@@ -139,6 +141,7 @@ class HardState:
                     self._supersede(group_id, partition, pending.position)
 
     def committed(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
+        """The committed offset of the partition, if there is one."""
         value = self.offsets.get(group_id, {}).get(partition)
         return None if value is None else read_offset_value(value)
 
@@ -151,6 +154,7 @@ class HardState:
         return list(dict.fromkeys(p for groups in self.pending.values() for p in groups.get(group_id, ())))
 
     def has_offsets(self, group_id: str) -> bool:
+        """Has the group any offset, committed or in an open transaction?"""
         return group_id in self.offsets or any(group_id in groups for groups in self.pending.values())
 
     def group_ids(self) -> list[str]:

@@ -40,12 +40,14 @@ class CommittedOffset(NamedTuple):
 
 
 def kind_of(key: bytes) -> int:
+    """The number a key starts with. Raises MalformedRequest for a key shorter than that."""
     if len(key) < 2:
         raise MalformedRequest(f"a group record's key has at least 2 bytes, not {len(key)}")
     return key[0] << 8 | key[1]
 
 
 def offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    """The key of a partition's committed offset."""
     group, name = group_id.encode(), topic.encode()
     return b"".join((b"\x00\x01", _INT16.pack(len(group)), group, _INT16.pack(len(name)), name, _INT32.pack(partition)))
 
@@ -95,15 +97,18 @@ def _version(value: bytes, newest: int) -> int:
 
 
 def group_key(group_id: str) -> bytes:
+    """The key of a classic group."""
     group = group_id.encode()
     return b"\x00\x02" + _INT16.pack(len(group)) + group
 
 
 def read_group_key(key: bytes) -> str:
+    """The group id of a key of kind 2."""
     return Reader(key, 2).string()
 
 
 def group_value(value: GroupMetadataValue) -> bytes:
+    """The value of a classic group, in version 3."""
     return b"\x00\x03" + value.encode(3)
 
 

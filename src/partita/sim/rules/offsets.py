@@ -7,17 +7,13 @@ acknowledged before the question came, or read before.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from partita.group.requests import FetchOffsets
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponseGroup
 from partita.protocol.primitives import Structure
-from partita.sim.rules import must
-
-if TYPE_CHECKING:
-    from partita.sim.broker import Asked
+from partita.sim.broker.asked import Asked
+from partita.sim.rules.rule import must
 
 TopicPartition = tuple[str, int]
 _UNDECIDED = frozenset(
@@ -31,6 +27,8 @@ _UNDECIDED = frozenset(
 
 
 class OffsetRules:
+    """The committed offsets of one group."""
+
     def __init__(self) -> None:
         self._commits: dict[TopicPartition, dict[int, int]] = {}
         """Of each partition, by number: offsets that may be, or become, the committed one."""
@@ -39,6 +37,7 @@ class OffsetRules:
         self._floors_seen: dict[int, dict[TopicPartition, int]] = {}
 
     def before(self, asked: Asked) -> None:
+        """The broker is about to decide a request."""
         wire = asked.wire
         if isinstance(wire, OffsetCommitRequest):
             for topic in wire.topics:
@@ -49,6 +48,7 @@ class OffsetRules:
             self._floors_seen[asked.number] = dict(self._floor)
 
     def answered(self, asked: Asked, response: Structure) -> None:
+        """The broker has answered a request."""
         if isinstance(response, OffsetCommitResponse):
             for topic in response.topics:
                 for p in topic.partitions:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from partita.group.contract import Record
 from partita.records.batch import build_batch, iter_records
-from partita.sim.world import World
+from partita.sim.world.world import World
 
 
 class AppendFailed(Exception):
@@ -32,6 +32,7 @@ class GroupLog:
 
     @property
     def end(self) -> int:
+        """How many batches there are."""
         return len(self.batches)
 
     def append(self, records: tuple[Record, ...], wall_ms: int) -> None:
@@ -46,7 +47,7 @@ class GroupLog:
         if high == 0 and self.durable == self.end - 1:
             self.durable = self.end
         else:
-            self._world.after(self._world.between(low, high), self._synced, self._life, self.end)
+            self._world.after(self._world.dice.between(low, high), self._synced, self._life, self.end)
 
     def _synced(self, life: int, end: int) -> None:
         if life == self._life and self.durable < end:
@@ -56,7 +57,7 @@ class GroupLog:
     def crash(self) -> int:
         """Lose some of what is not durable; returns how many batches are lost."""
         self._life += 1
-        keep = self._world.between(self.durable, self.end)
+        keep = self._world.dice.between(self.durable, self.end)
         lost = self.end - keep
         del self.batches[keep:]
         self.durable = keep

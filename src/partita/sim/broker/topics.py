@@ -15,7 +15,7 @@ from partita.protocol.messages import list_offsets
 from partita.protocol.messages import metadata as described
 from partita.protocol.messages import offset_for_leader_epoch as epochs
 from partita.records.batch import build_batch
-from partita.sim.world import World
+from partita.sim.world.world import World
 
 NODE_ID, HOST, PORT = 1, "sim", 9092
 LATEST, EARLIEST = -1, -2
@@ -33,12 +33,14 @@ class Partition:
         self.end = 0
 
     def append(self, count: int, wall_ms: int) -> None:
+        """Append a batch of `count` records."""
         records = [(wall_ms, None, b"%d" % (self.end + i), ()) for i in range(count)]
         batch = build_batch(records, base_offset=self.end, leader_epoch=0)
         self.end += count
         self.batches.append((self.end - 1, batch))
 
     def read(self, offset: int, max_bytes: int) -> bytes:
+        """Batches from `offset` on, the first one whole whatever its size."""
         found: list[bytes] = []
         size = 0
         for last, batch in reversed(self.batches):
@@ -64,9 +66,11 @@ class Topics:
         self._asked = 0
 
     def all(self) -> list[tuple[str, int]]:
+        """Every partition of every topic."""
         return [(name, i) for name, parts in self.partitions.items() for i in range(len(parts))]
 
     def produce(self, topic: str, partition: int, count: int) -> None:
+        """Append records, and answer fetches that waited for them."""
         self.partitions[topic][partition].append(count, self._world.now.wall_ms)
         for number, (request, answer) in list(self._waiting.items()):
             if self._has_news(request):
@@ -74,6 +78,7 @@ class Topics:
                 answer(self._fetched(request))
 
     def add_partition(self, topic: str) -> None:
+        """Give the topic one more partition."""
         self.partitions[topic].append(Partition())
 
     def forget_waiting(self) -> None:
@@ -83,6 +88,7 @@ class Topics:
     # Answers
 
     def metadata(self, request: described.MetadataRequest) -> described.MetadataResponse:
+        """The answer to Metadata."""
         wanted = list(self.ids) if request.topics is None else [topic.name or "" for topic in request.topics]
         return described.MetadataResponse(
             brokers=[described.MetadataResponseBroker(node_id=NODE_ID, host=HOST, port=PORT)],
@@ -104,6 +110,7 @@ class Topics:
         return described.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=partitions)
 
     def list_offsets(self, request: list_offsets.ListOffsetsRequest) -> list_offsets.ListOffsetsResponse:
+        """The answer to ListOffsets."""
         topics = []
         for topic in request.topics:
             found = []
@@ -120,6 +127,7 @@ class Topics:
         return list_offsets.ListOffsetsResponse(topics=topics)
 
     def epoch_ends(self, request: epochs.OffsetForLeaderEpochRequest) -> epochs.OffsetForLeaderEpochResponse:
+        """The answer to OffsetForLeaderEpoch."""
         return epochs.OffsetForLeaderEpochResponse(
             topics=[
                 epochs.OffsetForLeaderTopicResult(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
-from partita.sim.rules import must
+from partita.sim.rules.rule import must
 
 TopicPartition = tuple[str, int]
 
@@ -23,6 +23,7 @@ class Progress:
         self.beyond: dict[int, None] = {}
 
     def add(self, offset: int) -> None:
+        """One more offset was processed."""
         if offset >= self.upto:
             self.beyond[offset] = None
         while self.upto in self.beyond:
@@ -57,11 +58,13 @@ class ClientRules:
         return self._clients.setdefault(client, Seen())
 
     def owned_by(self, client: str) -> list[TopicPartition]:
+        """The partitions the client has, by its callbacks."""
         return list(self._of(client).owned)
 
     # Callbacks
 
     def assigned(self, client: str, added: Iterable[TopicPartition], member_id: str, generation: int) -> None:
+        """on_assigned was called."""
         seen = self._of(client)
         seen.member_id = member_id
         for tp in added:
@@ -85,6 +88,7 @@ class ClientRules:
             del seen.owned[tp]
 
     def killed(self, client: str) -> None:
+        """The process is gone, and owns nothing."""
         self._clients.pop(client, None)
 
     # Records
@@ -94,6 +98,7 @@ class ClientRules:
         self._of(client).read[tp] = offset
 
     def delivered(self, client: str, tp: TopicPartition, offsets: Iterable[int]) -> None:
+        """The application was handed records of these offsets."""
         seen = self._of(client)
         must(tp in seen.owned, "S35", f"{client} is handed records of {tp}, which it does not have")
         for offset in offsets:
@@ -106,11 +111,13 @@ class ClientRules:
             seen.position[tp] = offset + 1
 
     def processed(self, tp: TopicPartition, offsets: Iterable[int]) -> None:
+        """The application has worked on these offsets."""
         progress = self.progress.setdefault(tp, Progress())
         for offset in offsets:
             progress.add(offset)
 
     def commit_sent(self, client: str, wire: OffsetCommitRequest) -> None:
+        """The client sends a commit."""
         seen = self._of(client)
         owned = seen.owned_in.get((wire.member_id, wire.generation_id_or_member_epoch), {})
         for topic in wire.topics:

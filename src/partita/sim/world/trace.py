@@ -27,6 +27,7 @@ class Trace:
         self._lines: deque[tuple[int, str, str, str]] = deque(maxlen=None if keep_all else tail)
 
     def add(self, ms: int, kind: str, who: str, what: str) -> None:
+        """One more event: when, its kind (see `LEGEND`), who, what."""
         self.events += 1
         self.digest = crc32(f"{ms}{kind}{who} {what}".encode(), self.digest)
         self._lines.append((ms, kind, who, what))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from partita.sim.world import World
+from partita.sim.world.world import World
 
 
 class Listener(Protocol):
@@ -17,8 +17,11 @@ class Listener(Protocol):
 
     is_up: bool
 
-    def receive(self, link: Link, frame: bytes) -> None: ...
-    def closed(self, link: Link) -> None: ...
+    def receive(self, link: Link, frame: bytes) -> None:
+        """A frame has come in."""
+
+    def closed(self, link: Link) -> None:
+        """A connection is gone."""
 
 
 class Caller(Protocol):
@@ -26,8 +29,11 @@ class Caller(Protocol):
 
     name: str
 
-    def arrived(self, link: Link, frame: bytes) -> None: ...
-    def broken(self, link: Link) -> None: ...
+    def arrived(self, link: Link, frame: bytes) -> None:
+        """A frame has come back."""
+
+    def broken(self, link: Link) -> None:
+        """The connection is gone."""
 
 
 @dataclass
@@ -126,7 +132,7 @@ class Network:
 
     def _delay(self, *, slow: bool) -> int:
         weather = self.weather
-        delay = self._world.between(weather.delay_min_ms, weather.delay_max_ms)
+        delay = self._world.dice.between(weather.delay_min_ms, weather.delay_max_ms)
         return delay * 20 if slow else delay
 
     def _up(self, link: Link, frame: bytes) -> None:

@@ -1,6 +1,6 @@
 """The simulated world: one seed, one clock, one queue of events.
 
-Everything that happens in a simulation is an event of this queue; what is due at the same instant happens in an order
+Everything that happens in a simulation is an event of this queue. Events that are due at the same time run in an order
 drawn from the seed. Nothing in this package reads time, entropy or hash order, so that a seed is a history.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from random import Random
 from typing import Any
 
 from partita.now import Now
-from partita.sim.trace import Trace
+from partita.sim.world.dice import Dice
+from partita.sim.world.trace import Trace
 
 START_MONO_MS = 1_000
 START_WALL_MS = 1_700_000_000_000
@@ -23,7 +23,7 @@ class World:
 
     def __init__(self, seed: int, trace: Trace) -> None:
         self.seed = seed
-        self.random = Random(seed)
+        self.dice = Dice(seed)
         self.trace = trace
         self.now = Now(START_MONO_MS, START_WALL_MS)
         self._queue: list[tuple[int, int, int, Callable[..., None], tuple[Any, ...]]] = []
@@ -38,9 +38,10 @@ class World:
         """Have `do(*args)` called at this instant, or now if it is past."""
         self._made += 1
         when = max(mono_ms, self.now.mono_ms)
-        heapq.heappush(self._queue, (when, self.random.getrandbits(16), self._made, do, args))
+        heapq.heappush(self._queue, (when, self.dice.bits(16), self._made, do, args))
 
     def after(self, ms: int, do: Callable[..., None], *args: Any) -> None:
+        """Have `do(*args)` called in `ms` milliseconds."""
         self.at(self.now.mono_ms + ms, do, *args)
 
     def run(self, until_ms: int) -> None:
@@ -55,13 +56,6 @@ class World:
     def saw(self, kind: str, who: str, what: str) -> None:
         """One event of the history."""
         self.trace.add(self.now.mono_ms - START_MONO_MS, kind, who, what)
-
-    def between(self, low: int, high: int) -> int:
-        """A whole number from `low` to `high`, both possible; quicker than randint."""
-        return low + int(self.random.random() * (high - low + 1))
-
-    def chance(self, rate: float) -> bool:
-        return rate > 0 and self.random.random() < rate
 
     def _move_to(self, mono_ms: int) -> None:
         if mono_ms != self.now.mono_ms:

@@ -1,13 +1,13 @@
 """The broker of a simulation: one coordinator shard with its reply gate over a simulated log, and some topics.
 
-Wire codec, coordinator, reply gate and replay are the real ones. What `broker.shard_runner` does with tasks and a disk
-is done here with events and a `GroupLog`: append, hold replies until durable, drop and replay the shard when an append
-fails, die and come back.
+Wire codec, coordinator, reply gate and replay are the real ones. What `partita.broker.groups.runner` does with tasks
+and a disk is done here with events and a `GroupLog`: append, hold replies until durable, drop and replay the shard when
+an append fails, die and come back.
 """
 
 from __future__ import annotations
 
-from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
+from partita.broker.groups.reply_gate import ReplyGate, refuse, release
 from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Step
 from partita.group.coordinator import GroupCoordinator
@@ -29,39 +29,18 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from partita.protocol.primitives import ZERO_UUID, Structure
-from partita.sim.group_log import AppendFailed, GroupLog
-from partita.sim.network import Link, Network
-from partita.sim.topics import HOST, NODE_ID, PORT, Topics
-from partita.sim.watch import Watch
-from partita.sim.world import World
+from partita.sim.broker.asked import Asked
+from partita.sim.broker.group_log import AppendFailed, GroupLog
+from partita.sim.broker.topics import HOST, NODE_ID, PORT, Topics
+from partita.sim.rules.watch import Watch
+from partita.sim.world.network import Link, Network
+from partita.sim.world.world import World
 
 COMMIT_TIMEOUT_MS = 5_000
 
 
-class Asked(Call):
-    """One request at the broker: where its answer goes, and in which form."""
-
-    __slots__ = ("api_key", "asked_ms", "broker", "correlation_id", "frame", "link", "number", "version", "wire")
-
-    def __init__(
-        self, broker: Broker, link: Link, api_key: int, version: int, correlation_id: int, wire: Structure
-    ) -> None:
-        self.broker = broker
-        self.link = link
-        self.api_key = api_key
-        self.version = version
-        self.correlation_id = correlation_id
-        self.wire = wire
-        self.frame: bytes | None = None
-        self.number = 0
-        self.asked_ms = 0
-
-    def answer(self, response: Structure) -> None:
-        self.broker.answer(self, response)
-
-
 class Broker:
-    """`crash`, `fail_appends` and `move` are what faults may do to it; `watch` hears of every decision."""
+    """Faults crash it, move its shard, or make an append of its `log` fail; `watch` hears of every decision."""
 
     def __init__(self, world: World, network: Network, topics: Topics, config: GroupConfig, watch: Watch) -> None:
         self._world = world
@@ -86,12 +65,20 @@ class Broker:
     # Requests
 
     def receive(self, link: Link, frame: bytes) -> None:
+        """A request frame has come in."""
         api_key, version, correlation_id, client_id, reader = read_request_header(frame)
         wire = APIS[api_key].request.read(reader, version)
-        asked = Asked(self, link, api_key, version, correlation_id, wire)
         self._requests += 1
-        asked.number = self._requests
-        asked.asked_ms = self._world.now.mono_ms
+        asked = Asked(
+            number=self._requests,
+            link=link,
+            api_key=api_key,
+            version=version,
+            correlation_id=correlation_id,
+            wire=wire,
+            asked_ms=self._world.now.mono_ms,
+            send=self.answer,
+        )
         link.heard.append(asked)
         match wire:
             case MetadataRequest():
@@ -209,7 +196,7 @@ class Broker:
     def _start_load(self, *, clean: bool, silences: dict[tuple[str, str], int] | None = None) -> None:
         self.is_loading = True
         self._life += 1
-        delay = self._world.between(*self.load_ms)
+        delay = self._world.dice.between(*self.load_ms)
         self._world.after(delay, self._finish_load, self._life, clean, silences)
 
     def _finish_load(self, life: int, clean: bool, silences: dict[tuple[str, str], int] | None) -> None:
@@ -221,7 +208,7 @@ class Broker:
         self.coordinator = self._new_coordinator()
         batches = self.log.batches
         if self.cleans and batches:
-            batches = self.log.cleaned(self._world.between(0, len(batches)))
+            batches = self.log.cleaned(self._world.dice.between(0, len(batches)))
         for batch in batches:
             self.coordinator.replay_batch(batch)
         step = self.coordinator.resume(self._world.now, silences, clean=clean)
@@ -235,7 +222,8 @@ class Broker:
         return GroupCoordinator(self._config, self._new_member_id)
 
     def _new_member_id(self, prefix: str) -> str:
-        return f"{prefix}-{self._world.random.getrandbits(64):016x}"
+        bits = self._world.dice.bits
+        return f"{prefix}-{bits(32):08x}{bits(32):08x}"
 
     # Time
 

@@ -10,10 +10,10 @@ from partita.consumer.core import ConsumerCore
 from partita.consumer.request import Request
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import encode_request, read_response_header
-from partita.sim.application import Application, Habits, Wait
-from partita.sim.network import Link, Network
-from partita.sim.watch import Watch
-from partita.sim.world import World
+from partita.sim.clients.application import Application, Habits, Wait
+from partita.sim.rules.watch import Watch
+from partita.sim.world.network import Link, Network
+from partita.sim.world.world import World
 
 CONNECT_FAILS_MS = 50
 FOREVER = 1 << 60
@@ -27,34 +27,38 @@ class Wire:
     open: dict[int, tuple[Request, int]] = field(default_factory=dict)
 
 
-class SimConsumer(Application):
+class SimConsumer:
     """One life of one consumer process. `on_end` hears when it stops by itself."""
 
     def __init__(
         self, world: World, network: Network, watch: Watch, name: str, habits: Habits, max_versions: dict[int, int]
     ) -> None:
         self.name = name
-        self.habits = habits
         self._world = world
         self._network = network
         self._watch = watch
         self._max_versions = max_versions
-        self.core = ConsumerCore(ConsumerConfig.of(None, client_id=name, **habits.options), world.random.uniform)
+        self.core = ConsumerCore(ConsumerConfig.of(None, client_id=name, **habits.options), world.dice.uniform)
         self.is_over = False
         self.is_paused = False
-        self.failure: BaseException | None = None
         self.on_end: Callable[[SimConsumer], None] = lambda _: None
-        self._is_closing = False
         self._late: list[Callable[[], None]] = []
         self._wires: dict[object, Wire] = {}
         self._correlation = 0
-        self._errors = 0
         self._due_ms = FOREVER
         self._armed_ms = FOREVER
         self._wait = Wait(0)
-        self._app = self._run()
+        self.application = Application(
+            world, watch, name=name, habits=habits, core=self.core, step=self._step, send=self._send
+        )
+        self._app = self.application.run()
         self.core.subscription.subscribe_topics(habits.topics)
         world.after(0, self.turn)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why its application ended, if it was fenced."""
+        return self.application.failure
 
     # Turns
 
@@ -110,7 +114,7 @@ class SimConsumer(Application):
 
     def close(self) -> None:
         """The application stops after the poll it is in."""
-        self._is_closing = True
+        self.application.is_closing = True
         self.turn()
 
     def kill(self, *, quietly: bool) -> None:
@@ -124,9 +128,11 @@ class SimConsumer(Application):
         self._wires.clear()
 
     def pause(self) -> None:
+        """The process stands still; what comes in waits."""
         self.is_paused = True
 
     def resume(self) -> None:
+        """The process goes on where it stood."""
         if not self.is_paused:
             return
         self.is_paused = False

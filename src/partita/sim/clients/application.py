@@ -6,8 +6,7 @@ take time.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,9 @@ from partita.consumer.group.commits import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import FencedInstanceIdError, KafkaError
-from partita.sim.rules import RuleBroken
-from partita.sim.watch import Watch
-from partita.sim.world import World
+from partita.sim.rules.rule import RuleBroken
+from partita.sim.rules.watch import Watch
+from partita.sim.world.world import World
 
 _AFTER_ERROR_MS = 10
 
@@ -48,28 +47,39 @@ class Wait:
 App = Generator[Wait, None, None]
 
 
-class Application(ABC):
-    """The part of a simulated process that its user wrote. `_step` and `_send` are the consumer's."""
+class Application:
+    """The part of a simulated process that its user wrote.
 
-    name: str
-    habits: Habits
-    core: ConsumerCore
-    failure: BaseException | None
-    _world: World
-    _watch: Watch
-    _is_closing: bool
-    _errors: int
+    `step` has the core decide and sends what it asks; `send` puts one request on the network.
+    """
 
-    @abstractmethod
-    def _step(self) -> None:
-        """Let the core decide, and send what it asks."""
+    def __init__(
+        self,
+        world: World,
+        watch: Watch,
+        *,
+        name: str,
+        habits: Habits,
+        core: ConsumerCore,
+        step: Callable[[], None],
+        send: Callable[[Request], None],
+    ) -> None:
+        self._world = world
+        self._watch = watch
+        self.name = name
+        self.habits = habits
+        self.core = core
+        self._step = step
+        self._send = send
+        self.is_closing = False
+        """It stops after the poll it is in."""
+        self.failure: BaseException | None = None
+        """Why it ended, if it was fenced."""
+        self._errors = 0
 
-    @abstractmethod
-    def _send(self, request: Request) -> None:
-        """Put a request on the network."""
-
-    def _run(self) -> App:
-        while not self._is_closing:
+    def run(self) -> App:
+        """The program: polls and works until it closes or fails."""
+        while not self.is_closing:
             before = self._errors
             records = yield from self._poll()
             if records:
@@ -94,7 +104,7 @@ class Application(ABC):
                 found = self._collect()
                 if found:
                     break
-            if self._world.now.mono_ms >= deadline or self._is_closing:
+            if self._world.now.mono_ms >= deadline or self.is_closing:
                 break
             yield Wait(deadline)
         core.end_poll(self._world.now)
@@ -177,7 +187,7 @@ class Application(ABC):
         return position.offset
 
     def _sleep(self, low: int, high: int) -> Generator[Wait, None, None]:
-        ms = self._world.between(low, high)
+        ms = self._world.dice.between(low, high)
         if ms:
             yield Wait(self._world.now.mono_ms + ms, soundly=True)
 
@@ -201,7 +211,7 @@ class Application(ABC):
         self._world.saw("c", self.name, f"poll raises {type(error).__name__}")
         if isinstance(error, FencedInstanceIdError):
             self.failure = error
-            self._is_closing = True
+            self.is_closing = True
         elif not (isinstance(error, KafkaError) and error.retriable):
             raise RuleBroken("CLIENT", f"{self.name}: poll raises {error!r}")
         return True

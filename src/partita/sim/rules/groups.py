@@ -6,8 +6,6 @@ and S12 stale callers, S13 static members, S29 replay, S30 restarts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
@@ -19,10 +17,8 @@ from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
-from partita.sim.rules import must
-
-if TYPE_CHECKING:
-    from partita.sim.broker import Asked
+from partita.sim.broker.asked import Asked
+from partita.sim.rules.rule import must
 
 _MEMBER_CALLS = (HeartbeatRequest, SyncGroupRequest, OffsetCommitRequest)
 _COMPARE_EVERY = 16
@@ -56,6 +52,7 @@ class GroupRules:
     # What the broker is about to decide, and has decided
 
     def before(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        """The broker is about to decide a request."""
         wire = asked.wire
         group = coordinator.groups.get(self.group_id)
         if isinstance(wire, _MEMBER_CALLS):
@@ -72,6 +69,7 @@ class GroupRules:
             self._held = group.static.get(wire.group_instance_id or "")
 
     def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        """The broker has decided a request."""
         wire = asked.wire
         if not isinstance(wire, JoinGroupRequest) or wire.member_id or wire.group_instance_id is None:
             return
@@ -129,6 +127,7 @@ class GroupRules:
     # What it answers
 
     def answered(self, asked: Asked, response: Structure) -> None:
+        """The broker has answered a request."""
         reason = self._stale.pop(asked.number, None)
         wire = asked.wire
         if reason and _succeeded(response):
@@ -171,6 +170,7 @@ class GroupRules:
     # The log
 
     def appended(self, records: tuple[Record, ...], coordinator: GroupCoordinator) -> None:
+        """The broker has appended a batch."""
         for record in records:
             self._mirror.replay(record)
         self._appends += 1
@@ -180,6 +180,7 @@ class GroupRules:
             must(self._mirror == coordinator.hard_state, "S29", "a replay of the log gives another state")
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
+        """The broker is between two steps."""
         for group in coordinator.groups.values():
             check(group)
             everybody = all(m.join is not None for m in group.members.values()) and not group.pending
@@ -187,11 +188,13 @@ class GroupRules:
             must(not waits, "L3", f"all members of {group.group_id} have rejoined, and still the join phase lasts")
 
     def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
+        """The process of the broker dies now."""
         group = coordinator.groups.get(self.group_id)
         stable = group is not None and group.state is STABLE
         self._before_crash = _facts(group) if group is not None and stable and all_durable else None
 
     def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+        """A coordinator has replayed the log."""
         self._mirror = HardState()
         for batch in batches:
             self._mirror.replay_batch(batch)

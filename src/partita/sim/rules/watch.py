@@ -1,11 +1,8 @@
-"""Where broker and clients report to: hands every event to the rules that judge it, and writes the history.
-
-Must not judge anything itself.
-"""
+"""Where broker and clients report to: hands every event to the rules that judge it, and writes the history."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
@@ -15,14 +12,12 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
-from partita.sim.check_clients import ClientRules
-from partita.sim.check_groups import GroupRules
-from partita.sim.check_offsets import OffsetRules
-from partita.sim.rules import must
-from partita.sim.world import World
-
-if TYPE_CHECKING:
-    from partita.sim.broker import Asked
+from partita.sim.broker.asked import Asked
+from partita.sim.rules.clients import ClientRules
+from partita.sim.rules.groups import GroupRules
+from partita.sim.rules.offsets import OffsetRules
+from partita.sim.rules.rule import must
+from partita.sim.world.world import World
 
 
 class Watch:
@@ -46,6 +41,7 @@ class Watch:
 
     @property
     def is_stable(self) -> bool:
+        """Is the group in state Stable?"""
         group = self.group
         return group is not None and group.state is STABLE
 
@@ -63,15 +59,18 @@ class Watch:
     # The broker's side
 
     def before(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        """The broker is about to decide a group request."""
         self._coordinator = coordinator
         self._open[asked.number] = asked
         self.groups.before(asked, coordinator)
         self.offsets.before(asked)
 
     def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+        """The broker has decided a group request."""
         self.groups.after(asked, coordinator)
 
     def answered(self, asked: Asked, response: Structure) -> None:
+        """The broker has answered a request."""
         must(asked.frame is None, "S10", f"{type(asked.wire).__name__} is answered twice")
         self._open.pop(asked.number, None)
         name = type(response).__name__
@@ -81,24 +80,29 @@ class Watch:
         self.offsets.answered(asked, response)
 
     def appended(self, records: tuple[Record, ...]) -> None:
+        """The broker has appended a batch to its log."""
         assert self._coordinator is not None, "a coordinator is loaded before it appends"
         self.groups.appended(records, self._coordinator)
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
+        """The broker is between two steps."""
         self.groups.stepped(coordinator)
 
     def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
+        """The process of the broker dies now."""
         self._open.clear()
         self.offsets.crashed()
         self.groups.crashing(coordinator, all_durable=all_durable)
 
     def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+        """A coordinator has replayed the log."""
         self._coordinator = coordinator
         self.groups.loaded(coordinator, batches, clean=clean)
 
     # The clients' side
 
     def sent(self, client: str, message: Any, version: int) -> None:
+        """A client sends a request."""
         detail = ""
         if isinstance(message, OffsetCommitRequest):
             self.clients.commit_sent(client, message)
@@ -111,6 +115,7 @@ class Watch:
         self._world.saw(">", client, f"{type(message).__name__} v{version}{detail}")
 
     def arrived(self, client: str, response: Any) -> None:
+        """A client has received a response."""
         self._world.saw("<", client, type(response).__name__)
         if isinstance(response, MetadataResponse):
             counts = self._counts.setdefault(client, {})

@@ -1,0 +1,1 @@
+"""The simulated broker: the real coordinator over simulated storage, and topics of numbered records."""

@@ -1,0 +1,1 @@
+"""The simulated clients: the real consumer core under an application."""
