@@ -16,6 +16,7 @@ import click
 from click.core import ParameterSource
 
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
+from partita.cli.terminal import PrintableFormatter, complain, say
 
 DEFAULT_PORT = 9092
 GARBAGE_OBJECTS = 20_000
@@ -76,7 +77,7 @@ def broker(
         options[name.strip()] = value
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
         _refuse("--set listeners replaces --host and --port; give one or the other")
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    _log_to_stderr()
     chosen = BrokerSettings(host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options)
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
@@ -84,6 +85,12 @@ def broker(
         loop.run_until_complete(_serve(chosen))
     except StartError as error:
         _refuse(str(error))
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
 
 
 def _was_given(name: str) -> bool:
@@ -96,15 +103,15 @@ async def _serve(settings: BrokerSettings) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         running.cluster.loop.add_signal_handler(signum, stopping.set)
     for line in banner(running):
-        click.echo(line)
+        say(line)
     sys.stdout.flush()
     gc.freeze()  # loaded modules stay for good, so collections can skip them
     gc.set_threshold(GARBAGE_OBJECTS)
     await stopping.wait()
     await running.stop()
-    click.echo("stopped")
+    say("stopped")
 
 
 def _refuse(reason: str) -> None:
-    click.echo(f"partita broker: {reason}", err=True)
+    complain(reason, command="partita broker")
     sys.exit(2)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 import click
 
+from partita.cli.terminal import say
 from partita.compiled import compiled_modules
 
 PACKAGES = (
@@ -79,12 +80,12 @@ def doctor(as_json: bool) -> None:
     """
     found = list(findings())
     if as_json:
-        click.echo(json.dumps([asdict(f) for f in found], indent=2))
+        say(json.dumps([asdict(f) for f in found], indent=2))
     else:
         for f in found:
             mark = "ok     " if f.is_good else "MISSING" if f.is_needed else "-      "
-            click.echo(f"{mark}  {f.what:38} {f.found}")
+            say(f"{mark}  {f.what:38} {f.found}")
             if f.advice:
-                click.echo(f"         -> {f.advice}")
+                say(f"         -> {f.advice}")
     if any(f.is_needed and not f.is_good for f in found):
         raise SystemExit(1)

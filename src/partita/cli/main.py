@@ -5,22 +5,29 @@ All errors of the command line end here: each becomes one line, with exit code 2
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
+from partita.cli.terminal import complain
+
 COMMANDS = {
-    "broker": "Run a broker.",
-    "topics": "Create, list, describe and delete topics.",
-    "produce": "Write records from standard input or a file.",
-    "consume": "Read records, with or without a group.",
-    "groups": "List, describe, watch and manage consumer groups.",
-    "doctor": "Check this installation and suggest fixes.",
-    "demo": "Run a complete example on real flight data.",
-    "sim": "Simulate groups under faults in virtual time and check every rule.",
+    "broker": ("broker", "Run a broker."),
+    "topics": ("cluster.topics", "Create, list, describe and delete topics."),
+    "produce": ("records.produce", "Write records from standard input or a file."),
+    "consume": ("records.consume", "Read records, with or without a group."),
+    "groups": ("groups.command", "List, describe, watch and manage consumer groups."),
+    "profiles": ("profiles", "List the clusters named in the profile file."),
+    "doctor": ("doctor", "Check this installation and suggest fixes."),
+    "demo": ("demo", "Run a complete example on real flight data."),
+    "sim": ("sim", "Simulate groups under faults in virtual time and check every rule."),
 }
+"""Name of the command -> its module under `partita.cli`, and its line in the help."""
 
 
 class LazyGroup(click.Group):
@@ -34,14 +41,26 @@ class LazyGroup(click.Group):
         """The command of this name, imported now; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"partita.cli.{cmd_name}"), cmd_name)
+        command = getattr(import_module(f"partita.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion for a misspelt command."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            if near and "Did you mean" not in error.format_message():
+                raise click.UsageError(f"{error.message.rstrip('.')}. Did you mean '{near[0]}'?", ctx) from None
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands with their one-line descriptions, without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -55,24 +74,34 @@ def main() -> None:
     from partita.errors import KafkaError
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code: object = 1
     try:
         code = cli.main(prog_name="partita", standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = error.exit_code
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        code = _refuse(context.command_path if context else "partita", error.format_message(), error.exit_code)
+        complain(error.format_message(), command=context.command_path if context else "partita")
+        code = error.exit_code
     except KafkaError as error:
-        code = _refuse("partita", str(error), 1)
+        complain(str(error), command="partita")
+    except OSError as error:
+        code = _output_failed(error)
     except (click.Abort, KeyboardInterrupt):
         code = 130
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refuse(command: str, reason: str, code: int) -> int:
-    click.echo(f"{command}: {' '.join(reason.split())}", err=True)
-    return code
+def _output_failed(error: OSError) -> int:
+    """Exit code after a failed write. A closed pipe is no error: its reader has seen enough."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, 1)  # what is still buffered would fail again when the interpreter flushes it
+    if error.errno in (errno.EPIPE, errno.ESHUTDOWN):
+        return 0
+    complain(f"{error.filename or 'cannot write the output'}: {error.strerror or error}", command="partita")
+    return 1
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from partita.cli.common import count
+from partita.cli.terminal import count, say
 
 if TYPE_CHECKING:
     from partita.sim.run import Verdict
@@ -61,28 +61,28 @@ def sim(seed: int, runs: int, minutes: float, mode: str, trace: bool) -> None:
                 _tell_how_to_replay(verdict, minutes)
                 raise SystemExit(1)
     hours = totals.virtual_ms / 3_600_000
-    click.echo(f"{count(totals.runs, 'run')}, {totals.events} events, {hours:.1f} virtual hours: every rule held")
+    say(f"{count(totals.runs, 'run')}, {totals.events} events, {hours:.1f} virtual hours: every rule held")
 
 
 def _show(verdict: Verdict, *, trace: bool, in_full: bool) -> None:
     from partita.sim.world.trace import LEGEND
 
     if trace:
-        click.echo(LEGEND)
+        say(LEGEND)
         for line in verdict.trace.lines():
-            click.echo(line)
+            say(line)
     mode = "liveness" if verdict.liveness else "safety"
     outcome = verdict.broken or "ok"
     numbers = f"{verdict.events} events, {verdict.generations} generations, digest {verdict.digest:08x}"
-    click.echo(f"seed {verdict.seed} {mode:8} {numbers}: {outcome}")
+    say(f"seed {verdict.seed} {mode:8} {numbers}: {outcome}")
     if in_full or verdict.broken is not None:
         for line in verdict.plan.lines():
-            click.echo(f"  {line}")
+            say(f"  {line}")
 
 
 def _tell_how_to_replay(verdict: Verdict, minutes: float) -> None:
-    click.echo("the last events:")
+    say("the last events:")
     for line in verdict.trace.lines():
-        click.echo(f"  {line}")
+        say(f"  {line}")
     mode = "liveness" if verdict.liveness else "safety"
-    click.echo(f"to replay it: partita sim --seed {verdict.seed} --mode {mode} --minutes {minutes:g} --trace")
+    say(f"to replay it: partita sim --seed {verdict.seed} --mode {mode} --minutes {minutes:g} --trace")

@@ -18,6 +18,18 @@ if TYPE_CHECKING:
     from partita.broker.embedded import Broker
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Leave the asserts of partita itself as they are.
+
+    pytest rewrites the asserts of every package that brings a plugin. For partita that would only make the first start
+    slower, and in Python 3.11 two threads that compile rewritten modules at the same time can fail with a SystemError.
+    """
+    hook = config.pluginmanager.rewrite_hook
+    rewritten = getattr(hook, "_must_rewrite", None)
+    if isinstance(rewritten, set):
+        rewritten.discard("partita")
+
+
 @pytest.fixture
 def partita_broker() -> Iterator[Broker]:
     """A new in-memory broker for this test, on a free loopback port."""

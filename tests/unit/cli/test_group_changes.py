@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partita.cli.group_changes import Look, News, seen_changes, told_changes
+from partita.cli.groups.changes import Look, News, seen_changes, told_changes
 
 NOTE = {
     "note": "Rebalanced", "group_id": "g", "generation": 3, "members": 2, "join_phase_ms": 40, "sync_phase_ms": 2,

@@ -34,6 +34,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:
         (("broker", "--port", "70000"), "partita broker: Invalid value for '--port': 70000 is not in the range"),
         (("topics", "create"), "partita topics create: Missing argument 'NAME...'"),
         (("brokr",), "partita: No such command 'brokr'"),
+        (("topic", "list"), "partita: No such command 'topic'. Did you mean 'topics'?"),
         (("consume", "t", "--set", "fetch"), "partita consume: --set expects NAME=VALUE, not 'fetch'"),
     ],
 )

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from partita.cli.common import bootstrap_option, connected
-from partita.cli.group_changes import Look, News, seen_changes, told_changes
+from partita.cli.address import Address, address_options
+from partita.cli.connecting import connected
+from partita.cli.groups.changes import Look, News, seen_changes, told_changes
+from partita.cli.terminal import printable, say
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -78,15 +80,20 @@ def picture(looks: list[Look], news: deque[News]) -> Group:
     from rich.text import Text
 
     table = Table(expand=True)
-    for column, side in (("group", "left"), ("state", "left"), ("members", "right"), ("lag", "right"), ("who", "left")):
-        table.add_column(column, justify=side)  # type: ignore[arg-type]
+    table.add_column("group")
+    table.add_column("state")
+    table.add_column("members", justify="right", width=7)
+    table.add_column("lag", justify="right")
+    table.add_column("who", ratio=1)
     for look in looks:
         who = ", ".join(sorted(look.members.values()))
         lag = "-" if look.lag is None else f"{look.lag:,}"
-        table.add_row(look.group_id, look.state, str(len(look.members)), lag, who)
+        table.add_row(
+            *(Text(printable(cell)) for cell in (look.group_id, look.state, str(len(look.members)), lag, who))
+        )
     if not looks:
         table.add_row("no groups", "", "", "", "")
-    lines = [Text(_line(item), overflow="ellipsis") for item in reversed(news)]
+    lines = [Text(printable(_line(item)), overflow="ellipsis") for item in reversed(news)]
     return Group(table, Text("\nrecent rebalances", style="bold"), *(lines or [Text("none so far", style="dim")]))
 
 
@@ -104,7 +111,7 @@ def as_json(looks: list[Look], news: list[News]) -> str:
 
 @click.command()
 @click.argument("group_ids", nargs=-1, metavar="[GROUP...]")
-@bootstrap_option
+@address_options
 @click.option("--admin-port", type=click.IntRange(1, 65535),
               help="The --admin-port of a Partita broker; every rebalance is then shown with its cause.")  # fmt: skip
 @click.option(
@@ -113,7 +120,12 @@ def as_json(looks: list[Look], news: list[News]) -> str:
 @click.option("--looks", type=click.IntRange(min=1), help="Stop after this many updates.")
 @click.option("--json", "as_lines", is_flag=True, help="Print one JSON object per update instead of the live view.")
 def watch(
-    group_ids: tuple[str, ...], bootstrap: str, admin_port: int | None, every: float, looks: int | None, as_lines: bool
+    group_ids: tuple[str, ...],
+    bootstrap: Address,
+    admin_port: int | None,
+    every: float,
+    looks: int | None,
+    as_lines: bool,
 ) -> None:
     """Watch groups live: state, members, lag, and recent rebalances. Ctrl-C ends it.
 
@@ -125,7 +137,7 @@ def watch(
         try:
             _print_lines(watcher, every, looks) if as_lines else _draw(watcher, every, looks)
         except KeyboardInterrupt:
-            click.echo()
+            say()
 
 
 def _turns(every: float, looks: int | None) -> Iterator[None]:
@@ -140,7 +152,7 @@ def _turns(every: float, looks: int | None) -> Iterator[None]:
 def _print_lines(watcher: Watcher, every: float, looks: int | None) -> None:
     for _ in _turns(every, looks):
         found = watcher.look()
-        click.echo(as_json(found, list(watcher.news)))
+        say(as_json(found, list(watcher.news)))
         watcher.news.clear()
 
 
@@ -150,3 +162,6 @@ def _draw(watcher: Watcher, every: float, looks: int | None) -> None:
     with Live(refresh_per_second=4) as live:
         for _ in _turns(every, looks):
             live.update(picture(watcher.look(), watcher.news), refresh=True)
+        is_terminal = live.console.is_terminal
+    if not is_terminal:
+        say()  # rich leaves the cursor behind the last line

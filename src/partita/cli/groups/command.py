@@ -12,16 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from partita.cli.common import (
-    bootstrap_option,
-    connected,
-    count,
-    json_option,
-    partitions_of,
-    print_json,
-    print_table,
-)
-from partita.cli.groups_watch import watch
+from partita.cli.address import Address, address_options
+from partita.cli.connecting import connected, json_option, partitions_of, try_each, yes_option
+from partita.cli.groups.watch import watch
+from partita.cli.terminal import confirm, count, print_json, print_table, say
 
 if TYPE_CHECKING:
     from partita.admin import Admin, Target
@@ -37,18 +31,18 @@ groups.add_command(watch)
 
 
 @groups.command("list")
-@bootstrap_option
+@address_options
 @click.option("--state", "states", multiple=True, help="Show only groups in this state, such as Stable or Empty.")
 @click.option("--type", "types", multiple=True, help="Show only groups of this type: classic or consumer.")
 @json_option
-def list_(bootstrap: str, states: tuple[str, ...], types: tuple[str, ...], as_json: bool) -> None:
+def list_(bootstrap: Address, states: tuple[str, ...], types: tuple[str, ...], as_json: bool) -> None:
     """List the groups of the cluster."""
     with connected(bootstrap) as admin:
         found = admin.list_groups(states=states, types=types)
     if as_json:
         print_json(found)
     elif not found:
-        click.echo("no groups")
+        say("no groups")
     else:
         rows = [(group.group_id, group.state, group.type, group.protocol_type) for group in found]
         print_table(["group", "state", "type", "protocol"], rows)
@@ -56,29 +50,37 @@ def list_(bootstrap: str, states: tuple[str, ...], types: tuple[str, ...], as_js
 
 @groups.command()
 @click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
-@bootstrap_option
+@address_options
 @click.option("--members", "with_members", is_flag=True, help="Show members and their partitions instead of offsets.")
 @json_option
-def describe(group_ids: tuple[str, ...], bootstrap: str, with_members: bool, as_json: bool) -> None:
+def describe(group_ids: tuple[str, ...], bootstrap: Address, with_members: bool, as_json: bool) -> None:
     """Show the state, members, committed offsets and lag of groups."""
-    with connected(bootstrap) as admin:
-        shown = [(admin.describe_group(group_id), admin.group_lag(group_id)) for group_id in group_ids]
-    if as_json:
-        print_json([{**group.as_json(), "offsets": [row.as_json() for row in lag]} for group, lag in shown])
-        return
-    for group, lag in shown:
+    shown: list[dict[str, Any]] = []
+
+    def describe_one(group_id: str) -> None:
+        group, lag = admin.describe_group(group_id), admin.group_lag(group_id)
+        shown.append({**group.as_json(), "offsets": [row.as_json() for row in lag]})
+        if as_json:
+            return
         _print_head(group)
         if with_members:
             _print_members(group)
         elif lag:
             _print_lag(lag)
 
+    with connected(bootstrap) as admin:
+        try:
+            try_each(dict.fromkeys(group_ids), describe_one)
+        finally:
+            if as_json:
+                print_json(shown)
+
 
 def _print_head(group: GroupDescription) -> None:
     assignor = f", assignor {group.protocol}" if group.protocol else ""
     node = group.coordinator
     members = count(len(group.members), "member")
-    click.echo(f"{group.group_id}  {group.state}, {members}{assignor}, coordinator {node.id} ({node.host}:{node.port})")
+    say(f"{group.group_id}  {group.state}, {members}{assignor}, coordinator {node.id} ({node.host}:{node.port})")
 
 
 def _print_members(group: GroupDescription) -> None:
@@ -106,9 +108,9 @@ def _print_lag(lag: list[PartitionLag]) -> None:
 
 @groups.command()
 @click.argument("group_ids", nargs=-1, metavar="[GROUP]...")
-@bootstrap_option
+@address_options
 @json_option
-def lag(group_ids: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
+def lag(group_ids: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
     """Show how far groups are behind, one line per group; all groups if none is named."""
     with connected(bootstrap) as admin:
         names = group_ids or [group.group_id for group in admin.list_groups()]
@@ -116,7 +118,7 @@ def lag(group_ids: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
     if as_json:
         print_json(rows)
     elif not rows:
-        click.echo("no groups")
+        say("no groups")
     else:
         columns = ["group", "state", "members", "partitions", "lag", "uncommitted"]
         print_table(columns, [[row[name] for name in columns] for row in rows])
@@ -136,7 +138,7 @@ def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
 
 @groups.command("reset-offsets")
 @click.argument("group_id", metavar="GROUP")
-@bootstrap_option
+@address_options
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1]", help="Reset this topic, or partitions of it.")
 @click.option("--all-topics", is_flag=True, help="Reset every partition with a committed offset (the default).")
 @click.option("--to-earliest", is_flag=True, help="Move to the first record.")
@@ -161,7 +163,7 @@ def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
 @click.option("--execute", is_flag=True, help="Carry out the plan; without this it is only shown.")
 @json_option
 def reset_offsets(
-    group_id: str, bootstrap: str, topics: tuple[str, ...], all_topics: bool, export: bool, execute: bool,
+    group_id: str, bootstrap: Address, topics: tuple[str, ...], all_topics: bool, export: bool, execute: bool,
     as_json: bool, **targets: Any,
 ) -> None:  # fmt: skip
     """Move the committed offsets of a group that has no members. Shows the plan; --execute carries it out."""
@@ -175,7 +177,7 @@ def reset_offsets(
         print_json({**plan.as_json(), "executed": execute})
     elif export:
         for move in plan.moves:
-            click.echo(f"{move.topic},{move.partition},{move.after}")
+            say(f"{move.topic},{move.partition},{move.after}")
     else:
         _print_plan(plan, execute)
 
@@ -205,25 +207,31 @@ def _print_plan(plan: ResetPlan, executed: bool) -> None:
     rows = [(move.topic, move.partition, move.before, move.after, move.note) for move in plan.moves]
     print_table(["topic", "partition", "from", "to", "note"], rows)
     moved = count(sum(move.before != move.after for move in plan.moves), "offset")
-    click.echo(
-        f"moved {moved} of {plan.group_id}" if executed else f"nothing has changed; --execute would move {moved}"
-    )
+    say(f"moved {moved} of {plan.group_id}" if executed else f"nothing has changed; --execute would move {moved}")
 
 
 @groups.command()
 @click.argument("group_ids", nargs=-1, required=True, metavar="GROUP...")
-@bootstrap_option
-def delete(group_ids: tuple[str, ...], bootstrap: str) -> None:
-    """Delete groups that have no members, with all their offsets."""
+@address_options
+@yes_option
+def delete(group_ids: tuple[str, ...], bootstrap: Address, yes: bool) -> None:
+    """Delete groups that have no members, with all their offsets.
+
+    Asks for confirmation on a terminal.
+    """
+
+    def delete_one(group_id: str) -> None:
+        admin.delete_groups(group_id)
+        say(f"deleted {group_id}")
+
+    confirm(f"Delete {', '.join(group_ids)} with all committed offsets?", yes=yes)
     with connected(bootstrap) as admin:
-        for group_id in group_ids:
-            admin.delete_groups(group_id)
-            click.echo(f"deleted {group_id}")
+        try_each(dict.fromkeys(group_ids), delete_one)
 
 
 @groups.command("delete-offsets")
 @click.argument("group_id", metavar="GROUP")
-@bootstrap_option
+@address_options
 @click.option(
     "--topic",
     "topics",
@@ -232,8 +240,13 @@ def delete(group_ids: tuple[str, ...], bootstrap: str) -> None:
     metavar="TOPIC[:0,1]",
     help="Topic or partitions whose offsets to delete.",
 )
-def delete_offsets(group_id: str, bootstrap: str, topics: tuple[str, ...]) -> None:
-    """Delete committed offsets of a group, for topics that none of its members reads."""
+@yes_option
+def delete_offsets(group_id: str, bootstrap: Address, topics: tuple[str, ...], yes: bool) -> None:
+    """Delete committed offsets of a group, for topics that none of its members reads.
+
+    Asks for confirmation on a terminal.
+    """
+    confirm(f"Delete the offsets of {group_id} for {', '.join(topics)}?", yes=yes)
     with connected(bootstrap) as admin:
         wanted = partitions_of(topics)
         chosen = [
@@ -244,4 +257,4 @@ def delete_offsets(group_id: str, bootstrap: str, topics: tuple[str, ...]) -> No
         if not chosen:
             raise click.ClickException(f"group {group_id} has committed nothing for {', '.join(topics)}")
         admin.delete_group_offsets(group_id, chosen)
-    click.echo(f"deleted {count(len(chosen), 'offset')} of {group_id}")
+    say(f"deleted {count(len(chosen), 'offset')} of {group_id}")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partita.cli.common import count
+from partita.cli.terminal import count
 
 
 @dataclass(frozen=True, slots=True)

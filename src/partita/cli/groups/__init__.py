@@ -1,0 +1,1 @@
+"""`partita groups` and its subcommands."""

@@ -1,0 +1,99 @@
+"""All output of the command line. Text that came over the wire cannot control the terminal.
+
+Topic names are checked by the broker, but group ids, client ids, hosts, keys and values are whatever a client sent,
+escape sequences included. `printable` makes them harmless; `say`, `complain` and `print_table` apply it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Characters that change the direction of the text around them and so can hide what it says."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    r"""The text with control characters written as escapes such as `\x1b`, except those in `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(char if char in keep or not _is_unsafe(char) else _escape(char) for char in text)
+
+
+def _is_unsafe(char: str) -> bool:
+    return unicodedata.category(char) in _UNSAFE_CATEGORIES or char in _BIDI
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def say(text: str = "", *, err: bool = False, newline: bool = True) -> None:
+    """Print text, which may have several lines."""
+    click.echo(printable(text, keep="\n\r\t"), err=err, nl=newline)
+
+
+def complain(reason: str, *, command: str = "") -> None:
+    """Print an error as one line on standard error, after the name of the command."""
+    context = click.get_current_context(silent=True)
+    name = command or (context.command_path if context else "partita")
+    click.echo(f"{name}: {printable(' '.join(reason.split()))}", err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a result, a list of results, or plain data as JSON."""
+    if isinstance(value, list):
+        value = [item.as_json() if hasattr(item, "as_json") else item for item in value]
+    elif hasattr(value, "as_json"):
+        value = value.as_json()
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows as columns under their names, numbers aligned to the right, "-" for unknown values."""
+    body = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
+    numeric = [bool(body) and all(_is_number(row[i]) for row in body) for i in range(len(columns))]
+    widths = [max(len(name), *(len(row[i]) for row in body)) if body else len(name) for i, name in enumerate(columns)]
+    for row in [[name.upper() for name in columns], *body]:
+        cells = [
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _is_number(text: str) -> bool:
+    return text == "-" or text.lstrip("-").isdigit()
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural: 1 topic, 2 topics."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is destroyed. Asks only if a person is there; raises Abort if the answer is no.
+
+    Scripts (standard input is not a terminal) and `--yes` are not asked.
+    """
+    if not yes and _is_asked():
+        click.confirm(printable(question), abort=True, err=True)
+
+
+def _is_asked() -> bool:
+    return sys.stdin.isatty()
+
+
+class PrintableFormatter(logging.Formatter):
+    """Formats log records for a terminal; escapes control characters that a client may have sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The formatted record; line breaks and tabs stay because tracebacks need them."""
+        return printable(super().format(record), keep="\n\t")

@@ -1,0 +1,47 @@
+"""What came over the wire cannot control a terminal."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import partita.cli
+from partita.cli.terminal import PrintableFormatter, complain, print_table, printable, say
+
+EVIL = "g\x1b]0;owned\x07\x9b31m\u202e\r\n"
+SAFE = r"g\x1b]0;owned\x07\x9b31m\u202e\r\n"
+
+
+def test_control_characters_become_escapes() -> None:
+    assert printable(EVIL) == SAFE
+    assert printable("é 日本 👩\u200d🚀 \xa0") == "é 日本 👩\u200d🚀 \xa0"
+    assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
+
+
+def test_every_way_to_print_is_safe(capsys: pytest.CaptureFixture[str]) -> None:
+    """broker.md section D: group ids with OSC and CSI sequences."""
+    print_table(["group"], [(EVIL,)])
+    say("\x1b[2J")
+    complain(EVIL)
+    written = capsys.readouterr()
+    assert "\x1b" not in written.out + written.err
+    assert written.out.splitlines() == ["GROUP", SAFE, r"\x1b[2J"]
+    assert len(written.err.splitlines()) == 1
+
+
+def test_log_lines_are_safe() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "client %s", (EVIL,), None)
+    assert "\x1b" not in PrintableFormatter("%(message)s").format(record)
+
+
+def test_no_command_prints_by_itself() -> None:
+    """Only `partita.cli.terminal` prints; elsewhere the escaping could be forgotten."""
+    folder = Path(partita.cli.__file__).parent
+    found = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*.py")
+        if path.name != "terminal.py" and any(call in path.read_text() for call in ("click.echo(", " print("))
+    ]
+    assert found == []
