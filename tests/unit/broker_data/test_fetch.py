@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from partita.broker.reading import fetch_sessions
+from partita.broker.requests.slices import SLICE
+from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchRequest, FetchResponse, ForgottenTopic, ReplicaState
 from partita.records.batch import ABORT, build_marker, iter_batches
@@ -23,9 +27,9 @@ def plane() -> Iterator[DataPlane]:
         yield made
 
 
-def put(plane: DataPlane, *values: str, partition: int = 0) -> None:
+def put(plane: DataPlane, *values: str, partition: int = 0, topic: str = "t") -> None:
     for value in values:
-        assert plane.produce(batch(value), partition=partition).error_code == 0
+        assert plane.produce(batch(value), topic, partition).error_code == 0
 
 
 def offsets(records: object) -> list[int]:
@@ -170,6 +174,65 @@ def test_an_error_in_one_partition_ends_the_wait(plane: DataPlane) -> None:
     assert isinstance(response, FetchResponse)
 
 
+def test_a_waiting_fetch_reads_the_partitions_that_moved_and_no_others(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A5: an append must not cost a look at every partition of every waiting fetch."""
+    future = wait(plane, min_bytes=3 * SIZE)
+    reads: list[str] = []
+    read = PartitionLog.read
+
+    def counted(self: PartitionLog, *args: int, **more: Any) -> memoryview:
+        reads.append(self.directory)
+        return read(self, *args, **more)
+
+    monkeypatch.setattr(PartitionLog, "read", counted)
+    moved = plane.cluster.catalogue.by_name["t"].partitions[1].log
+    put(plane, "v0", partition=1)
+    plane.turn()
+    put(plane, "v0", partition=1)
+    plane.turn()
+    assert reads == [moved.directory] * 2
+    assert not future.done()  # type: ignore[attr-defined]  # a future
+    put(plane, "v0")
+    plane.turn()
+    assert [len(p.records) for t in future.result().responses for p in t.partitions] == [SIZE, 2 * SIZE]  # type: ignore[attr-defined]  # a future
+
+
+def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5: whether it waits or answers, it is read in slices."""
+    width = 2 * SLICE + 1
+    plane.topic("wide", partitions=width)
+    order: list[str] = []
+    read = PartitionLog.read
+
+    def noted(self: PartitionLog, *args: int, **more: Any) -> memoryview:
+        order.append("r")
+        return read(self, *args, **more)
+
+    def other_work() -> None:
+        order.append("o")
+        if not task.done():
+            plane.loop.call_soon(other_work)
+
+    monkeypatch.setattr(PartitionLog, "read", noted)
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
+    future = plane.begin("fetch", 12, request)
+    task = asyncio.ensure_future(future, loop=plane.loop)
+    plane.loop.call_soon(other_work)
+    while order.count("r") < width:
+        plane.turn()
+    assert not task.done()
+    put(plane, "v0", topic="wide", partition=7)
+    while not task.done():
+        plane.turn()
+    assert order.count("r") == 2 * width + 1, "one more than all of them twice: the partition that moved"
+    assert max(map(len, "".join(order).split("o"))) <= SLICE
+    sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
+    assert (sizes[7], sum(sizes)) == (SIZE, SIZE)
+    assert not plane.services.long_polls.waiting
+
+
 def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     future = wait(plane)
     plane.connection.close()
@@ -258,7 +321,7 @@ def test_sessions_are_limited_and_old_ones_make_room(plane: DataPlane) -> None:
     sessions = FetchSessions(2)
 
     def ask(now_ms: int) -> int:
-        plan = sessions.plan(fetch_request([("t", 0, 0)], session_epoch=0), 12, now_ms)
+        plan = sessions.plan(fetch_request([("t", 0, 0)], session_epoch=0), 12, now_ms, plane.connection)
         assert isinstance(plan, FetchPlan)
         return plan.session_id
 
@@ -268,6 +331,36 @@ def test_sessions_are_limited_and_old_ones_make_room(plane: DataPlane) -> None:
     assert ask(120_000) > 0
     assert first not in sessions.sessions
     assert second in sessions.sessions
+
+
+def test_sessions_remember_a_bounded_number_of_partitions_together(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A6: one connection, or thirty, may not make the broker remember millions of partitions."""
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 5)
+    wide: list[tuple[str | bytes, int, int]] = [("t", partition, 0) for partition in range(4)]
+    first = opened(plane, wide)
+    assert first > 0
+    response = plane.ask("fetch", 12, fetch_request(list(wide), session_epoch=0))
+    assert response.session_id == 0, "it is answered, and nothing is remembered"
+    assert len(response.responses[0].partitions) == 4
+    more = fetch_request([("t", partition, 0) for partition in range(4, 7)])
+    assert go_on(plane, first, 1, more).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert plane.services.fetch_sessions(1).partition_count == 0
+
+
+def test_a_session_ends_with_its_connection_and_when_it_is_not_used(plane: DataPlane) -> None:
+    """A6."""
+    sessions = plane.services.fetch_sessions(1)
+    opened(plane, [("t", 0, 0)])
+    plane.connection.close()
+    assert (len(sessions.sessions), sessions.partition_count) == (0, 0)
+    old = opened(plane, [("t", 0, 0)])
+    plane.running.advance_clock(fetch_sessions.EXPIRES_MS)
+    new = opened(plane, [("t", 1, 0)])
+    assert list(sessions.sessions) == [new]
+    assert go_on(plane, old, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(plane.connection.callbacks) == 1, "the expired session asks nothing of its connection any more"
 
 
 def test_a_sessions_error_is_told_until_it_is_gone(plane: DataPlane) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.reading.fetch_sessions import FetchPlan, Wanted
+from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import SLICE, Steps, finished, in_slices, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
@@ -24,6 +26,7 @@ from partita.protocol.messages.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from partita.protocol.primitives import Message
 from partita.records.header import InvalidBatch
 
 MAX_ANSWER_BYTES = 50 << 20
@@ -34,69 +37,113 @@ _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
 
 def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
     """Answer at once when there is enough, an error, or no time to wait; else a future."""
-    plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms)
+    plan = ctx.fetch_sessions.plan(request, ctx.version, ctx.now().mono_ms, ctx.connection)
     if isinstance(plan, ErrorCode):
         return FetchResponse(error_code=plan)
     fetch = _Fetch(ctx, request, plan)
     wait_ms = min(request.max_wait_ms, MAX_WAIT_MS)
-    answer = fetch.look(is_final=wait_ms <= 0)
+    if len(plan) > SLICE:
+        ctx.holds_back = True
+        return _wide(fetch, wait_ms)
+    answer = finished(fetch.read(is_final=wait_ms <= 0))
     if answer is not None:
         return answer
     return ctx.long_polls.wait(fetch.partitions(), fetch.look, wait_ms, ctx.connection)
 
 
-class _Fetch:
-    """One request: it is looked at until there is an answer, and answered once."""
+async def _wide(fetch: _Fetch, wait_ms: int) -> Message | None:
+    """The same for many partitions: whenever all of them are read, others have their turn in between."""
+    answer = await in_slices(fetch.ctx, fetch.read(is_final=wait_ms <= 0))
+    if answer is not None:
+        return answer
+    ready = FetchResponse()
+    await fetch.ctx.long_polls.wait(
+        fetch.partitions(),
+        lambda moved, is_final: ready if is_final or fetch.is_enough(moved) else None,
+        wait_ms,
+        fetch.ctx.connection,
+    )
+    return await in_slices(fetch.ctx, fetch.read(is_final=True))
 
-    __slots__ = ("_ctx", "_plan", "_request")
+
+class _Fetch:
+    """One request: its partitions are read once, those that move are looked at again, and it is answered once."""
+
+    __slots__ = ("_limit", "_plan", "_request", "_sizes", "_total", "_wanted", "ctx")
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
-        self._ctx = ctx
+        self.ctx = ctx
         self._request = request
         self._plan = plan
+        self._limit = min(request.max_bytes, MAX_ANSWER_BYTES, ctx.config.int("fetch.max.bytes"))
+        self._wanted: dict[Partition, Wanted] = {}
+        self._sizes: dict[Partition, int] = {}
+        """How much there was in each partition when it was last looked at."""
+        self._total = 0
 
-    def look(self, is_final: bool) -> FetchResponse | None:
-        """Return the answer; None when there is too little and no reason not to wait."""
-        limit = min(self._request.max_bytes, MAX_ANSWER_BYTES, self._ctx.config.int("fetch.max.bytes"))
-        left, total, has_reason = limit, 0, is_final
+    def read(self, *, is_final: bool) -> Steps[FetchResponse | None]:
+        """Read all partitions; return the answer, or None when there is too little and no reason not to wait."""
+        left, total, has_reason = self._limit, 0, is_final
         found: list[tuple[Wanted, PartitionData]] = []
-        for wanted in self._plan:
+        for wanted, others_turn in sliced(self._plan):
+            if others_turn:
+                yield
             data = self._read(wanted, left, at_least_one=total == 0)
             found.append((wanted, data))
             size = len(data.records or b"")
             total += size
             left = max(0, left - size)
-            has_reason = has_reason or data.error_code != 0 or data.diverging_epoch.epoch >= 0
-        if found and total < self._request.min_bytes and not has_reason:
+            has_reason = has_reason or _is_reason(data)
+        if found and total < min(self._request.min_bytes, self._limit) and not has_reason:
+            self._remember(found, total)
             return None
         return self._response(self._plan.answer(found))
 
+    def look(self, moved: Moved, is_final: bool) -> FetchResponse | None:
+        """Look at the partitions that moved; return the answer once there is enough or time is up."""
+        return finished(self.read(is_final=True)) if is_final or self.is_enough(moved) else None
+
+    def is_enough(self, moved: Moved) -> bool:
+        """Whether to answer: with what moved there is enough, or something that the client must know."""
+        for partition in moved:
+            data = self._read(self._wanted[partition], self._limit, at_least_one=True)
+            if _is_reason(data):
+                return True
+            size = len(data.records or b"")
+            self._total += size - self._sizes.get(partition, 0)
+            self._sizes[partition] = size
+        return self._total >= min(self._request.min_bytes, self._limit)
+
     def partitions(self) -> list[Partition]:
-        """All of them are here: with an error there would have been an answer."""
-        found = []
-        for wanted in self._plan:
+        """What to wait for. All of them are here: with an error there would have been an answer."""
+        return list(self._wanted)
+
+    def _remember(self, found: list[tuple[Wanted, PartitionData]], total: int) -> None:
+        self._total = total
+        for wanted, data in found:
             topic = self._topic(wanted)
             partition = topic.partition(wanted.asked.partition) if topic is not None else None
             if partition is not None:
-                found.append(partition)
-        return found
+                self._wanted[partition] = wanted
+                if data.records:
+                    self._sizes[partition] = len(data.records)
 
     def _topic(self, wanted: Wanted) -> Topic | None:
         if isinstance(wanted.topic, bytes):
-            return self._ctx.catalogue.by_id.get(wanted.topic)
-        return self._ctx.catalogue.get(wanted.topic)
+            return self.ctx.catalogue.by_id.get(wanted.topic)
+        return self.ctx.catalogue.get(wanted.topic)
 
     def _read(self, wanted: Wanted, left: int, *, at_least_one: bool) -> PartitionData:
         asked, topic = wanted.asked, self._topic(wanted)
         if self._request.replica_id >= 0 or self._request.replica_state.replica_id >= 0:
             # Nobody follows us: whoever claims to be a replica would read beyond the high watermark. (H27)
             return _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if topic is None and self._ctx.version >= _IDS_FROM:
+        if topic is None and self.ctx.version >= _IDS_FROM:
             return _error(asked, ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = find(self._ctx, topic, asked.partition, current_leader_epoch=asked.current_leader_epoch)
+        partition = find(self.ctx, topic, asked.partition, current_leader_epoch=asked.current_leader_epoch)
         if isinstance(partition, ErrorCode):
             return self._elsewhere(asked, topic, partition)
-        if self._ctx.version < _ZSTD_FROM and partition.topic.config.text("compression.type") == "zstd":
+        if self.ctx.version < _ZSTD_FROM and partition.topic.config.text("compression.type") == "zstd":
             return _error(asked, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         try:
             return self._records(asked, partition, left, at_least_one)
@@ -141,7 +188,7 @@ class _Fetch:
         data = _error(asked, code)
         partition = topic.partition(asked.partition) if topic is not None else None
         moved = code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-        if moved and partition is not None and self._ctx.version >= _LEADER_FROM:
+        if moved and partition is not None and self.ctx.version >= _LEADER_FROM:
             data.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
         return data
 
@@ -156,14 +203,19 @@ class _Fetch:
             if data.current_leader.leader_id >= 0:
                 leaders.append(data.current_leader.leader_id)
         return FetchResponse(
-            session_id=self._plan.session_id if self._ctx.version >= _SESSIONS_FROM else 0,
+            session_id=self._plan.session_id if self.ctx.version >= _SESSIONS_FROM else 0,
             responses=list(topics.values()),
-            node_endpoints=endpoints(self._ctx, leaders, NodeEndpoint) if leaders else [],
+            node_endpoints=endpoints(self.ctx, leaders, NodeEndpoint) if leaders else [],
         )
 
 
 def _topic_response(topic: bytes | str) -> FetchableTopicResponse:
     return FetchableTopicResponse(topic_id=topic) if isinstance(topic, bytes) else FetchableTopicResponse(topic=topic)
+
+
+def _is_reason(data: PartitionData) -> bool:
+    """Whether a client that waits for data must be told this at once."""
+    return data.error_code != 0 or data.diverging_epoch.epoch >= 0
 
 
 def _divergence(asked: FetchPartition, log: PartitionLog, leader_epoch: int) -> EpochEndOffset | ErrorCode | None:

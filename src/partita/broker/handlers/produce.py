@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from partita.broker.config import TopicConfig
 from partita.broker.handlers._partitions import endpoints, find
+from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
@@ -61,13 +62,13 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
     if ctx.cluster.store.durability is not Durability.SYNC or not written:
         return response
 
-    def look(is_final: bool) -> ProduceResponse | None:
+    def look(moved: Moved, is_final: bool) -> ProduceResponse | None:
         if any(log.high_watermark < end and log.failure is None for log, end, _ in waiting) and not is_final:
             return None
         return _finish(response, waiting)
 
     waiting = [(partition.log, end, part) for partition, end, part in written]
-    if (durable := look(is_final=False)) is not None:
+    if (durable := look((), False)) is not None:
         # A repetition of what is durable already: no sync will come to wake it.
         return durable
     partitions = [partition for partition, _, _ in written]

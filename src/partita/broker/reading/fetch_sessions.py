@@ -2,21 +2,31 @@
 
 A session has an id, an epoch that counts its requests, and partitions in the order they are served; those that gave
 data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.)
+Deviation: a session ends with the connection that opened it and after two minutes without use, and all sessions of a
+node together remember 100,000 partitions at most; Kafka counts sessions only and keeps them until their slot is needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
+from typing import TYPE_CHECKING
 
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+if TYPE_CHECKING:
+    from partita.broker.wire.contract import ConnectionHandle
 
 Key = tuple[bytes | str, int]
 """Topic id (version 13+) or name, and partition."""
 INITIAL_EPOCH, FINAL_EPOCH = 0, -1
 _MAX_EPOCH = 2**31 - 1
-_EVICTION_MS = 120_000
+EXPIRES_MS = 120_000
+"""A session that is not used for so long ends: clients fetch at least every 30 seconds."""
+PARTITIONS_MAX = 100_000
+"""How many partitions the sessions of one node remember together. (H26)"""
 _IDS_FROM = 13
 
 
@@ -52,10 +62,21 @@ class Wanted:
 class Session:
     """One client's fetch session."""
 
-    __slots__ = ("epoch", "last_used_ms", "partitions", "session_id", "uses_topic_ids")
+    __slots__ = ("connection", "epoch", "last_used_ms", "on_close", "partitions", "session_id", "uses_topic_ids")
 
-    def __init__(self, session_id: int, partitions: dict[Key, Wanted], uses_topic_ids: bool, now_ms: int) -> None:
+    def __init__(
+        self,
+        session_id: int,
+        partitions: dict[Key, Wanted],
+        *,
+        uses_topic_ids: bool,
+        now_ms: int,
+        connection: ConnectionHandle,
+        on_close: Callable[[], None],
+    ) -> None:
         self.session_id = session_id
+        self.connection = connection
+        self.on_close = on_close
         self.epoch = 1
         self.partitions = partitions
         self.uses_topic_ids = uses_topic_ids
@@ -77,6 +98,9 @@ class FetchPlan:
         """The number for the answer; 0 without a session."""
         return 0 if self.session is None else self.session.session_id
 
+    def __len__(self) -> int:
+        return len(self._partitions)
+
     def __iter__(self) -> Iterator[Wanted]:
         return iter(tuple(self._partitions.values()))
 
@@ -97,22 +121,27 @@ class FetchPlan:
 
 
 class FetchSessions:
-    """The sessions of one node, at most `slots` of them."""
+    """The sessions of one node, at most `slots` of them, with at most PARTITIONS_MAX partitions together."""
 
     def __init__(self, slots: int, new_number: Callable[[], int] | None = None) -> None:
         self._slots = slots
         self._new_number = new_number or (lambda: Random().getrandbits(31))
         self.sessions: dict[int, Session] = {}
+        """By id, the one used longest ago first."""
+        self.partition_count = 0
 
-    def plan(self, request: FetchRequest, version: int, now_ms: int) -> FetchPlan | ErrorCode:
+    def plan(
+        self, request: FetchRequest, version: int, now_ms: int, connection: ConnectionHandle
+    ) -> FetchPlan | ErrorCode:
         """Return what the request wants, with its session taken into account, or the error of the whole request."""
+        self._expire(now_ms)
         uses_topic_ids = version >= _IDS_FROM
         if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self.sessions.pop(request.session_id, None)
+            self.end(request.session_id)
             partitions = _wanted(request, uses_topic_ids)
             session = None
-            if request.session_epoch == INITIAL_EPOCH and partitions:
-                session = self._open(partitions, uses_topic_ids, now_ms)
+            if request.session_epoch == INITIAL_EPOCH and partitions and self._has_room(len(partitions)):
+                session = self._open(partitions, uses_topic_ids, now_ms, connection)
             return FetchPlan(partitions, session, is_incremental=False)
         session = self.sessions.get(request.session_id)
         if session is None:
@@ -123,7 +152,15 @@ class FetchSessions:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         return self._go_on(session, request, now_ms)
 
-    def _go_on(self, session: Session, request: FetchRequest, now_ms: int) -> FetchPlan:
+    def end(self, session_id: int) -> None:
+        """Forget a session. Nothing happens when there is none of this id."""
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            self.partition_count -= len(session.partitions)
+            session.connection.forget(session.on_close)
+
+    def _go_on(self, session: Session, request: FetchRequest, now_ms: int) -> FetchPlan | ErrorCode:
+        before = len(session.partitions)
         for forgotten in request.forgotten_topics_data:
             topic = forgotten.topic_id if session.uses_topic_ids else forgotten.topic
             for index in forgotten.partitions:
@@ -134,26 +171,47 @@ class FetchSessions:
                 session.partitions[key] = wanted
             else:
                 known.asked = wanted.asked
+        self.partition_count += len(session.partitions) - before
+        if self.partition_count > PARTITIONS_MAX:
+            self.end(session.session_id)
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if not session.partitions:
-            del self.sessions[session.session_id]
+            self.end(session.session_id)
             return FetchPlan({}, None, is_incremental=False)
         session.epoch = 1 if session.epoch == _MAX_EPOCH else session.epoch + 1
-        # The dictionary keeps the order of use: the first entry is the one to evict.
+        # The dictionary keeps the order of use: the first entry is the one that expires first.
         self.sessions[session.session_id] = self.sessions.pop(session.session_id)
         session.last_used_ms = now_ms
         return FetchPlan(session.partitions, session, is_incremental=True)
 
-    def _open(self, partitions: dict[Key, Wanted], uses_topic_ids: bool, now_ms: int) -> Session | None:
-        """A new session; None when all slots are in use and none is old enough to give up."""
-        if len(self.sessions) >= self._slots:
-            oldest = next(iter(self.sessions.values()), None)
-            if oldest is None or now_ms - oldest.last_used_ms < _EVICTION_MS:
-                return None
-            del self.sessions[oldest.session_id]
+    def _expire(self, now_ms: int) -> None:
+        """End the sessions that were not used for too long."""
+        while self.sessions:
+            oldest = next(iter(self.sessions.values()))
+            if now_ms - oldest.last_used_ms < EXPIRES_MS:
+                return
+            self.end(oldest.session_id)
+
+    def _has_room(self, partitions: int) -> bool:
+        return len(self.sessions) < self._slots and self.partition_count + partitions <= PARTITIONS_MAX
+
+    def _open(
+        self, partitions: dict[Key, Wanted], uses_topic_ids: bool, now_ms: int, connection: ConnectionHandle
+    ) -> Session:
         session_id = 0
         while session_id == 0 or session_id in self.sessions:
             session_id = self._new_number()
-        session = self.sessions[session_id] = Session(session_id, partitions, uses_topic_ids, now_ms)
+        session = Session(
+            session_id,
+            partitions,
+            uses_topic_ids=uses_topic_ids,
+            now_ms=now_ms,
+            connection=connection,
+            on_close=partial(self.end, session_id),
+        )
+        self.sessions[session_id] = session
+        self.partition_count += len(partitions)
+        connection.on_close(session.on_close)
         return session
 
 

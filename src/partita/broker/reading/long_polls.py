@@ -1,12 +1,14 @@
-"""Fetches that wait for data: looked at again whenever a log they read moves, answered at the latest when time is up.
+"""Requests that wait for logs to move: woken by the partitions that moved, answered at the latest when time is up.
 
-Many appends of one loop turn lead to one new look. (Kafka: DelayedFetch in its purgatory.)
+Many appends of one loop turn lead to one look, which is told the partitions that moved, so that it need not read the
+others again. (Kafka: DelayedFetch in its purgatory.)
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partita.now import Clock
@@ -16,48 +18,51 @@ if TYPE_CHECKING:
     from partita.broker.topics.catalogue import Partition
     from partita.broker.wire.contract import ConnectionHandle
 
-Look = Callable[[bool], Message | None]
-"""Return the answer; None: not enough yet. With True there must be an answer."""
+Moved = Sequence["Partition"]
+Look = Callable[[Moved, bool], Message | None]
+"""Given the partitions that moved since the last look, return the answer; None: not enough yet.
+
+With True as second argument time is up, and there must be an answer.
+"""
 
 
 class _Waiting:
     """One waiting request."""
 
-    __slots__ = ("_polls", "_scheduled", "_timer", "connection", "deadline_ms", "future", "look", "partitions")
+    __slots__ = ("_moved", "_polls", "_timer", "connection", "deadline_ms", "future", "look", "partitions")
 
     def __init__(
         self, polls: LongPolls, partitions: Sequence[Partition], look: Look, wait_ms: int, connection: ConnectionHandle
     ) -> None:
         self._polls = polls
-        self._scheduled = False
+        self._moved: dict[Partition, None] = {}
         self.look = look
         self.partitions = partitions
         self.connection = connection
         self.deadline_ms = polls.clock.now().mono_ms + wait_ms
         self.future: asyncio.Future[Message | None] = polls.loop.create_future()
         self._timer = polls.loop.call_later(wait_ms / 1000, self.time_is_up)
-        for partition in partitions:
-            partition.log.watch(self.notify)
         connection.on_close(self.drop)
 
-    def notify(self) -> None:
+    def notify(self, partition: Partition) -> None:
         """Something changed: look again once this turn of the loop is over."""
-        if not self._scheduled:
-            self._scheduled = True
+        if not self._moved:
             self._polls.loop.call_soon(self._look_again)
+        self._moved[partition] = None
 
     def _look_again(self) -> None:
-        self._scheduled = False
         if not self.future.done():
             self._answer(is_final=False)
 
     def time_is_up(self) -> None:
+        """Answer with what there is."""
         if not self.future.done():
             self._answer(is_final=True)
 
     def _answer(self, *, is_final: bool) -> None:
+        moved, self._moved = tuple(self._moved), {}
         try:
-            answer = self.look(is_final)
+            answer = self.look(moved, is_final)
         except Exception as error:
             # Whoever awaits the future logs it: an exception must not be lost in a loop callback.
             self._end()
@@ -74,12 +79,22 @@ class _Waiting:
 
     def _end(self) -> None:
         self._timer.cancel()
-        for partition in self.partitions:
-            log = partition.opened_log
-            if log is not None:
-                log.unwatch(self.notify)
         self.connection.forget(self.drop)
-        self._polls.waiting.pop(self, None)
+        self._polls.forget(self)
+
+
+class _Watched:
+    """One partition that requests wait for, and which ones."""
+
+    __slots__ = ("notify", "waiting")
+
+    def __init__(self, partition: Partition) -> None:
+        self.waiting: dict[_Waiting, None] = {}
+        self.notify = partial(self._tell, partition)
+
+    def _tell(self, partition: Partition) -> None:
+        for waiting in self.waiting:
+            waiting.notify(partition)
 
 
 class LongPolls:
@@ -89,6 +104,7 @@ class LongPolls:
         self.loop = loop
         self.clock = clock
         self.waiting: dict[_Waiting, None] = {}
+        self._watched: dict[Partition, _Watched] = {}
 
     def wait(
         self, partitions: Sequence[Partition], look: Look, wait_ms: int, connection: ConnectionHandle
@@ -96,16 +112,38 @@ class LongPolls:
         """Return a future of the answer that `look` gives when a partition's log moves, or after `wait_ms`."""
         waiting = _Waiting(self, partitions, look, wait_ms, connection)
         self.waiting[waiting] = None
+        for partition in partitions:
+            watched = self._watched.get(partition)
+            if watched is None:
+                watched = self._watched[partition] = _Watched(partition)
+                partition.log.watch(watched.notify)
+            watched.waiting[waiting] = None
         return waiting.future
+
+    def forget(self, waiting: _Waiting) -> None:
+        """A request waits no more; logs that nobody waits for are watched no more."""
+        if waiting not in self.waiting:
+            return
+        del self.waiting[waiting]
+        for partition in waiting.partitions:
+            watched = self._watched.get(partition)
+            if watched is None:
+                continue
+            watched.waiting.pop(waiting, None)
+            if not watched.waiting:
+                del self._watched[partition]
+                log = partition.opened_log
+                if log is not None:
+                    log.unwatch(watched.notify)
 
     def leader_changed(self, partition: Partition) -> None:
         """Whoever waits on this partition looks again: it has another leader, or is gone."""
-        for waiting in tuple(self.waiting):
-            if partition in waiting.partitions:
-                waiting.notify()
+        watched = self._watched.get(partition)
+        if watched is not None:
+            watched.notify()
 
     def clock_jumped(self) -> None:
-        """Answer what the clock of now makes due."""
+        """Answer what the new time makes due."""
         now_ms = self.clock.now().mono_ms
         for waiting in tuple(self.waiting):
             if waiting.deadline_ms <= now_ms:
