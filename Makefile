@@ -31,15 +31,17 @@ check: ## ruff, mypy --strict, generated files fresh, architecture rules
 	@$(PY) -m ruff format --check $(PYTHON_CODE)
 	@$(PY) -m mypy
 	@$(PY) -m partita.protocol.generate --check
+	@$(PY) tools/option_types.py --check
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 bench: ## measure speed beside peers in the same run; one JSON line each
 	@$(BOOTSTRAP) test
 	@$(PY) bench/run.py
 
-generate: ## write protocol/messages/ from protocol/schema/
+generate: ## write protocol/messages/ from protocol/schema/, and the types of options from their tables
 	@$(BOOTSTRAP) dev
 	@$(PY) -m partita.protocol.generate
+	@$(PY) tools/option_types.py
 
 conformance: ## histories, tools, consumer and Spark source on Apache Kafka itself (needs Java 17 and Maven)
 	@$(BOOTSTRAP) test

@@ -36,6 +36,7 @@ LAYERS = {
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
+    "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND,
     "errors": PROTOCOL,
 }  # fmt: skip
@@ -292,6 +293,12 @@ def test_generated_messages_are_fresh() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "partita.protocol.generate", "--check"], capture_output=True, text=True
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_option_types_are_fresh() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "option_types.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

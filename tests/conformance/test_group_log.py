@@ -79,7 +79,7 @@ def test_we_load_kafkas_log(kafka: KafkaNode) -> None:
         while consumer.position(partition) < end:
             for record in consumer.poll(timeout=1.0):
                 assert isinstance(record.key, bytes)
-                coordinator.replay(Record(record.key, record.value))  # type: ignore[arg-type]
+                coordinator.replay(Record(record.key, record.value))
     hard = coordinator.hard_state
     hard.settle()
     assert [m.group_instance_id for m in read_group_value(hard.groups[GROUP]).members] == ["desk-1"]

@@ -162,7 +162,7 @@ def test_a_name_that_is_no_topic_name_fails_at_once(broker: Broker) -> None:
 
 
 def test_a_buffer_that_stays_full_makes_send_give_up() -> None:
-    options = {"max_block_ms": 100, "buffer_memory": 300, "batch_size": 100}
+    options: dict[str, Any] = {"max_block_ms": 100, "buffer_memory": 300, "batch_size": 100}
     with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
         producer.send("t", b"x").result(10)
         broker.control.delay("Produce", 500)
@@ -246,7 +246,7 @@ def test_faults_of_all_kinds_cost_no_record_and_no_order(seed: int) -> None:
     dice = Random(seed)
     errors = ["NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "REQUEST_TIMED_OUT", "KAFKA_STORAGE_ERROR"]
     backoff = {"retry_backoff_ms": 2, "retry_backoff_max_ms": 10, "reconnect_backoff_ms": 2}
-    options = {"batch_size": dice.choice([60, 300]), "linger_ms": dice.choice([0, 3]), **backoff}
+    options: dict[str, Any] = {"batch_size": dice.choice([60, 300]), "linger_ms": dice.choice([0, 3]), **backoff}
     with (
         Broker(nodes=2, num_partitions=2) as broker,
         Producer(bootstrap_servers=broker.bootstrap, **options) as producer,
@@ -275,7 +275,11 @@ def test_batches_keep_their_order_while_the_connection_is_made(broker: Broker) -
     """What is ready just when the connection opens goes behind what waited for it."""
 
     async def story() -> list[int]:
-        options = {"linger_ms": 0, "enable_idempotence": False, "max_in_flight_requests_per_connection": 10_000}
+        options: dict[str, Any] = {
+            "linger_ms": 0,
+            "enable_idempotence": False,
+            "max_in_flight_requests_per_connection": 10_000,
+        }
         async with Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
             await producer.partitions_for("ordered")
             sent: list[DeliveryFuture] = []

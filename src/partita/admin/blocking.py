@@ -5,10 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from partita.admin.client import AsyncAdmin
 from partita.net.loop_thread import LoopThread
+
+if TYPE_CHECKING:
+    from partita.admin.option_types import AdminOptions
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,7 +32,7 @@ def _blocking(
 class Admin:
     """The calls of AsyncAdmin, blocking. Options are Kafka's, with underscores, or a dict in Kafka's own spelling."""
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
         self._admin = AsyncAdmin(config, **options)
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None

@@ -10,7 +10,7 @@ Works on our broker and on any Kafka.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from partita.admin import configs, groups, offsets, reset_plan, topics
 from partita.admin.config import admin_config
@@ -34,6 +34,9 @@ from partita.admin.topics import NewTopic, names_of
 from partita.net.cluster import Cluster
 from partita.protocol.messages.metadata import MetadataRequest
 
+if TYPE_CHECKING:
+    from partita.admin.option_types import AdminOptions
+
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 
@@ -43,8 +46,8 @@ class AsyncAdmin:
     Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
-        self._servers, self._config = admin_config(config, options)
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
+        self._servers, self._config = admin_config(config, dict(options))
         self._cluster: Cluster | None = None
 
     async def __aenter__(self) -> AsyncAdmin:

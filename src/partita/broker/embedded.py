@@ -10,13 +10,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
 
 if TYPE_CHECKING:
     from partita.broker.control.verbs import Control
     from partita.broker.nodes import Cluster
+    from partita.broker.option_types import BrokerOptions
     from partita.broker.running import RunningBroker
 
 __all__ = ["Broker", "StartError"]
@@ -36,9 +37,10 @@ class Broker:
     with dots.
     """
 
-    def __init__(self, config: Mapping[str, object] | None = None, **options: Any) -> None:
-        named = {name: value for name, value in options.items() if name in _SETTING_NAMES}
-        rest = {name: value for name, value in options.items() if name not in _SETTING_NAMES}
+    def __init__(self, config: Mapping[str, object] | None = None, **options: Unpack[BrokerOptions]) -> None:
+        given: dict[str, Any] = dict(options)
+        named = {name: value for name, value in given.items() if name in _SETTING_NAMES}
+        rest = {name: value for name, value in given.items() if name not in _SETTING_NAMES}
         self._settings = BrokerSettings(**named, options={**(config or {}), **rest})
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None

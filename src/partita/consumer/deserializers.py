@@ -10,12 +10,29 @@ import json
 from collections.abc import Callable
 from struct import Struct
 from struct import error as StructError
-from typing import Any, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from partita.options import ConfigError
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Deserializer: TypeAlias = Callable[[str, Headers, bytes | None], Any]
+"""`Any`: what a deserializer gives is the user's own type, which `From` carries to type checkers."""
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class DeserializesTo(Protocol[T_co]):
+    """An object that turns the bytes of a key or value into a T; it is called for null too, as in Kafka."""
+
+    def deserialize(self, topic: str, headers: Headers, data: bytes | None, /) -> T_co:
+        """The object; raises what is wrong with the bytes."""
+
+
+From: TypeAlias = Callable[[bytes], T] | DeserializesTo[T]
+"""What a user gives as a deserializer to T: a function of the bytes, or an object with `deserialize`."""
+AsBytes: TypeAlias = Literal["bytes"] | None
+AsText: TypeAlias = Literal["str"]
 
 _INT, _LONG, _SHORT = Struct(">i"), Struct(">q"), Struct(">h")
 _FLOAT, _DOUBLE = Struct(">f"), Struct(">d")
@@ -75,3 +92,9 @@ def _of_bytes(function: Callable[[bytes], Any]) -> Deserializer:
         return None if data is None else function(data)
 
     return read
+
+
+def given_deserializers(key: object, value: object) -> dict[str, object]:
+    """The two as options, without those that were not given: these may still come from the config dict."""
+    given = {"key_deserializer": key, "value_deserializer": value}
+    return {name: chosen for name, chosen in given.items() if chosen is not None}

@@ -56,7 +56,7 @@ class Interceptor:
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         """Made with the consumer's whole configuration when given as a class."""
 
-    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+    def on_consume(self, records: ConsumerRecords[Any, Any]) -> ConsumerRecords[Any, Any]:
         """What a poll returns instead of these."""
         return records
 
@@ -74,7 +74,7 @@ class Interceptors:
         self._chain = [one(config) if isinstance(one, type) else one for one in given]
         self._note = note
 
-    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+    def on_consume(self, records: ConsumerRecords[Any, Any]) -> ConsumerRecords[Any, Any]:
         """Pass the records through the chain; an interceptor that raises is noted and skipped."""
         for interceptor in self._chain:
             try:

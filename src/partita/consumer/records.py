@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record
 
-ConsumerRecord = Record
+MaybeNull: TypeAlias = Any
+"""In a union with the type of values: a tombstone's value is None, but only compacted topics have tombstones.
+
+A checker lets `record.value.upper()` pass and still refuses a method that the type lacks, as for `re.Match.group`.
+"""
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+
+    class ConsumerRecord(Record, Generic[K, V]):
+        """A record whose key and value have the types that the consumer's deserializers give them."""
+
+        key: K | None
+        value: V | MaybeNull
+
+else:
+    from typing import TypeVar
+
+    K, V = TypeVar("K"), TypeVar("V")
+    ConsumerRecord = Record
 
 
-class ConsumerRecords:
+class ConsumerRecords(Generic[K, V]):
     """A collection of records, partition after partition, each in offset order."""
 
     __slots__ = ("_by_partition", "_count", "next_offsets")
@@ -20,14 +43,15 @@ class ConsumerRecords:
         by_partition: Mapping[TopicPartition, Sequence[Record]] | None = None,
         next_offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
     ) -> None:
-        self._by_partition = by_partition or {}
+        found = cast("Mapping[TopicPartition, Sequence[ConsumerRecord[K, V]]]", by_partition or {})
+        self._by_partition = found
         self._count = sum(map(len, self._by_partition.values()))
         self.next_offsets = dict(next_offsets or {})
 
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         for records in self._by_partition.values():
             yield from records
 
@@ -36,7 +60,7 @@ class ConsumerRecords:
         """The partitions that have records here."""
         return list(self._by_partition)
 
-    def of(self, topic: str, partition: int | None = None) -> list[Record]:
+    def of(self, topic: str, partition: int | None = None) -> list[ConsumerRecord[K, V]]:
         """The records of a partition, or of all partitions of a topic."""
         if partition is not None:
             return list(self._by_partition.get(TopicPartition(topic, partition), ()))
@@ -49,7 +73,7 @@ class ConsumerRecords:
             found[tp.topic] = found.get(tp.topic, 0) + len(records)
         return found
 
-    def items(self) -> Iterator[tuple[TopicPartition, Sequence[Record]]]:
+    def items(self) -> Iterator[tuple[TopicPartition, Sequence[ConsumerRecord[K, V]]]]:
         """Each partition that has records here, with its records."""
         yield from self._by_partition.items()
 

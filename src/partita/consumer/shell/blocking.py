@@ -6,12 +6,13 @@ Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
-from partita.consumer.records import ConsumerRecord, ConsumerRecords
-from partita.consumer.shell.client import AsyncConsumer, Offsets, Partitions
+from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
+from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
+from partita.consumer.shell.client import AsyncConsumer, Config, Offsets, Partitions
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -21,8 +22,10 @@ from partita.protocol.metadata_view import TopicView
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.consumer.option_types import ConsumerOptions
 
-class Consumer:
+
+class Consumer(Generic[K, V]):
     """`with Consumer(...) as consumer` blocks; `async with Consumer(...) as consumer` is an AsyncConsumer.
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling:
@@ -30,14 +33,63 @@ class Consumer:
     Timeouts are in seconds. One thread at a time may use it; only `wakeup` and `done` may be called from others.
     """
 
+    # fmt: off
+    @overload
     def __init__(
-        self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
+        self: Consumer[bytes, bytes], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: AsBytes = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[bytes, str], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: AsText, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[bytes, V], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[str, bytes], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: AsBytes = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[str, str], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: AsText, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[str, V], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, config: Config = None, /, *, key_deserializer: From[K],
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Consumer[Any, Any], config: Config = None, /, *, key_deserializer: object = None,
+        value_deserializer: object = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    # fmt: on
+    def __init__(
+        self,
+        config: Config = None,
+        /,
+        *,
+        key_deserializer: object = None,
+        value_deserializer: object = None,
+        clock: Clock | None = None,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        checked = ConsumerConfig.of(config, **options)
+        checked = ConsumerConfig.of(config, **options, **given_deserializers(key_deserializer, value_deserializer))
         self._start(ConsumerDriver(checked, BlockingWaiter(), strict=True, clock=clock))
 
     @classmethod
-    def over(cls, driver: ConsumerDriver) -> Consumer:
+    def over(cls, driver: ConsumerDriver) -> Consumer[K, V]:
         """A consumer over a driver made elsewhere (with another clock, or without sockets)."""
         consumer = cls.__new__(cls)
         consumer._start(driver)
@@ -45,7 +97,7 @@ class Consumer:
 
     def _start(self, driver: ConsumerDriver) -> None:
         self._driver = driver
-        self._calls = calls = AsyncConsumer.over(driver)
+        self._calls = calls = AsyncConsumer[K, V].over(driver)
         self.subscribe = calls.subscribe
         self.assign = calls.assign
         self.assignment = calls.assignment
@@ -69,24 +121,24 @@ class Consumer:
         self.metrics = calls.metrics
         self.metrics_text = calls.metrics_text
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> Consumer[K, V]:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    async def __aenter__(self) -> AsyncConsumer:
+    async def __aenter__(self) -> AsyncConsumer[K, V]:
         self._driver.become(AsyncWaiter(), strict=False)
         return self._calls
 
     async def __aexit__(self, *_: object) -> None:
         await self._calls.close()
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         while not self._driver.is_closed:
             yield from self.poll(1.0)
 
-    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:
+    def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
         return run_blocking(self._calls.poll(timeout, max_records=max_records))
 

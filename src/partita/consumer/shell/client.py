@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, overload
 
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.config import ConsumerConfig
+from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
 from partita.consumer.errors import ApiTimeoutError, IllegalStateError
 from partita.consumer.group.commits import Kind
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
-from partita.consumer.records import ConsumerRecord, ConsumerRecords
+from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
 from partita.consumer.request import Note
 from partita.consumer.shell.closing import close_consumer, leave_group
 from partita.consumer.shell.delivery import Delivery
@@ -32,25 +33,77 @@ from partita.protocol.metadata_view import TopicView
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from partita.consumer.option_types import ConsumerOptions
+
+Config: TypeAlias = Mapping[str, Any] | None
 Partitions = Iterable[tuple[str, int]]
 Offsets = Mapping[tuple[str, int], OffsetAndMetadata | int]
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-class AsyncConsumer:
+class AsyncConsumer(Generic[K, V]):
     """Reads topics as a member of a group, or given partitions on its own. Timeouts are in seconds.
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
     """
 
+    # fmt: off
+    @overload
     def __init__(
-        self, config: Mapping[str, Any] | None = None, /, *, clock: Clock | None = None, **options: Any
+        self: AsyncConsumer[bytes, bytes], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: AsBytes = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[bytes, str], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: AsText, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[bytes, V], config: Config = None, /, *, key_deserializer: AsBytes = None,
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[str, bytes], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: AsBytes = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[str, str], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: AsText, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[str, V], config: Config = None, /, *, key_deserializer: AsText,
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, config: Config = None, /, *, key_deserializer: From[K],
+        value_deserializer: From[V], clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AsyncConsumer[Any, Any], config: Config = None, /, *, key_deserializer: object = None,
+        value_deserializer: object = None, clock: Clock | None = None, **options: Unpack[ConsumerOptions],
+    ) -> None: ...
+    # fmt: on
+    def __init__(
+        self,
+        config: Config = None,
+        /,
+        *,
+        key_deserializer: object = None,
+        value_deserializer: object = None,
+        clock: Clock | None = None,
+        **options: Unpack[ConsumerOptions],
     ) -> None:
-        checked = ConsumerConfig.of(config, **options)
+        checked = ConsumerConfig.of(config, **options, **given_deserializers(key_deserializer, value_deserializer))
         self._start(ConsumerDriver(checked, AsyncWaiter(), strict=False, clock=clock))
 
     @classmethod
-    def over(cls, driver: ConsumerDriver) -> AsyncConsumer:
+    def over(cls, driver: ConsumerDriver) -> AsyncConsumer[K, V]:
         """A consumer over a driver that was made elsewhere, with another clock or without sockets."""
         consumer = cls.__new__(cls)
         consumer._start(driver)
@@ -61,7 +114,7 @@ class AsyncConsumer:
         self._core = driver.core
         self._delivery = Delivery(driver)
 
-    async def __aenter__(self) -> AsyncConsumer:
+    async def __aenter__(self) -> AsyncConsumer[K, V]:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -145,7 +198,7 @@ class AsyncConsumer:
 
     # Reading
 
-    async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords:
+    async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved.
 
         `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records. Rebalance
@@ -181,7 +234,7 @@ class AsyncConsumer:
         found: pa.RecordBatch | None = await self._delivery.poll(timeout, lambda: self._delivery.take_arrow(decode))
         return found
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         while not self._driver.is_closed:
             for record in await self.poll(1.0):
                 yield record
@@ -190,7 +243,7 @@ class AsyncConsumer:
         """`with consumer.hold() as hold:` no rebalance takes partitions away inside, however often it polls."""
         return Hold(self._driver)
 
-    def done(self, record: ConsumerRecord) -> bool:
+    def done(self, record: ConsumerRecord[Any, Any]) -> bool:
         """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
 
         False if it was not open: done before, or its partition has gone to another member.

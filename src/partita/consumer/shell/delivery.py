@@ -83,7 +83,7 @@ class Delivery:
 
     # Records
 
-    async def take_records(self, limit: int) -> ConsumerRecords | None:
+    async def take_records(self, limit: int) -> ConsumerRecords[Any, Any] | None:
         """The next records, at most `limit`; None while there is nothing to hand out."""
         driver, core = self._driver, self._core
         with driver.io.lock:

@@ -13,7 +13,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from partita.net.loop_thread import LoopThread
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
@@ -21,6 +21,9 @@ from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError
 from partita.producer.serializing import GivenHeaders, to_bytes, to_headers
 from partita.producer.shell.driver import ProducerDriver
+
+if TYPE_CHECKING:
+    from partita.producer.option_types import ProducerOptions
 
 CLOSE_TIMEOUT_SECONDS = 30.0
 
@@ -83,7 +86,7 @@ class DeliveryFuture(Delivery):
 class AsyncProducer:
     """The asyncio face, and all there is to say about sending. `async with AsyncProducer(...)` or `Producer(...)`."""
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.of(config, **options)
         self._driver = ProducerDriver(self.config)
         self._key_serializer = self.config.values["key_serializer"]
@@ -190,7 +193,7 @@ class Producer:
     a thread of its own. Threads may share a producer.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self._producer = AsyncProducer(config, **options)
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None

@@ -1,0 +1,96 @@
+"""Keyword arguments: what an embedded broker takes. Written by tools/option_types.py; do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+
+class BrokerOptions(TypedDict, total=False):
+    """Every option by its name, in Kafka's spelling with underscores: what an embedded broker takes."""
+
+    host: str
+    port: int
+    data_dir: str | None
+    durability: str | None
+    nodes: int
+    kafka_defaults: bool
+    notes_file: str | None
+    admin_port: int | None
+    advertised_listeners: str | Iterable[str] | None
+    auto_create_topics_enable: bool
+    broker_rack: str | None
+    compression_gzip_level: int
+    compression_lz4_level: int
+    compression_type: str
+    compression_zstd_level: int
+    connections_max_idle_ms: int
+    default_replication_factor: int
+    delete_topic_enable: bool
+    fetch_max_bytes: int
+    group_consumer_assignment_interval_ms: int
+    group_consumer_assignors: str | Iterable[str]
+    group_consumer_heartbeat_interval_ms: int
+    group_consumer_max_assignment_interval_ms: int
+    group_consumer_max_heartbeat_interval_ms: int
+    group_consumer_max_session_timeout_ms: int
+    group_consumer_max_size: int
+    group_consumer_migration_policy: str
+    group_consumer_min_assignment_interval_ms: int
+    group_consumer_min_heartbeat_interval_ms: int
+    group_consumer_min_session_timeout_ms: int
+    group_consumer_regex_refresh_interval_ms: int
+    group_consumer_session_timeout_ms: int
+    group_coordinator_append_linger_ms: int
+    group_coordinator_background_threads: int
+    group_coordinator_cached_buffer_max_bytes: int
+    group_coordinator_rebalance_protocols: str | Iterable[str]
+    group_coordinator_threads: int
+    group_initial_rebalance_delay_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    group_min_session_timeout_ms: int
+    listeners: str | Iterable[str]
+    log_cleaner_backoff_ms: int
+    log_cleaner_delete_retention_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_max_compaction_lag_ms: int
+    log_cleaner_min_cleanable_ratio: float
+    log_cleaner_min_compaction_lag_ms: int
+    log_cleanup_policy: str | Iterable[str]
+    log_flush_interval_messages: int
+    log_flush_interval_ms: int | None
+    log_index_interval_bytes: int
+    log_index_size_max_bytes: int
+    log_message_timestamp_after_max_ms: int
+    log_message_timestamp_before_max_ms: int
+    log_message_timestamp_type: str
+    log_retention_bytes: int
+    log_retention_check_interval_ms: int
+    log_retention_hours: int
+    log_retention_minutes: int | None
+    log_retention_ms: int | None
+    log_roll_hours: int
+    log_roll_ms: int | None
+    log_segment_bytes: int
+    log_segment_delete_delay_ms: int
+    max_connection_creation_rate: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_incremental_fetch_session_cache_slots: int
+    message_max_bytes: int
+    min_insync_replicas: int
+    node_id: int
+    num_partitions: int
+    offset_metadata_max_bytes: int
+    offsets_commit_timeout_ms: int
+    offsets_load_buffer_size: int
+    offsets_retention_check_interval_ms: int
+    offsets_retention_minutes: int
+    offsets_topic_compression_codec: int
+    offsets_topic_num_partitions: int
+    offsets_topic_replication_factor: int
+    offsets_topic_segment_bytes: int
+    producer_id_expiration_check_interval_ms: int
+    producer_id_expiration_ms: int
+    socket_request_max_bytes: int

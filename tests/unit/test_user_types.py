@@ -1,0 +1,141 @@
+"""What a user's type checker says: mypy --strict, and pyright in its strict mode (basedpyright, which
+brings its own runtime from PyPI).
+
+A program with expectations: `assert_type` and plain use must pass, a line marked `# error` must not. The programs of
+the docs pass too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
+PAGES = (
+    "first-consumer",
+    "what-a-rebalance-does-to-you",
+    "arrow-to-pandas-polars-duckdb",
+    "testing-with-partita",
+    "migrating",
+    "errors",
+)
+AS_A_SCRIPT = (
+    "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls", "--allow-untyped-globals",
+    "--allow-any-generics",
+)  # fmt: skip
+"""What strictness asks of libraries rather than of a page's script."""
+
+PROGRAM = """
+from typing import Any, assert_type
+
+from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
+from partita.consumer.records import ConsumerRecord
+from partita.producer.shell.client import AsyncProducer
+
+plain = Consumer(bootstrap_servers="localhost:9092", group_id="g", auto_offset_reset="earliest")
+assert_type(plain, Consumer[bytes, bytes])
+for record in plain:
+    print(record.value.decode(), record.value.upper(), record.key or b"", record.offset + 1)
+    record.value.encode()  # error
+    record.key.decode()  # error
+
+text = Consumer({"bootstrap.servers": "localhost:9092"}, key_deserializer="str", value_deserializer="str")
+assert_type(text, Consumer[str, str])
+print([record.value.split(",") for record in text.poll(1.0).of("flights")])
+
+numbers = Consumer(value_deserializer=int)
+assert_type(numbers, Consumer[bytes, int])
+assert_type(Consumer(value_deserializer="json"), Consumer[Any, Any])
+assert_type(Consumer(key_deserializer="str", value_deserializer=float), Consumer[str, float])
+
+
+class Upper:
+    def deserialize(self, topic: str, headers: object, data: bytes | None) -> tuple[str, int]:
+        return topic, len(data or b"")
+
+
+assert_type(Consumer(value_deserializer=Upper()), Consumer[bytes, tuple[str, int]])
+
+
+def handle(record: ConsumerRecord[bytes, str]) -> str:
+    return record.value.upper()
+
+
+async def work() -> None:
+    async with Consumer(value_deserializer="str") as consumer:
+        assert_type(consumer, AsyncConsumer[bytes, str])
+        async for record in consumer:
+            handle(record)
+
+
+def takes_any(consumer: Consumer) -> None: ...
+
+
+Consumer(auto_ofset_reset="earliest")  # error
+AsyncConsumer(auto_ofset_reset="earliest")  # error
+Consumer(max_poll_records="many")  # error
+Producer(linger=5)  # error
+Producer(linger_ms=5, acks="all", compression_type="zstd", client_id="c")
+AsyncProducer(linger_ms=None)  # error
+Admin(default_api_timeout=1)  # error
+AsyncAdmin(default_api_timeout=1)  # error
+Broker(num_partitons=3)  # error
+Broker(num_partitions=3, auto_create_topics_enable=False, nodes=2)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def marked_lines() -> set[int]:
+    return {number for number, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# error")}
+
+
+def mypy(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--hide-error-context", *arguments]
+    rest = ["--follow-imports", "silent", "--config-file", "", "--cache-dir", str(cache)]
+    return subprocess.run([*command, *rest], capture_output=True, text=True, env=environment())
+
+
+def environment() -> dict[str, str]:
+    return {"MYPYPATH": str(ROOT / "src"), "PATH": "/usr/bin:/bin"}
+
+
+def test_mypy_strict_passes_what_is_right_and_finds_what_is_wrong(program: Path, tmp_path: Path) -> None:
+    told = mypy(tmp_path / "cache", str(program)).stdout
+    found = {int(number) for number in re.findall(rf"^{re.escape(str(program))}:(\d+): error", told, re.M)}
+    assert found == marked_lines(), short(told)
+
+
+def test_pyright_strict_passes_what_is_right_and_finds_what_is_wrong(program: Path) -> None:
+    config = program.with_name("pyrightconfig.json")
+    config.write_text(json.dumps({"typeCheckingMode": "strict", "extraPaths": [str(ROOT / "src")]}))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(config), "--pythonpath", sys.executable]
+    told = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
+    found = {one["range"]["start"]["line"] + 1 for one in told["generalDiagnostics"] if one["severity"] == "error"}
+    assert found == marked_lines(), [one["message"][:300] for one in told["generalDiagnostics"]]
+
+
+def test_the_programs_of_the_docs_pass_mypy_strict(tmp_path: Path) -> None:
+    pages = []
+    for name in PAGES:
+        blocks = [block[2] for block in BLOCK.finditer((ROOT / "docs" / f"{name}.md").read_text()) if not block[1]]
+        pages.append(tmp_path / f"{name.replace('-', '_')}.py")
+        pages[-1].write_text('bootstrap: str = ""\n' + "\n".join(blocks))
+    told = mypy(tmp_path / "cache", *AS_A_SCRIPT, "--ignore-missing-imports", *map(str, pages)).stdout
+    assert told == "", short(told)
+
+
+def short(told: str) -> str:
+    """Without the options that overloads list."""
+    return "\n".join(line[:200] for line in told.splitlines() if "note:" not in line)
