@@ -71,8 +71,6 @@ def draw(dice: Dice) -> Plan:
     static = dice.chance(0.4)
     work_ms = dice.choice((0, 20, 200, 2_000))
     session_ms = dice.choice((6_000, 8_000, 10_000))
-    faults = _draw_faults(dice)
-    watches_metadata = not static or all(kind != "add_partition" for kind, _ in faults)
     return Plan(
         clients=dice.choice((1, 2, 2, 3, 3, 4, 6)),
         partitions=dice.choice(((1,), (3,), (4,), (2, 3), (7,))),
@@ -93,14 +91,9 @@ def draw(dice: Dice) -> Plan:
         sync_ms=dice.choice((0, 0, 5, 100, 1_000)),
         load_ms=dice.choice((0, 10, 1_000)),
         cleans=dice.chance(0.5),
-        join_version=_draw_join_version(dice, static=static) if watches_metadata else 9,
-        faults=faults,
+        join_version=dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2)),
+        faults=_draw_faults(dice),
     )
-
-
-def _draw_join_version(dice: Dice, *, static: bool) -> int:
-    """Before version 9 a group leader that restarts is told that it follows, and watches no topics (KAFKA-13435)."""
-    return dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2))
 
 
 def _draw_faults(dice: Dice) -> tuple[tuple[str, int], ...]:

@@ -7,6 +7,7 @@ Pure functions over the JoinGroup answer. A member whose bytes make no sense get
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from partita.assignors.interface import (
@@ -16,12 +17,13 @@ from partita.assignors.interface import (
     Subscription,
     TopicMetadata,
 )
-from partita.assignors.payloads import decode_subscription
+from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.consumer.errors import IllegalStateError
 from partita.protocol.metadata_view import MetadataView
-from partita.protocol.primitives import MalformedRequest
+from partita.protocol.primitives import Buffer, MalformedRequest, Reader, Writer
 
 COOPERATIVE_STICKY = "cooperative-sticky"
+_SUCCESSOR = b"partita:successor:"
 Snapshot: TypeAlias = dict[str, tuple[int, tuple[frozenset[str | None], ...]]]
 
 
@@ -37,6 +39,51 @@ def take_snapshot(view: MetadataView, topics: Iterable[str], *, with_racks: bool
             racks = tuple(frozenset(_rack(view, node) for node in p.replicas) for p in known.partitions)
         snapshot[topic] = (len(known.partitions), racks)
     return snapshot
+
+
+def with_counts(snapshot: Snapshot, counts: Mapping[str, int]) -> Snapshot:
+    """The snapshot as it would be with these partition counts; racks are as they are now."""
+    unknown: tuple[int, tuple[frozenset[str | None], ...]] = (0, ())
+    return {topic: (count, snapshot.get(topic, unknown)[1]) for topic, count in counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """What a static member's share says to the process that may take the member over before the next generation."""
+
+    counts: Mapping[str, int] | None = None
+    """The group leader's share: how many partitions each topic had when it assigned."""
+    must_rejoin: bool = False
+    """The member has to give partitions up and join again, so that they can be given to others."""
+
+    def encode(self) -> bytes | None:
+        """User data of the share; None if there is nothing to say."""
+        if self == Successor():
+            return None
+        writer = Writer()
+        writer.int8(self.must_rejoin)
+        writer.int8(self.counts is not None)
+        for topic, count in sorted((self.counts or {}).items()):
+            writer.string(topic)
+            writer.int32(count)
+        return _SUCCESSOR + writer.getvalue()
+
+    @classmethod
+    def of(cls, payload: Buffer) -> Successor:
+        """What the share says; nothing if another client wrote it."""
+        try:
+            _, user_data = decode_assignment(payload)
+            if user_data is None or not user_data.startswith(_SUCCESSOR):
+                return cls()
+            reader = Reader(user_data, len(_SUCCESSOR))
+            must_rejoin, has_counts = bool(reader.int8()), bool(reader.int8())
+            counts: dict[str, int] = {}
+            while reader.pos < len(user_data):
+                topic = reader.string()
+                counts[topic] = reader.int32()
+        except MalformedRequest:
+            return cls()
+        return cls(counts if has_counts else None, must_rejoin)
 
 
 def topic_metadata(view: MetadataView, topics: Iterable[str]) -> TopicMetadata:

@@ -14,7 +14,13 @@ from partita.assignors.interface import Subscription as Claim
 from partita.assignors.payloads import encode_assignment, encode_subscription
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.errors import ConsumerError, IllegalStateError
-from partita.consumer.group.assigning import assign, read_subscriptions, topic_metadata
+from partita.consumer.group.assigning import (
+    Successor,
+    assign,
+    read_subscriptions,
+    topic_metadata,
+    with_counts,
+)
 from partita.consumer.group.member import Generation, Member, MemberState
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
@@ -185,7 +191,17 @@ class JoinExchange:
         member.assignment_snapshot = member.metadata_snapshot()
         shares_text = {m: len(p) for m, p in shares.items()}
         member.events.append(Note("assigned_by_leader", f"leader of {len(shares)} members", {"shares": shares_text}))
-        return [self._sync(part, [(m, encode_assignment(share)) for m, share in sorted(shares.items())])]
+        return [self._sync(part, [(m, self._encoded(m, claims[m], share)) for m, share in sorted(shares.items())])]
+
+    def _encoded(self, member_id: str, claim: Claim, share: list[tuple[str, int]]) -> bytes:
+        """A member's share, with a word for the process that may come after a static member's (decision 0120)."""
+        if claim.group_instance_id is None:
+            return encode_assignment(share)
+        member = self._member
+        snapshot = member.assignment_snapshot if member_id == member.generation.member_id else None
+        counts = None if snapshot is None else {topic: count for topic, (count, _) in snapshot.items()}
+        must_rejoin = not set(claim.owned_partitions) <= set(share)
+        return encode_assignment(share, Successor(counts, must_rejoin).encode())
 
     def _join_refused(self, code: ErrorCode, response: JoinGroupResponse, request: Request, now: Now) -> None:
         member = self._member
@@ -241,6 +257,23 @@ class JoinExchange:
         member.rejoin_needed = False
         member.rejoin_reason = ""
         self.assignment = bytes(response.assignment)
+        if member.is_static:
+            self._succeed(Successor.of(self.assignment))
+
+    def _succeed(self, told: Successor) -> None:
+        """Go on where the process before this one stopped, whose share the coordinator has kept (decision 0120).
+
+        A group leader watches the topics from the assignment on, not from its return. Before version 9 of JoinGroup a
+        returning leader is told that it follows; the counts in its own share say that it leads.
+        """
+        member = self._member
+        topics = member.subscription.metadata_topics
+        if told.counts is not None and self._metadata.covers(topics):
+            counts = {topic: count for topic, count in told.counts.items() if member.is_leader or topic in topics}
+            member.assignment_snapshot = with_counts(member.metadata_snapshot(), counts)
+            member.is_leader = True
+        if told.must_rejoin:
+            member.request_rejoin("need to revoke partitions and re-join")
 
     def _sync_refused(self, code: int, request: Request, now: Now) -> None:
         member = self._member
