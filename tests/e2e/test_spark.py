@@ -133,3 +133,34 @@ def test_the_format_is_found_without_registering_it(world: SparkWorld) -> None:
     world.produce(["x"])
     other = world.spark.newSession()
     assert other.read.format("partita").options(**world.options()).load().count() == 1
+
+
+def test_batches_too_large_for_a_topic_are_split(world: SparkWorld) -> None:
+    """findings/spark.md 3: 20,000 small rows failed with MessageTooLargeError; Spark's connector writes them."""
+    world.create(2, max_message_bytes="65536")
+    world.write(world.spark.range(20_000).selectExpr("cast(id as string) value", "repeat('k', 20) key"))
+    assert sorted(map(int, world.values())) == list(range(20_000))
+
+
+def test_tables_of_the_catalog_are_read_and_written(world: SparkWorld) -> None:
+    """findings/spark.md 7: CREATE TABLE ... USING partita failed when it was used, and so did INSERT INTO."""
+    world.create()
+    name = f"flights_{world.number}"
+    options = f"`kafka.bootstrap.servers` '{world.bootstrap}', topic '{world.topic}', includeHeaders 'true'"
+    sql = world.spark.sql
+    sql(f"CREATE TABLE {name} USING partita OPTIONS ({options})")
+    try:
+        sql(f"INSERT INTO {name} (key, value) SELECT binary('k'), binary('one')")
+        sql(f"INSERT INTO {name} (value, timestamp) VALUES (binary('two'), timestamp '2020-02-02 00:00:00')")
+        found = sql(f"SELECT string(value) v, unix_millis(timestamp) ms, headers FROM {name} ORDER BY offset").collect()
+        assert [row.v for row in found] == ["one", "two"]
+        assert found[1].ms == 1_580_601_600_000
+        narrow = sql(f'SELECT string(value) v FROM {name} WITH (endingOffsets = \'{{"{world.topic}":{{"0":1}}}}\')')
+        assert [row.v for row in narrow.collect()] == ["one"]
+        with pytest.raises(Exception, match=r"cannot be overwritten|TRUNCATE"):
+            sql(f"INSERT OVERWRITE {name} (value) SELECT binary('three')")
+    finally:
+        sql(f"DROP TABLE {name}")
+    sql(f"CREATE TEMPORARY VIEW {name} USING partita OPTIONS ({options}, subscribe '{world.topic}')")
+    sql(f"INSERT INTO {name} SELECT * FROM {name}")
+    assert world.values() == ["one", "one", "two", "two"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from partita.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -36,6 +37,8 @@ class ScriptedBroker:
         self.aborted: list[Any] = []
         self.produce_errors: list[int] = []
         self.produced: list[tuple[int, bytes]] = []
+        self.stored: list[tuple[int, bytes]] = []
+        self.message_bytes_max: int | None = None
         self.server = WireServer(self.answer)
 
     def answer(self, key: int, version: int, request: Any) -> Any:
@@ -76,6 +79,10 @@ class ScriptedBroker:
         answers = []
         for data in request.topic_data[0].partition_data:
             self.produced.append((data.index, bytes(data.records)))
+            if self.message_bytes_max is not None and len(data.records) > self.message_bytes_max:
+                error = ErrorCode.MESSAGE_TOO_LARGE
+            if not error:
+                self.stored.append((data.index, bytes(data.records)))
             answers.append(PartitionProduceResponse(index=data.index, error_code=error))
         return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=answers)])
 

@@ -50,11 +50,12 @@ class SparkWorld:
         named = {"subscribe", "subscribePattern", "assign", "topic"} & options.keys()
         return plain | ({} if named else {"subscribe": self.topic}) | options
 
-    def create(self, partitions: int = 1, topic: str | None = None) -> None:
+    def create(self, partitions: int = 1, topic: str | None = None, **configs: str) -> None:
         """Its records are old, and kept for ever: the broker's next look for expired ones takes none of them."""
-        keep = CreatableTopicConfig(name="retention.ms", value="-1")
+        settings = {"retention_ms": "-1"} | configs
+        named = [CreatableTopicConfig(name=name.replace("_", "."), value=value) for name, value in settings.items()]
         name = topic or self.topic
-        new = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=[keep])
+        new = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=named)
         answer = self._ask(CreateTopicsRequest(topics=[new], timeout_ms=10_000))
         assert answer.topics[0].error_code == 0, answer
 

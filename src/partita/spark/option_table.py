@@ -91,8 +91,19 @@ SINK = (
     Option("topic", "str", None, "topic for every row; without it, the column topic decides"),
     Option("includeHeaders", "bool", False, "accepted without effect: a column headers is always written"),
 )
-SPARK_OWN = ("checkpointlocation", "asyncprogresstrackingenabled", "asyncprogresstrackingcheckpointintervalms")
+SPARK_OWN = (
+    "checkpointlocation",
+    "asyncprogresstrackingenabled",
+    "asyncprogresstrackingcheckpointintervalms",
+)
 """Options of Spark's writers that it hands on to the data source; lower case."""
+TABLE_MARK = "provider"
+"""Spark adds this name when a table of its catalog is created."""
+PREFIX = "option."
+"""Spark puts this before the names of a table's options, beside its own and the table's properties."""
+SECRET = ("password", "secret", "jaas", "token", "keystore.key")
+"""Parts of the names of options that must stay out of a catalog."""
+
 
 CLIENT = {
     "kafka.bootstrap.servers": "brokers to ask first, host:port separated by commas",
@@ -103,16 +114,36 @@ CLIENT = {
     "kafka.fetch.max.bytes": "source: most bytes of one fetch answer",
     "kafka.max.partition.fetch.bytes": "source: most bytes of one partition in a fetch answer",
     "kafka.fetch.max.wait.ms": "source: how long the broker may wait for records",
+    "kafka.metadata.max.age.ms": "how old the knowledge of leaders may become",
+    "kafka.retry.backoff.ms": "pause before the first retry of a request; it doubles up to kafka.retry.backoff.max.ms",
+    "kafka.retry.backoff.max.ms": "longest pause between two retries",
+    "kafka.reconnect.backoff.ms": "pause before connecting again; it doubles up to kafka.reconnect.backoff.max.ms",
+    "kafka.reconnect.backoff.max.ms": "longest pause between two attempts to connect",
+    "kafka.connections.max.idle.ms": "when an unused connection is closed",
     "kafka.acks": "sink: all (default), 1 or 0",
     "kafka.enable.idempotence": "sink: true (default) removes duplicates of retries inside a task",
     "kafka.compression.type": "sink: none (default), gzip, snappy, lz4 or zstd",
-    "kafka.batch.size": "sink: record bytes in one batch",
+    "kafka.compression.gzip.level": "sink: level of gzip, 1 to 9, or -1",
+    "kafka.compression.lz4.level": "sink: level of lz4, 1 to 17",
+    "kafka.compression.zstd.level": "sink: level of zstd, -131072 to 22",
+    "kafka.batch.size": "sink: record bytes in one batch; a batch too large for the topic is split",
+    "kafka.partitioner.class": "sink: DefaultPartitioner, or RoundRobinPartitioner, which ignores keys",
+    "kafka.partitioner.ignore.keys": "sink: true spreads rows with keys as if they had none",
+    "kafka.retries": "sink: how often a batch is sent again at most, within kafka.delivery.timeout.ms",
     "kafka.max.request.size": "sink: most bytes of one produce request",
     "kafka.max.block.ms": "sink: how long an unknown topic or partition is waited for",
     "kafka.delivery.timeout.ms": "sink: how long a batch is retried",
-    "kafka.linger.ms": "sink: accepted without effect, rows come in batches anyway",
 }
 """The client options that we act on; any other `kafka.*` is accepted with a warning."""
+
+CLIENT_NO_EFFECT = (
+    "kafka.linger.ms",
+    "kafka.buffer.memory",
+    "kafka.max.in.flight.requests.per.connection",
+    "kafka.max.poll.records",
+    "kafka.fetch.min.bytes",
+)
+"""Accepted without a warning, since the result is the same without them: rows come in batches, requests in order."""
 
 FORBIDDEN_SOURCE = (
     "kafka.auto.offset.reset",
@@ -121,7 +152,7 @@ FORBIDDEN_SOURCE = (
     "kafka.enable.auto.commit",
     "kafka.interceptor.classes",
 )
-FORBIDDEN_SINK = ("kafka.key.serializer", "kafka.value.serializer")
+FORBIDDEN_SINK = ("kafka.key.serializer", "kafka.value.serializer", "kafka.transactional.id")
 
 
 def as_markdown(options: tuple[Option, ...]) -> str:

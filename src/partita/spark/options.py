@@ -21,6 +21,8 @@ from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, pa
 NO_NAMES = ("subscribe", "subscribePattern", "assign")
 _DELAY = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
 _UNIT_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+DECIDED = "the data source decides it itself"
+FORBIDDEN_BECAUSE = {"kafka.transactional.id": "this sink writes at least once, it has no transactions"}
 _ISOLATION = {"read_uncommitted": False, "read_committed": True}
 
 
@@ -102,12 +104,31 @@ class _Given:
     client: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """Options of the other side: of writing for a read, of reading for a write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What one of reading and writing accepts."""
+
+    doing: str
+    known: tuple[Option, ...]
+    others: tuple[Option, ...]
+    forbidden: tuple[str, ...]
+    other_prefix: str
+
+
+READS = _Side("reading", table.SOURCE, table.SINK, table.FORBIDDEN_SOURCE, other_prefix="sink:")
+WRITES = _Side("writing", table.SINK, table.SOURCE, table.FORBIDDEN_SINK, other_prefix="source:")
 
 
 def parse_source(options: Mapping[str, str]) -> SourceOptions:
     """The options of a batch or streaming read. Raises ConfigError naming the option."""
-    given = _sort(options, table.SOURCE, table.FORBIDDEN_SOURCE)
+    given = _sort(options, READS)
     values = given.values
+    if not any(values[name] is not None for name in NO_NAMES):
+        values["subscribe"] = given.elsewhere.get("topic")
     topics = _topics(values)
     _check_view_and_group(values, topics)
     start = starting(values, given.problems)
@@ -143,7 +164,7 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
 
 def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     """The options of a batch or streaming write. Raises ConfigError naming the option."""
-    given = _sort(options, table.SINK, table.FORBIDDEN_SINK)
+    given = _sort(options, WRITES)
     topic = given.values["topic"]
     if topic is not None and not topic:
         raise ConfigError("topic must not be blank")
@@ -173,35 +194,68 @@ def _raise_run_problems(options: SourceOptions) -> None:
         raise ConfigError("; ".join(options.run_problems))
 
 
-def _sort(options: Mapping[str, str], known: tuple[Option, ...], forbidden: tuple[str, ...]) -> _Given:
+def _sort(options: Mapping[str, str], side: _Side) -> _Given:
     """Check names, convert values, split off the client's options."""
     given = _Given()
-    by_name = {option.name.lower(): option for option in known}
+    by_name = {option.name.lower(): option for option in side.known}
+    others = {option.name.lower(): option.name for option in side.others}
+    is_table = _serves_both(options)
     for spelled, value in options.items():
         name = spelled.lower()
         if name in by_name:
             given.values[by_name[name].name] = check_value(by_name[name], value)
         elif name.startswith("kafka."):
-            _take_client_option(given, spelled, value, forbidden)
+            _take_client_option(given, spelled, value, side, is_table)
+        elif name in others and (is_table or side is WRITES or name == "topic"):
+            given.elsewhere[others[name]] = value
+            if not is_table and name != "topic":
+                given.warnings.append(f"{spelled} has no effect when {side.doing}")
         elif not _has_no_effect(name):
-            raise ConfigError(_unknown(spelled, known))
+            raise ConfigError(_unknown(spelled, side.known))
     if not given.client.get("bootstrap.servers", "").strip():
         raise ConfigError(f"{table.BOOTSTRAP} is required: host:port of one broker or more, separated by commas")
-    for option in known:
+    for option in side.known:
         given.values.setdefault(option.name, option.default)
     return given
 
 
-def _take_client_option(given: _Given, spelled: str, value: str, forbidden: tuple[str, ...]) -> None:
+def table_options(options: Mapping[str, str]) -> dict[str, str] | None:
+    """The options of `CREATE TABLE ... USING partita OPTIONS (...)`; None when no table is being created.
+
+    Raises ConfigError for a secret: the catalog shows a table's options to everybody.
+    """
+    if table.TABLE_MARK not in (name.lower() for name in options):
+        return None
+    kept = {name[len(table.PREFIX) :]: v for name, v in options.items() if name.lower().startswith(table.PREFIX)}
+    secret = next((name for name in kept if any(word in name.lower() for word in table.SECRET)), None)
+    if secret is not None:
+        raise ConfigError(
+            f"{secret} must not be an option of a table, which the catalog shows to everybody; "
+            f"give it with each statement: SELECT * FROM the_table WITH (`{secret}` = '...')"
+        )
+    return kept
+
+
+def _serves_both(options: Mapping[str, str]) -> bool:
+    """Whether these are the options of a table or view that names topics for reading and for writing."""
+    names = {name.lower() for name in options}
+    return "topic" in names and not names.isdisjoint(name.lower() for name in NO_NAMES)
+
+
+def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is_table: bool) -> None:
     name = spelled.lower()
-    if name in forbidden:
-        raise ConfigError(f"{spelled} must not be set: the data source decides it itself")
+    if name in side.forbidden:
+        raise ConfigError(f"{spelled} must not be set: {FORBIDDEN_BECAUSE.get(name, DECIDED)}")
     if name == "kafka.security.protocol" and value.strip().upper() != "PLAINTEXT":
         raise ConfigError(f"kafka.security.protocol={value} is not supported by this release; only PLAINTEXT")
     if name == "kafka.group.id":
         given.warnings.append("kafka.group.id has no effect: use the options group and groupMode")
+    elif name in table.CLIENT_NO_EFFECT:
+        return
     elif name not in table.CLIENT:
         given.warnings.append(f"{spelled} is not known and has no effect")
+    elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:
+        given.warnings.append(f"{spelled} has no effect when {side.doing}")
     given.client[name.removeprefix("kafka.")] = value
 
 

@@ -29,7 +29,8 @@ from pyspark.sql.streaming.datasource import (
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
-from partita.spark.options import SourceOptions, parse_sink, parse_source
+from partita.spark.option_table import BOOTSTRAP
+from partita.spark.options import SinkOptions, SourceOptions, parse_sink, parse_source, table_options
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.stream_core import StreamCore
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 log = logging.getLogger("partita.spark")
+_warned: set[str] = set()
 
 
 class GroupSource(DataSource):
@@ -56,10 +58,11 @@ class GroupSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of a read. Raises ConfigError for wrong options, when the user calls `load()`."""
-        options = parse_source(self.options)
-        for warning in options.warnings:
-            log.warning("%s", warning)
-        return tables.read_schema(options.include_headers)
+        of_table = table_options(self.options)
+        options = parse_source(self.options if of_table is None else of_table)
+        warn_once(options.warnings)
+        schema = tables.read_schema(options.include_headers)
+        return schema if of_table is None else tables.with_options(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
@@ -74,20 +77,35 @@ class GroupSource(DataSource):
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
         if overwrite:
             raise ConfigError("a topic cannot be overwritten; use mode append")
-        options = parse_sink(self.options)
-        tables.check_write(schema, has_topic=options.topic is not None)
-        return TopicArrowWriter(options)
+        return TopicArrowWriter(self._sink(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamArrowWriter:
         """The writer of a stream. Raises ConfigError for a table that cannot be written."""
-        options = parse_sink(self.options)
+        return TopicStreamArrowWriter(self._sink(schema))
+
+    def _sink(self, schema: StructType) -> SinkOptions:
+        options = parse_sink(self._options(schema))
         tables.check_write(schema, has_topic=options.topic is not None)
-        return TopicStreamArrowWriter(options)
+        warn_once((*options.warnings, *tables.ignored_when_written(schema)))
+        return options
 
     def _checked(self, schema: StructType) -> SourceOptions:
-        options = parse_source(self.options)
+        options = parse_source(self._options(schema))
         tables.check_read(schema, options.include_headers)
         return options
+
+    def _options(self, schema: StructType) -> dict[str, str]:
+        """What the user gave here; for a table of Spark's catalog also what it was created with."""
+        given = dict(self.options)
+        return given if BOOTSTRAP in (name.lower() for name in given) else tables.options_in(schema) | given
+
+
+def warn_once(warnings: Iterable[str]) -> None:
+    """Log each text once in a process: Spark builds a new writer for every batch of a stream."""
+    for warning in warnings:
+        if warning not in _warned:
+            _warned.add(warning)
+            log.warning("%s", warning)
 
 
 class RangePartition(InputPartition):

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.records.batch import build_batch, iter_records
-from partita.records.builder import encode_headers
+from partita.records.builder import encode_headers, varint
 from partita.spark.writing.murmur2_columns import murmur2, partitions_of
-from partita.spark.writing.packed_records import PackedRecords, pack
+from partita.spark.writing.packed_records import PackedRecords, Rows, pack, varints
 from partita.spark.writing.row_batches import RowBatches, RowError
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
@@ -40,7 +40,7 @@ rows = st.lists(st.tuples(st.none() | st.binary(max_size=300), st.none() | st.bi
 @given(rows)
 def test_packed_bytes_are_those_of_a_built_batch(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
     keys, values = (pa.array(part, pa.binary()) for part in zip(*pairs, strict=True))
-    (packed,) = pack(keys, values, None, batch_bytes=1 << 20, codec=0, timestamp_ms=5)
+    (packed,) = pack(Rows(keys, values, None, 5), batch_bytes=1 << 20, codec=0)
     expected = build_batch(
         [(5, key, value, ()) for key, value in pairs], producer_id=7, producer_epoch=1, base_sequence=3
     )
@@ -51,16 +51,55 @@ def test_lengths_beyond_the_table_and_headers() -> None:
     value, headers = b"v" * 70_000, [("h", b"1"), ("h", None)]
     encoded = pa.array([encode_headers(headers), b"\x00"], pa.binary())
     columns = pa.array([None, b"k"], pa.binary()), pa.array([value, b""], pa.binary())
-    (packed,) = pack(*columns, encoded, batch_bytes=1 << 20, codec=0, timestamp_ms=5)
+    (packed,) = pack(Rows(*columns, encoded, 5), batch_bytes=1 << 20, codec=0)
     assert packed.build() == build_batch([(5, None, value, headers), (5, b"k", b"", ())])
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(1, 1500))
 def test_no_batch_is_too_large_but_for_a_single_record(sizes: list[int], limit: int) -> None:
     values = pa.array([b"x" * size for size in sizes], pa.binary())
-    batches = pack(pa.nulls(len(sizes), pa.binary()), values, None, batch_bytes=limit, codec=0, timestamp_ms=0)
+    batches = pack(Rows(pa.nulls(len(sizes), pa.binary()), values, None, 0), batch_bytes=limit, codec=0)
     assert sum(batch.records_count for batch in batches) == len(sizes)
     assert all(len(batch.payload) <= limit or batch.records_count == 1 for batch in batches)
+
+
+def test_timestamps_of_rows_become_those_of_records() -> None:
+    """findings/spark.md 8: a timestamp column honoured by the sink."""
+    pairs = [(b"k", b"1", 1_000), (None, b"2", 5_000_000_000_000), (b"k", b"3", 7)]
+    keys, values = pa.array([key for key, _, _ in pairs]), pa.array([value for _, value, _ in pairs])
+    times = np.array([time for _, _, time in pairs])
+    (packed,) = pack(Rows(keys, values, None, 9, times), batch_bytes=1 << 20, codec=0)
+    assert packed.build() == build_batch([(time, key, value, ()) for key, value, time in pairs])
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=20))
+def test_every_number_is_the_varint_that_kafka_writes(numbers: list[int]) -> None:
+    assert varints(np.array(numbers)).to_pylist() == [varint(number) for number in numbers]
+
+
+def test_a_batch_can_be_split_into_smaller_ones() -> None:
+    values = pa.array([bytes([i]) * 50 for i in range(10)], pa.binary())
+    (whole,) = pack(Rows(pa.nulls(10, pa.binary()), values, None, 3), batch_bytes=1 << 20, codec=0)
+    halves = whole.split(whole.size // 2)
+    assert len(halves) > 1
+    assert [row for half in halves for row in records_of(half)] == records_of(whole)
+
+
+def test_a_timestamp_column_is_written_where_a_row_has_one() -> None:
+    instants = pa.array([None, 1_234_567_000], pa.timestamp("us", "UTC"))
+    packer = RowBatches("t", codec=0, batch_bytes=1 << 20)
+    built = packer.build(pa.record_batch({"value": pa.array(["a", "b"]), "timestamp": instants}), lambda *_: 1, 99)
+    (batch,) = built["t", 0]
+    assert [r.timestamp for r in iter_records(memoryview(batch.build()))] == [99, 1_234_567]
+    for other in (pa.array(["x", "y"]), pa.array([1, 2], pa.timestamp("us")), pa.nulls(2, pa.timestamp("us", "UTC"))):
+        built = packer.build(pa.record_batch({"value": pa.array(["a", "b"]), "timestamp": other}), lambda *_: 1, 99)
+        assert {r.timestamp for b in built["t", 0] for r in iter_records(memoryview(b.build()))} == {99}
+
+
+def test_keys_can_be_ignored() -> None:
+    packer = RowBatches("t", codec=0, batch_bytes=1 << 20, ignore_keys=True)
+    table = pa.record_batch({"value": pa.array(["a"] * 8), "key": pa.array([str(i) for i in range(8)])})
+    assert [list(packer.build(table, lambda *_: 4, 9)) for _ in range(2)] == [[("t", 1)], [("t", 2)]]
 
 
 def written(table: dict[str, pa.Array], topic: str | None = "t", partitions: int = 4) -> dict[tuple[str, int], Any]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from partita.errors import KafkaError, TopicAuthorizationFailedError
+from partita.errors import KafkaError, MessageTooLargeError, TopicAuthorizationFailedError
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
-from partita.spark.writing.packed_records import PackedRecords, pack
+from partita.records.header import read_header
+from partita.spark.writing.packed_records import PackedRecords, Rows, pack
 from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
 from support.scripted_broker import scripted_broker
 
@@ -21,7 +23,7 @@ PLAIN = ProduceSettings(idempotent=False, delivery_timeout_ms=5000, max_block_ms
 def packed(*values: bytes) -> list[PackedRecords]:
     """One batch for each value."""
     column = pa.array(values, pa.binary())
-    return pack(pa.nulls(len(values), pa.binary()), column, None, batch_bytes=1, codec=0, timestamp_ms=0)
+    return pack(Rows(pa.nulls(len(values), pa.binary()), column, None, 0), batch_bytes=1, codec=0)
 
 
 def sent(errors: list[int], settings: ProduceSettings = PLAIN) -> list[tuple[int, list[Any]]]:
@@ -50,6 +52,45 @@ def test_a_refusal_is_raised() -> None:
         sent([int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)])
 
 
+TOO_LARGE = int(ErrorCode.MESSAGE_TOO_LARGE)
+
+
+def one_batch(count: int) -> list[PackedRecords]:
+    """All values in one batch."""
+    column = pa.array([str(i).encode() * 20 for i in range(count)], pa.binary())
+    return pack(Rows(pa.nulls(count, pa.binary()), column, None, 0), batch_bytes=1 << 20, codec=0)
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_a_batch_too_large_for_the_topic_is_split_as_often_as_needed(idempotent: bool) -> None:
+    """findings/spark.md 3: batches of 900,000 bytes failed on a topic with a small max.message.bytes."""
+    settings = replace(PLAIN, idempotent=idempotent)
+    with scripted_broker() as (broker, link):
+        broker.message_bytes_max = 200
+        producer = TopicProducer(link.cluster, settings)
+        for _ in range(2):
+            link.call(producer.send({("t", 0): one_batch(40)}))
+        found = [read_header(data) for _, data in broker.stored]
+        records = [r.value for _, data in broker.stored for r in iter_records(memoryview(data))]
+        assert records == [str(i).encode() * 20 for i in range(40)] * 2
+        refused = len(broker.produced) - len(broker.stored)
+        assert 0 < refused <= 5, "later batches are cut before they are sent"
+        if idempotent:
+            starts = [header.base_sequence for header in found]
+            assert starts == [sum(h.records_count for h in found[:i]) for i in range(len(found))]
+
+
+def test_a_single_record_that_is_too_large_is_named() -> None:
+    with pytest.raises(MessageTooLargeError, match=r"t-0: one record of \d+ bytes; the topic's max.message.bytes"):
+        sent([TOO_LARGE])
+
+
+def test_retries_can_be_bounded() -> None:
+    with pytest.raises(KafkaError, match="not acknowledged"):
+        sent([int(ErrorCode.NOT_LEADER_OR_FOLLOWER)] * 2, replace(PLAIN, retries=1))
+    assert len(sent([int(ErrorCode.NOT_LEADER_OR_FOLLOWER)], replace(PLAIN, retries=1))) == 5
+
+
 def test_small_requests_when_told_so() -> None:
     small = ProduceSettings(idempotent=False, request_bytes=1)
     assert len(sent([], small)) == 3
@@ -67,6 +108,12 @@ def test_settings_come_from_the_client_options() -> None:
     assert produce_settings({}) == ProduceSettings()
     found = produce_settings({"acks": "1", "compression.type": "ZSTD", "batch.size": "10"})
     assert (found.acks, found.idempotent, found.codec, found.batch_bytes) == (1, False, 4, 10)
+    tuned = {"compression.type": "gzip", "compression.gzip.level": "9", "compression.zstd.level": "3", "retries": "0"}
+    assert (produce_settings(tuned).level, produce_settings(tuned).retries) == (9, 0)
+    assert produce_settings(
+        {"partitioner.class": "org.apache.kafka.clients.producer.RoundRobinPartitioner"}
+    ).ignore_keys
+    assert produce_settings({"partitioner.ignore.keys": "true"}).ignore_keys
 
 
 @pytest.mark.parametrize(
@@ -74,6 +121,8 @@ def test_settings_come_from_the_client_options() -> None:
     [
         ({"acks": "2"}, "kafka.acks must be one of all, -1, 1, 0"),
         ({"acks": "1", "enable.idempotence": "true"}, "needs kafka.acks=all"),
+        ({"partitioner.class": "com.example.Mine"}, "com.example.Mine cannot run here"),
+        ({"compression.type": "zstd", "compression.zstd.level": "99"}, "zstd.level must be between -131072 and 22"),
         ({"compression.type": "brotli"}, "kafka.compression.type must be one of none, gzip"),
         ({"batch.size": "big"}, "kafka.batch.size must be a whole number"),
     ],

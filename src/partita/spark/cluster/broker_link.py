@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from partita.net.cluster import Cluster
@@ -18,6 +19,17 @@ from partita.net.config import ClientConfig
 from partita.options import ConfigError
 
 T = TypeVar("T")
+TIMES = (
+    "request.timeout.ms",
+    "default.api.timeout.ms",
+    "metadata.max.age.ms",
+    "retry.backoff.ms",
+    "retry.backoff.max.ms",
+    "reconnect.backoff.ms",
+    "reconnect.backoff.max.ms",
+    "connections.max.idle.ms",
+)
+"""Client options that go to the connections as they are, in milliseconds."""
 
 _links: dict[tuple[int, tuple[tuple[str, str], ...]], BrokerLink] = {}
 _links_lock = threading.Lock()
@@ -55,11 +67,8 @@ def link_to(client: Mapping[str, str]) -> BrokerLink:
 
 def _config(client: Mapping[str, str]) -> ClientConfig:
     plain = ClientConfig()
-    return ClientConfig(
-        client_id=client.get("client.id", "partita-spark"),
-        request_timeout_ms=whole_number(client, "request.timeout.ms", plain.request_timeout_ms),
-        default_api_timeout_ms=whole_number(client, "default.api.timeout.ms", plain.default_api_timeout_ms),
-    )
+    times: dict[str, Any] = {name.replace(".", "_"): whole_number(client, name, 0) for name in TIMES if name in client}
+    return replace(plain, client_id=client.get("client.id", "partita-spark"), **times)
 
 
 def whole_number(client: Mapping[str, str], name: str, default: int) -> int:

@@ -5,6 +5,9 @@ The same names, order and types as Spark's own Kafka connector, everything nulla
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -19,6 +22,7 @@ from pyspark.sql.types import (
 
 from partita.options import ConfigError
 
+OPTIONS = "partita.options"
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 READ = StructType(
     [
@@ -46,6 +50,23 @@ def read_schema(include_headers: bool) -> StructType:
     return READ_WITH_HEADERS if include_headers else READ
 
 
+def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
+    """The schema of a table in Spark's catalog, which remembers the table's options.
+
+    Spark keeps the options of `CREATE TABLE` but does not hand them to a Python source when the table is used; the
+    schema it does hand over, with the metadata of its columns.
+    """
+    first = schema.fields[0]
+    noted = StructField(first.name, first.dataType, first.nullable, {OPTIONS: json.dumps(dict(options))})
+    return StructType([noted, *schema.fields[1:]])
+
+
+def options_in(schema: StructType) -> dict[str, str]:
+    """The options that the schema of a table remembers; empty for any other schema."""
+    found = next((field.metadata[OPTIONS] for field in schema.fields if OPTIONS in (field.metadata or {})), "{}")
+    return dict(json.loads(found))
+
+
 def check_read(given: StructType, include_headers: bool) -> None:
     """Spark takes a user's `.schema(...)` for ours without comparing. Raises ConfigError when it differs."""
     ours = read_schema(include_headers)
@@ -66,6 +87,14 @@ def check_write(given: StructType, has_topic: bool) -> None:
                 HEADERS.simpleString() if name == "headers" else " or ".join(t().simpleString() for t in WRITE[name])
             )
             raise ConfigError(f"column {name} must be {wanted}, not {found.simpleString()}")
+
+
+def ignored_when_written(given: StructType) -> tuple[str, ...]:
+    """Remarks on columns that look as if they mattered and do not."""
+    kinds = {field.name: field.dataType for field in given.fields}
+    if "timestamp" in kinds and not isinstance(kinds["timestamp"], TimestampType):
+        return (f"column timestamp is ignored: it is {kinds['timestamp'].simpleString()}, not timestamp",)
+    return ()
 
 
 def _are_headers(found: DataType) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from partita.records.builder import encode_headers
 from partita.spark.positions import TopicPartition
 from partita.spark.writing.murmur2_columns import partitions_of
-from partita.spark.writing.packed_records import PackedRecords, pack
+from partita.spark.writing.packed_records import PackedRecords, Rows, pack
 
 PartitionCount = Callable[[str, int], int]
 """How many partitions a topic has; the second argument is the least number that is needed."""
@@ -29,11 +29,16 @@ class RowError(ValueError):
 
 @dataclass(slots=True)
 class RowBatches:
-    """`topic` is the sink's option; None: the column decides. `turn` moves keyless rows from batch to batch."""
+    """`topic` is the sink's option; None: the column decides. `turn` moves keyless rows from batch to batch.
+
+    With `ignore_keys` rows with a key are treated as if they had none when their partition is chosen.
+    """
 
     topic: str | None
     codec: int
     batch_bytes: int
+    level: int | None = None
+    ignore_keys: bool = False
     turn: int = 0
 
     def build(
@@ -45,18 +50,21 @@ class RowBatches:
         keys = _binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
         values = _binary(columns["value"])
         headers = _headers(columns["headers"]) if "headers" in columns else None
+        times = _times(columns.get("timestamp"), timestamp_ms)
         built: dict[TopicPartition, list[PackedRecords]] = {}
         for topic, chosen in self._by_topic(columns, rows.num_rows):
             targets = self._targets(topic, columns.get("partition"), keys, chosen, count_of)
             for partition, places in _groups(targets, chosen):
                 at = pa.array(places)
-                built[topic, partition] = pack(
-                    keys.take(at),
-                    values.take(at),
-                    None if headers is None else headers.take(at),
-                    batch_bytes=self.batch_bytes,
-                    codec=self.codec,
+                chosen_rows = Rows(
+                    keys=keys.take(at),
+                    values=values.take(at),
+                    headers=None if headers is None else headers.take(at),
                     timestamp_ms=timestamp_ms,
+                    timestamps_ms=None if times is None else times[places],
+                )
+                built[topic, partition] = pack(
+                    chosen_rows, batch_bytes=self.batch_bytes, codec=self.codec, level=self.level
                 )
         return built
 
@@ -82,7 +90,7 @@ class RowBatches:
         least = 1 if wanted is None else int(wanted.max(initial=0)) + 1
         count = count_of(topic, least)
         targets = np.full(len(chosen), self.turn % count, np.int64)
-        if picked.null_count < len(picked):
+        if picked.null_count < len(picked) and not self.ignore_keys:
             hashed = partitions_of(*_buffers(picked), count)
             has_key = np.asarray(picked.is_valid())
             targets[has_key] = hashed[has_key]
@@ -96,6 +104,19 @@ class RowBatches:
 def _binary(column: pa.Array) -> pa.Array:
     """Strings as their UTF-8 bytes."""
     return column if column.type == pa.binary() else pc.cast(column, pa.binary())
+
+
+def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | None:
+    """Milliseconds of each row, `now_ms` where it has none; None when no row has an instant."""
+    if column is None or not pa.types.is_timestamp(column.type) or column.type.tz is None:
+        return None
+    if column.null_count == len(column):
+        return None
+    micros = np.asarray(pc.cast(column, pa.timestamp("us", "UTC")).cast(pa.int64()).fill_null(now_ms * 1000))
+    times: NDArray[np.int64] = micros.astype(np.int64) // 1000
+    if int(times.min()) < 0:
+        raise RowError(f"a row has a timestamp before 1970: {int(times.min())} ms")
+    return times
 
 
 def _headers(column: pa.Array) -> pa.Array:

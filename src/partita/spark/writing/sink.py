@@ -73,7 +73,13 @@ def write_rows(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> RowsW
     settings = produce_settings(options.client)
     link = link_to(options.client)
     producer = TopicProducer(link.cluster, settings)
-    packer = RowBatches(options.topic, settings.codec, settings.batch_bytes)
+    packer = RowBatches(
+        topic=options.topic,
+        codec=settings.codec,
+        batch_bytes=settings.batch_bytes,
+        level=settings.level,
+        ignore_keys=settings.ignore_keys,
+    )
     pending: Future[None] | None = None
     rows = 0
 

@@ -7,12 +7,12 @@ runs again is a new producer, and its rows are written again (at least once).
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from partita.errors import error_for
+from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
 from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
@@ -22,6 +22,7 @@ from partita.spark.cluster.broker_link import whole_number
 from partita.spark.positions import TopicPartition
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+LEVELS = {"gzip": (-1, 9), "lz4": (1, 17), "zstd": (-131_072, 22)}
 ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 PRODUCE_BY_NAME = 12
 SEQUENCE_MASK = 0x7FFF_FFFF
@@ -35,6 +36,15 @@ class Batch(Protocol):
         """How many records it holds."""
         ...
 
+    @property
+    def size(self) -> int:
+        """Bytes of the records before compression."""
+        ...
+
+    def split(self, batch_bytes: int) -> Sequence[Batch]:
+        """The same records in batches of at most `batch_bytes`, but for a single large record."""
+        ...
+
     def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes:
         """The bytes of the whole batch."""
         ...
@@ -42,15 +52,18 @@ class Batch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProduceSettings:
-    """How to send; times in milliseconds, sizes in bytes."""
+    """How to send; times in milliseconds, sizes in bytes. `level` is the codec's own; None: its default."""
 
     acks: int = -1
     idempotent: bool = True
     codec: int = 0
+    level: int | None = None
     batch_bytes: int = 900_000
     request_bytes: int = 16 << 20
     max_block_ms: int = 60_000
     delivery_timeout_ms: int = 120_000
+    ignore_keys: bool = False
+    retries: int = 2**31 - 1
 
 
 def produce_settings(client: Mapping[str, str]) -> ProduceSettings:
@@ -60,10 +73,14 @@ def produce_settings(client: Mapping[str, str]) -> ProduceSettings:
     wanted = _choice(client, "enable.idempotence", "true" if acks == -1 else "false", {"true": True, "false": False})
     if wanted and acks != -1:
         raise ConfigError("kafka.enable.idempotence=true needs kafka.acks=all")
+    codec = client.get("compression.type", "none").strip().lower()
     return ProduceSettings(
         acks=acks,
         idempotent=bool(wanted),
         codec=_choice(client, "compression.type", "none", CODECS),
+        level=_level(client, codec),
+        ignore_keys=_ignores_keys(client),
+        retries=whole_number(client, "retries", plain.retries),
         batch_bytes=max(1, whole_number(client, "batch.size", plain.batch_bytes)),
         request_bytes=whole_number(client, "max.request.size", plain.request_bytes),
         max_block_ms=whole_number(client, "max.block.ms", plain.max_block_ms),
@@ -71,11 +88,41 @@ def produce_settings(client: Mapping[str, str]) -> ProduceSettings:
     )
 
 
+def _level(client: Mapping[str, str], codec: str) -> int | None:
+    name = f"compression.{codec}.level"
+    if name not in client:
+        return None
+    level, (least, most) = whole_number(client, name, 0), LEVELS[codec]
+    if not least <= level <= most:
+        raise ConfigError(f"kafka.{name} must be between {least} and {most}, not {level}")
+    return level
+
+
+def _ignores_keys(client: Mapping[str, str]) -> bool:
+    """Whether keys do not decide the partition. Raises ConfigError for a partitioner that runs only in Java."""
+    partitioner = client.get("partitioner.class", "").strip().rpartition(".")[2]
+    if partitioner not in ("", "DefaultPartitioner", "RoundRobinPartitioner"):
+        raise ConfigError(
+            f"kafka.partitioner.class={client['partitioner.class']} cannot run here; known are DefaultPartitioner and "
+            f"RoundRobinPartitioner. A column partition puts each row where you want it"
+        )
+    told = _choice(client, "partitioner.ignore.keys", "false", {"true": True, "false": False})
+    return partitioner == "RoundRobinPartitioner" or bool(told)
+
+
 def _choice(client: Mapping[str, str], name: str, default: str, allowed: Mapping[str, int]) -> int:
     text = client.get(name, default).strip().lower()
     if text not in allowed:
         raise ConfigError(f"kafka.{name} must be one of {', '.join(allowed)}, not {text!r}")
     return allowed[text]
+
+
+class _GivenUp(Exception):
+    """A batch was sent as often as `retries` allows; `last` is what the last attempt raised."""
+
+    def __init__(self, last: KafkaError) -> None:
+        super().__init__(str(last))
+        self.last = last
 
 
 class TopicProducer:
@@ -86,6 +133,7 @@ class TopicProducer:
         self._settings = settings
         self._producer_id, self._producer_epoch = -1, -1
         self._next_sequence: dict[TopicPartition, int] = defaultdict(int)
+        self._largest: dict[str, int] = {}
 
     async def start(self) -> None:
         """Get a producer id, if batches shall carry one."""
@@ -122,12 +170,36 @@ class TopicProducer:
         return count
 
     async def send(self, batches: Mapping[TopicPartition, Sequence[Batch]]) -> None:
-        """Send every batch and wait until all are acknowledged. Raises what a retry did not cure."""
-        queues = {key: list(reversed(queue)) for key, queue in batches.items() if queue}
+        """Send every batch and wait until all are acknowledged. Raises what a retry did not cure.
+
+        A batch that the broker calls too large is split until it fits, and so are later ones of its topic. A single
+        record that is too large raises MessageTooLargeError.
+        """
+        queues = {key: deque(queue) for key, queue in batches.items() if queue}
         while queues:
-            first = {key: self._sealed(key, queue.pop()) for key, queue in queues.items()}
-            await self._send_round(first)
+            firsts = {key: self._fitting(key, queue) for key, queue in queues.items()}
+            sequences = {key: self._next_sequence[key] for key in firsts}
+            sealed = {key: self._sealed(key, first) for key, first in firsts.items()}
+            for key in await self._send_round(sealed):
+                self._next_sequence[key] = sequences[key]
+                self._split(key, firsts[key], queues[key])
             queues = {key: queue for key, queue in queues.items() if queue}
+
+    def _fitting(self, key: TopicPartition, queue: deque[Batch]) -> Batch:
+        """The next batch of a partition, split first if its topic has refused smaller ones."""
+        first = queue.popleft()
+        most = self._largest.get(key[0])
+        if most is not None and first.size > most and first.records_count > 1:
+            queue.extendleft(reversed(first.split(most)))
+            first = queue.popleft()
+        return first
+
+    def _split(self, key: TopicPartition, refused: Batch, queue: deque[Batch]) -> None:
+        if refused.records_count == 1:
+            where = f"writing to {key[0]}-{key[1]}: one record of {refused.size} bytes"
+            raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"{where}; the topic's max.message.bytes is smaller")
+        self._largest[key[0]] = min(refused.size // 2, self._largest.get(key[0], refused.size))
+        queue.appendleft(refused)
 
     def _sealed(self, key: TopicPartition, batch: Batch) -> bytes:
         """The bytes of a batch, with the next sequence of its partition."""
@@ -137,56 +209,86 @@ class TopicProducer:
         self._next_sequence[key] = (sequence + batch.records_count) & SEQUENCE_MASK
         return batch.build(producer_id=self._producer_id, producer_epoch=self._producer_epoch, base_sequence=sequence)
 
-    async def _send_round(self, batches: dict[TopicPartition, bytes]) -> None:
-        """At most one batch a partition; those refused for the moment are sent again, the very same bytes."""
+    async def _send_round(self, batches: dict[TopicPartition, bytes]) -> set[TopicPartition]:
+        """At most one batch for each partition; those refused for the moment are sent again, the very same bytes.
+
+        Returns the partitions whose batch is too large for the broker.
+        """
         waiting = dict(batches)
+        too_large: set[TopicPartition] = set()
+        attempts = 0
 
         async def once() -> None:
+            nonlocal attempts
+            attempts += 1
+            try:
+                await attempt()
+            except KafkaError as error:
+                if error.retriable and attempts > self._settings.retries:
+                    raise _GivenUp(error) from error
+                raise
+
+        async def attempt() -> None:
             by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
             for topic, partition in waiting:
                 by_leader[(await self._cluster.leader_for(topic, partition)).id].append((topic, partition))
-            await asyncio.gather(*(self._to_leader(node_id, keys, waiting) for node_id, keys in by_leader.items()))
+            await asyncio.gather(
+                *(self._to_leader(node_id, keys, waiting, too_large) for node_id, keys in by_leader.items())
+            )
             if waiting:
                 self._cluster.expire_metadata()
                 raise error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"not acknowledged: {sorted(waiting)[:5]}")
 
-        await self._cluster.retry(once, timeout_ms=self._settings.delivery_timeout_ms)
+        try:
+            await self._cluster.retry(once, timeout_ms=self._settings.delivery_timeout_ms)
+        except _GivenUp as given_up:
+            raise given_up.last from None
+        return too_large
 
-    async def _to_leader(self, node_id: int, keys: list[TopicPartition], waiting: dict[TopicPartition, bytes]) -> None:
-        """Requests of at most `request_bytes`, one after the other; takes what is acknowledged out of `waiting`."""
+    async def _to_leader(
+        self,
+        node_id: int,
+        keys: list[TopicPartition],
+        waiting: dict[TopicPartition, bytes],
+        too_large: set[TopicPartition],
+    ) -> None:
+        """Requests of at most `request_bytes`, one after the other; takes what is answered for out of `waiting`."""
         while keys:
             size = 0
             chosen: list[TopicPartition] = []
             while keys and (not chosen or size + len(waiting[keys[-1]]) <= self._settings.request_bytes):
                 chosen.append(keys.pop())
                 size += len(waiting[chosen[-1]])
-            await self._one_request(node_id, chosen, waiting)
+            request = self._request(chosen, waiting)
+            if self._settings.acks == 0:
+                connection = await self._cluster.connection(node_id)
+                connection.tell(request, connection.version_for(request, PRODUCE_BY_NAME))
+                for key in chosen:
+                    del waiting[key]
+                continue
+            answer = await self._cluster.request(node_id, request, max_version=PRODUCE_BY_NAME)
+            for topic in answer.responses:
+                for partition in topic.partition_responses:
+                    _judge((topic.name, partition.index), partition, waiting, too_large)
 
-    async def _one_request(
-        self, node_id: int, keys: list[TopicPartition], waiting: dict[TopicPartition, bytes]
-    ) -> None:
+    def _request(self, keys: list[TopicPartition], waiting: Mapping[TopicPartition, bytes]) -> ProduceRequest:
         topics: dict[str, list[PartitionProduceData]] = defaultdict(list)
         for topic, partition in keys:
             topics[topic].append(PartitionProduceData(index=partition, records=waiting[topic, partition]))
-        request = ProduceRequest(
+        return ProduceRequest(
             acks=self._settings.acks,
             timeout_ms=self._cluster.config.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],
         )
-        if self._settings.acks == 0:
-            connection = await self._cluster.connection(node_id)
-            connection.tell(request, connection.version_for(request, PRODUCE_BY_NAME))
-            for key in keys:
-                del waiting[key]
-            return
-        answer = await self._cluster.request(node_id, request, max_version=PRODUCE_BY_NAME)
-        for told in answer.responses:
-            for part in told.partition_responses:
-                self._judge((told.name, part.index), part, waiting)
 
-    @staticmethod
-    def _judge(key: TopicPartition, told: Any, waiting: dict[TopicPartition, bytes]) -> None:
-        if told.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            waiting.pop(key, None)
-        elif not ErrorCode(told.error_code).retriable:
-            raise error_for(told.error_code, f"writing to {key[0]}-{key[1]}: {told.error_message or ''}".rstrip(": "))
+
+def _judge(
+    key: TopicPartition, told: Any, waiting: dict[TopicPartition, bytes], too_large: set[TopicPartition]
+) -> None:
+    if told.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+        waiting.pop(key, None)
+    elif told.error_code == ErrorCode.MESSAGE_TOO_LARGE:
+        waiting.pop(key, None)
+        too_large.add(key)
+    elif not ErrorCode(told.error_code).retriable:
+        raise error_for(told.error_code, f"writing to {key[0]}-{key[1]}: {told.error_message or ''}".rstrip(": "))
