@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from partita.admin import configs, groups, offsets, reset_plan, topics
+from partita.admin import configs, groups, offsets, placement, reset_plan, topics
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
 from partita.admin.offsets import OffsetSpec, TopicPartition, timestamp_of
 from partita.admin.reset import Target
 from partita.admin.results import (
+    ApiVersionRange,
     ClusterDescription,
     CommittedOffset,
     ConfigEntry,
@@ -25,6 +26,7 @@ from partita.admin.results import (
     FoundOffset,
     GroupDescription,
     GroupListing,
+    OngoingMove,
     PartitionLag,
     ResetPlan,
     TopicDescription,
@@ -135,6 +137,40 @@ class AsyncAdmin:
     async def describe_cluster(self) -> ClusterDescription:
         """The cluster's id, its controller, and the nodes that are alive."""
         return await topics.describe_cluster(self.cluster)
+
+    async def api_versions(self, node_id: int | None = None) -> list[ApiVersionRange]:
+        """The APIs that a node serves, with their versions; without `node_id`, those of the node with the lowest id."""
+        return await placement.api_versions(self.cluster, node_id)
+
+    # Placement of partitions
+
+    async def elect_leaders(
+        self,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        unclean: bool = False,
+        timeout_ms: int = 30_000,
+    ) -> list[TopicPartition]:
+        """Make the preferred replica the leader of each partition (None: of all). Returns those that changed.
+
+        With `unclean`, any replica that is alive may lead where no replica in sync is; records may be lost. Partitions
+        that need no election are left out. Raises KafkaError or SomeFailed for partitions that could not be elected.
+        """
+        return await placement.elect_leaders(self.cluster, partitions, unclean=unclean, timeout_ms=timeout_ms)
+
+    async def alter_partition_reassignments(
+        self, replicas: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int = 30_000
+    ) -> None:
+        """Start moving partitions to these brokers, the preferred leader first; None cancels a move under way.
+
+        Raises KafkaError or SomeFailed. A cluster that copies data goes on after this returns; see
+        `list_partition_reassignments`.
+        """
+        await placement.move_replicas(self.cluster, replicas, timeout_ms=timeout_ms)
+
+    async def list_partition_reassignments(self, *, timeout_ms: int = 30_000) -> list[OngoingMove]:
+        """The moves that are not finished yet."""
+        return await placement.list_moves(self.cluster, timeout_ms=timeout_ms)
 
     # Options
 

@@ -94,6 +94,27 @@ class TopicDescription(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class OngoingMove(Result):
+    """A partition that is moving: all its replicas now, those it gets, and those it loses, by broker id."""
+
+    topic: str
+    partition: int
+    replicas: list[int]
+    adding: list[int]
+    removing: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiVersionRange(Result):
+    """An API that a broker serves, with the lowest and highest version. Unknown ones are named by their number."""
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigEntry(Result):
     """One option. `source` says who set it: topic, broker (dynamic or static), group, or default."""
 

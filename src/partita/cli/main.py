@@ -18,9 +18,14 @@ from partita.cli.terminal import complain
 
 COMMANDS = {
     "broker": ("broker", "Run a broker."),
+    "cluster": ("cluster.cluster", "Show brokers, controller and supported API versions."),
     "topics": ("cluster.topics", "Create, list, describe and delete topics."),
+    "partitions": ("cluster.partitions", "Move partitions between brokers and elect their leaders."),
+    "config": ("cluster.config", "Show and change options of topics, brokers and groups."),
     "produce": ("records.produce", "Write records from standard input or a file."),
     "consume": ("records.consume", "Read records, with or without a group."),
+    "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),
+    "perf": ("records.perf", "Measure the speed of producing, consuming and rebalancing."),
     "groups": ("groups.command", "List, describe, watch and manage consumer groups."),
     "profiles": ("profiles", "List the clusters named in the profile file."),
     "doctor": ("doctor", "Check this installation and suggest fixes."),

@@ -1,0 +1,169 @@
+"""`partita mirror`: copy topics to another cluster, or under another name, and carry groups' offsets over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from partita.cli.address import Address, address_options, find_address
+from partita.cli.connecting import connected, require_topics
+from partita.cli.records.translation import Translation
+from partita.cli.terminal import complain, count, say
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError
+
+if TYPE_CHECKING:
+    from partita import Consumer, Producer
+    from partita.admin import Admin
+    from partita.consumer.records import ConsumerRecords
+    from partita.producer.shell.client import DeliveryFuture
+
+POLL_S = 0.5
+TRANSLATE_EVERY_S = 5.0
+
+
+@click.command()
+@click.argument("topics", nargs=-1, required=True, metavar="TOPIC...")
+@address_options
+@click.option("--to", "target", metavar="HOST:PORT", help="Address of the other cluster; without it, the same one.")
+@click.option("--to-profile", metavar="NAME", help="Profile of the other cluster.")
+@click.option("--prefix", default="", metavar="TEXT", help="Put this before the names of the copies.")
+@click.option("--group", "-g", help="Remember in this group, on the source, what is copied, and go on from there.")
+@click.option("--translate", "translated", multiple=True, metavar="GROUP",
+              help="Commit this group's offsets on the copies too, translated to their offsets.")  # fmt: skip
+@click.option("--until-end", "-e", is_flag=True, help="Stop at the end that the topics have now.")
+def mirror(
+    topics: tuple[str, ...], bootstrap: Address, target: str | None, to_profile: str | None, prefix: str,
+    group: str | None, translated: tuple[str, ...], until_end: bool,
+) -> None:  # fmt: skip
+    """Copy TOPICs with keys, values, headers, timestamps and partitions to another cluster, until Ctrl-C.
+
+    Missing topics are created with the same number of partitions. Every record is copied at least once: with --group a
+    restart goes on after the last record that the target has confirmed.
+    """
+    from partita import Consumer, Producer
+
+    there = bootstrap if target is None and to_profile is None else find_address(target, to_profile)
+    if there == bootstrap and not prefix:
+        raise click.UsageError("source and target are the same topics; give --to or --prefix")
+    with connected(bootstrap) as admin, connected(there) as other:
+        require_topics(admin, topics)
+        partitions = _create_copies(admin, other, topics, prefix)
+        options = bootstrap.client_options(
+            group_id=group, enable_auto_commit=False, auto_offset_reset="earliest", isolation_level="read_committed"
+        )
+        copied = Copying(prefix)
+        with Consumer(options) as consumer, Producer(there.client_options()) as producer:
+            consumer.assign(partitions)
+            if group is None:
+                consumer.seek_to_beginning()
+            ends = consumer.end_offsets(partitions) if until_end else None
+            carry = Carrying(admin, other, translated, copied, prefix)
+            with suppress(KeyboardInterrupt):
+                _copy(consumer, producer, copied, ends, carry, commits=group is not None)
+            failed = carry.now()
+    say(f"copied {count(copied.total, 'record')} of {count(len(topics), 'topic')}", err=True)
+    if failed:
+        raise SystemExit(1)
+
+
+def _create_copies(admin: Admin, other: Admin, topics: Iterable[str], prefix: str) -> list[TopicPartition]:
+    """The partitions to copy. Raises ClickException if a copy exists with fewer partitions."""
+    from partita.admin import NewTopic
+
+    existing = {topic.name: topic.partitions for topic in other.list_topics(include_internal=True)}
+    found: list[TopicPartition] = []
+    for described in admin.describe_topics(topics):
+        total, copy = len(described.partitions), prefix + described.name
+        if copy not in existing:
+            other.create_topics(NewTopic(copy, total))
+        elif existing[copy] < total:
+            raise click.ClickException(
+                f"{copy} has {count(existing[copy], 'partition')} and {described.name} has {total:,}; add some with: "
+                f"partita topics alter {copy} --partitions {total}"
+            )
+        found += [TopicPartition(described.name, part.partition) for part in described.partitions]
+    return found
+
+
+class Copying:
+    """What was copied so far: the number of records, and each partition's offsets."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.total = 0
+        self.translations: dict[tuple[str, int], Translation] = {}
+
+    def copy(self, records: ConsumerRecords, producer: Producer) -> Mapping[tuple[str, int], OffsetAndMetadata | int]:
+        """Send records and wait until the target has them all. Returns the next offset of each partition.
+
+        Raises KafkaError if one could not be delivered.
+        """
+        sent: list[tuple[Any, DeliveryFuture]] = []
+        for record in records:
+            future = producer.send(
+                self.prefix + record.topic, record.value, record.key, headers=record.headers,
+                partition=record.partition, timestamp=max(record.timestamp, 0),
+            )  # fmt: skip
+            sent.append((record, future))
+        producer.flush()
+        done: dict[tuple[str, int], OffsetAndMetadata | int] = {}
+        for record, future in sent:
+            where = record.topic, record.partition
+            self.translations.setdefault(where, Translation()).add(record.offset, future.result(0).offset)
+            done[where] = record.offset + 1
+        self.total += len(sent)
+        return done
+
+
+class Carrying:
+    """Commits groups' offsets on the copies, translated."""
+
+    def __init__(self, source: Admin, target: Admin, groups: Iterable[str], copied: Copying, prefix: str) -> None:
+        self._source, self._target = source, target
+        self._groups = tuple(groups)
+        self._copied = copied
+        self._prefix = prefix
+        self._next = time.monotonic() + TRANSLATE_EVERY_S
+
+    def sometimes(self) -> None:
+        """Do it if the last time is long enough ago."""
+        if self._groups and time.monotonic() >= self._next:
+            self.now()
+
+    def now(self) -> bool:
+        """Commit what can be translated. Prints failures, such as a group with members on the target; True if any."""
+        failed = False
+        for group_id in self._groups:
+            try:
+                self._carry(group_id)
+            except KafkaError as error:
+                complain(f"the offsets of group {group_id} are not carried over: {error}")
+                failed = True
+        self._next = time.monotonic() + TRANSLATE_EVERY_S
+        return failed
+
+    def _carry(self, group_id: str) -> None:
+        offsets: dict[tuple[str, int], int] = {}
+        for committed in self._source.group_offsets(group_id):
+            translation = self._copied.translations.get((committed.topic, committed.partition))
+            offset = None if translation is None else translation.committed(committed.offset)
+            if offset is not None:
+                offsets[self._prefix + committed.topic, committed.partition] = offset
+        if offsets:
+            self._target.alter_group_offsets(group_id, offsets)
+
+
+def _copy(
+    consumer: Consumer, producer: Producer, copied: Copying, ends: Mapping[TopicPartition, int] | None,
+    carry: Carrying, *, commits: bool,
+) -> None:  # fmt: skip
+    while ends is None or any(consumer.position(partition) < end for partition, end in ends.items()):
+        done = copied.copy(consumer.poll(POLL_S), producer)
+        if commits and done:
+            consumer.commit(done)
+        carry.sometimes()

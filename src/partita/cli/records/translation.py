@@ -1,0 +1,42 @@
+"""Offsets of a copied topic: which offset of the copy stands for an offset of the original. Pure.
+
+A copy has other offsets than the original where the original has gaps (compaction, deleted records, transactions) or
+the copy held records before. Copied stretches without a gap are kept as one entry each.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+Partition = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Translation:
+    """The offsets of one partition. Each stretch is (first original offset, first offset of the copy, length)."""
+
+    stretches: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def add(self, original: int, copy: int) -> None:
+        """Remember that the record at `original` was written at `copy`. Both rise from call to call."""
+        if self.stretches:
+            first, first_copy, length = self.stretches[-1]
+            if original == first + length and copy == first_copy + length:
+                self.stretches[-1] = (first, first_copy, length + 1)
+                return
+        self.stretches.append((original, copy, 1))
+
+    def committed(self, offset: int) -> int | None:
+        """The committed offset of the copy that skips no record the group has not read.
+
+        None if the offset lies before everything that was copied, so that nothing is known about it.
+        """
+        place = bisect_right(self.stretches, (offset, -1, -1)) - 1
+        following = self.stretches[place + 1] if place + 1 < len(self.stretches) else None
+        if following is not None and following[0] == offset:
+            return following[1]
+        if place < 0:
+            return None
+        first, first_copy, length = self.stretches[place]
+        return first_copy + min(offset - first, length)
