@@ -15,7 +15,8 @@ BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
 TOPIC_OPTIONS: dict[str, Option] = {option.name: option for option in TOPIC}
 
 PARTITA_DEFAULTS: dict[str, Value] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.replication.factor": 1}
-"""Deviation: these defaults differ from Kafka's 3000 and 3; `--kafka-defaults` brings Kafka's back.
+"""Deviation: `group.initial.rebalance.delay.ms` is 0 and `offsets.topic.replication.factor` is 1, where Kafka's
+defaults are 3000 and 3; `--kafka-defaults` brings Kafka's back.
 
 An embedded broker is mostly alone and mostly in tests, where nobody wants to wait for members that never come.
 """

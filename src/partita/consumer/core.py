@@ -242,8 +242,8 @@ class ConsumerCore:
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.
 
-        Deviation: A topic deleted and created again is read from the start. Kafka's consumer goes on at its old
-        position where the new topic is long enough (KAFKA-12257).
+        Deviation: a topic that was deleted and recreated is read from its start. Kafka's consumer goes on at its old
+        position if the new topic is long enough (KAFKA-12257).
         """
         before, self._topic_ids = self._topic_ids, {}
         for topic in {tp.topic for tp in self.subscription.assignment}:

@@ -32,7 +32,9 @@ _NEED_A_GROUP_ID = (
 _NAMES_PROTOCOL = 5
 _KNOWS_LOAD_IN_PROGRESS = 2
 
-# Deviation: a failed append is NOT_COORDINATOR to all who wait, and the shard is replayed; Kafka tells kinds apart.
+# Deviation: when a write to `__consumer_offsets` fails, every request that waits for it is answered NOT_COORDINATOR,
+# and the shard is loaded again from its log. Kafka undoes the change in memory, and its answer depends on what
+# failed.
 # For what fails before an append this is Kafka's table (specification 1.1); anything not listed stays what it is.
 FAILED_WRITE: dict[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -3,7 +3,9 @@
 `plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `install_compacted`
 puts the new files into the log, one group of segments at a time. Groups go oldest first, so that an old value never
 outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
-Deviation: control batches are never removed.
+
+Deviation: compaction never removes control batches, which mark the end of a transaction; Kafka removes them once no
+record of their transaction is left.
 """
 
 from __future__ import annotations

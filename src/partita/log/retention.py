@@ -25,7 +25,8 @@ def deletable_count(segments: Sequence[Segment], config: LogConfig, log_start_of
 def age_stamp_ms(segment: Segment) -> int:
     """The instant a segment's age counts from: its largest timestamp.
 
-    Deviation: a timestamp from the future or before 1970 does not count; the last append does.
+    Deviation: a segment whose largest timestamp lies before 1970 or after its last append ages from that append. In
+    Kafka any timestamp counts, so that one record dated in the future keeps its segment.
     """
     if 0 <= segment.max_timestamp <= segment.last_append_ms:
         return segment.max_timestamp

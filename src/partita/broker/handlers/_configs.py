@@ -4,7 +4,8 @@ Topic settings change at once; of the broker's only those that Kafka can change 
 
 A broker option nobody knows is kept, as Kafka keeps it: it has no use here, and is described without its value.
 
-Deviation: what is changed for one node of a process is changed for all of them; Kafka keeps a set for each.
+Deviation: with several nodes in one process, a broker option that is changed on one node changes on all of them;
+Kafka keeps the options of each broker apart.
 """
 
 from __future__ import annotations

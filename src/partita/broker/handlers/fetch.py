@@ -1,7 +1,9 @@
 """Fetch: read whole batches of many partitions, wait for more if asked to. (Kafka: KafkaApis, ReplicaManager.)
 
 Answers hold views of the files. The first partition with data gets at least one batch whatever the limits say.
-Deviation: no more than 50 MiB an answer and 30 s of waiting.
+
+Deviation: an answer to Fetch holds at most 50 MiB and waits at most 30 s, whatever the request asks for. Kafka allows
+55 MiB (`fetch.max.bytes`) and any wait.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """FindCoordinator: which node leads the partition of `__consumer_offsets` that a group hashes to.
 
 The first question makes the topic. (Kafka: KafkaApis.)
-Deviation: the first question is answered at once; only with `--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in
-Kafka, whose clients then wait up to a second before they ask again.
-Deviation: there is no transaction coordinator yet; a transactional id is refused with the one error that every client
-takes as final, TRANSACTIONAL_ID_AUTHORIZATION_FAILED (librdkafka asks again for ever after any other).
+
+Deviation: the first FindCoordinator request creates `__consumer_offsets` and is answered at once. With
+`--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in Kafka, whose clients then wait up to 1 s before they ask
+again.
+
+Deviation: FindCoordinator for a transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, since there
+is no transaction coordinator yet; after any other error librdkafka repeats the request for ever.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """InitProducerId: an id for an idempotent producer.
 
-Deviation: a transactional id is refused as FindCoordinator refuses it, since there is no transaction coordinator yet.
+Deviation: InitProducerId with a transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, since there
+is no transaction coordinator yet.
 """
 
 from __future__ import annotations

@@ -26,8 +26,10 @@ _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDIN
 def handle(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """Partitions named twice in one request are refused, as in Kafka.
 
-    Who says to be a replica (kafka-python up to 3.0.11 says 0) gets a consumer's answer and sees no further. (H27)
-    Deviation: Kafka tells whoever says to be a replica the end of the log, even under read_committed.
+    A client that claims to be a replica gets a consumer's answer and sees no further. (H27)
+
+    Deviation: ListOffsets from a client that claims to be a replica, as kafka-python up to 3.0.11 does, is answered
+    as for a consumer; Kafka answers with the log end offset, even under read_committed.
     """
     asked = [(topic.name, part.partition_index) for topic in request.topics for part in topic.partitions]
     twice = {key for key in asked if asked.count(key) > 1} if len(set(asked)) < len(asked) else set()

@@ -1,6 +1,7 @@
 """Metadata: nodes, topics by name or by id, partitions with their leaders. May create topics. (Kafka: KafkaApis.)
 
-Deviation: a topic that this request creates is in the answer at once; Kafka first says UNKNOWN_TOPIC_OR_PARTITION.
+Deviation: a Metadata request that creates a topic describes it in its answer; Kafka first answers
+UNKNOWN_TOPIC_OR_PARTITION.
 """
 
 from __future__ import annotations

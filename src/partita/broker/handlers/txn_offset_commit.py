@@ -1,6 +1,7 @@
 """TxnOffsetCommit: check that topics and partitions exist, ask the shard, merge.
 
-Deviation: nobody verifies that the producer's transaction is open; there is no transaction coordinator yet.
+Deviation: TxnOffsetCommit is accepted without a check that the producer's transaction is open, since there is no
+transaction coordinator yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """THE table of what we serve: API, versions, the module that answers, and where we differ from Kafka on purpose.
 
-Versions are exactly those Apache Kafka 4.3.1 advertises. The README's table is printed from here
-(`python -m partita.broker.requests.apis`). A handler's module is imported at its first request, so that a broker starts
-quickly; its function is always called `handle`.
+Versions are exactly those Apache Kafka 4.3.1 advertises. The table in docs/compatibility.md is printed from here. A
+handler's module is imported at its first request, so that a broker starts quickly; its function is always called
+`handle`.
 """
 
 from __future__ import annotations
@@ -55,20 +55,28 @@ class ServedApi:
 
 TABLE: tuple[ServedApi, ...] = (
     ServedApi(0, "produce", says=0),
-    ServedApi(1, "fetch", "No more than 50 MiB an answer and 30 s of waiting; one node's replica never follows"),
+    ServedApi(1, "fetch", "An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows"),
     ServedApi(2, "list_offsets"),
     ServedApi(
         3,
         "metadata",
-        "A topic it creates is in the answer at once; Kafka first says UNKNOWN_TOPIC_OR_PARTITION",
+        "A topic that the request creates is in the answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION",
     ),
     ServedApi(8, "offset_commit"),
     ServedApi(9, "offset_fetch"),
     ServedApi(10, "find_coordinator"),
-    ServedApi(11, "join_group", "A superseded join is answered NOT_COORDINATOR, where Kafka 4.3.1 stays silent"),
+    ServedApi(
+        11,
+        "join_group",
+        "A join that a newer one replaces is answered NOT_COORDINATOR; Kafka never answers it",
+    ),
     ServedApi(12, "heartbeat"),
     ServedApi(13, "leave_group"),
-    ServedApi(14, "sync_group", "A superseded sync is answered NOT_COORDINATOR, where Kafka 4.3.1 stays silent"),
+    ServedApi(
+        14,
+        "sync_group",
+        "A sync that a newer one replaces is answered NOT_COORDINATOR; Kafka never answers it",
+    ),
     ServedApi(15, "describe_groups"),
     ServedApi(16, "list_groups"),
     ServedApi(18, "api_versions"),
@@ -77,19 +85,23 @@ TABLE: tuple[ServedApi, ...] = (
     ),
     ServedApi(20, "delete_topics"),
     ServedApi(21, "delete_records"),
-    ServedApi(22, "init_producer_id", "Idempotent producers only; a transactional id is refused", last=5),
+    ServedApi(22, "init_producer_id", "Serves idempotent producers; a transactional id is refused", last=5),
     ServedApi(23, "offset_for_leader_epoch"),
-    ServedApi(27, "write_txn_markers", "Accepted from anyone, and appended without waiting for the disk under `sync`"),
+    ServedApi(27, "write_txn_markers", "Accepted from every client; the answer never waits for the disk"),
     ServedApi(28, "txn_offset_commit", "The transaction is not verified: there is no transaction coordinator yet"),
-    ServedApi(32, "describe_configs", "Broker options whose subject Partita lacks are not listed; no documentation"),
+    ServedApi(
+        32,
+        "describe_configs",
+        "Options of features that Partita lacks are not listed; there is no documentation text",
+    ),
     ServedApi(33, "alter_configs"),
     ServedApi(35, "describe_log_dirs"),
     ServedApi(37, "create_partitions"),
     ServedApi(42, "delete_groups"),
     ServedApi(43, "elect_leaders"),
     ServedApi(44, "incremental_alter_configs"),
-    ServedApi(45, "alter_partition_reassignments", "Nothing is copied: a move is over when the answer leaves"),
-    ServedApi(46, "list_partition_reassignments", "None is ever under way"),
+    ServedApi(45, "alter_partition_reassignments", "No data is copied; a reassignment is complete at once"),
+    ServedApi(46, "list_partition_reassignments", "The list is always empty, since a reassignment completes at once"),
     ServedApi(47, "offset_delete"),
     ServedApi(60, "describe_cluster"),
     ServedApi(74, "list_config_resources"),
@@ -99,7 +111,7 @@ SERVED: dict[int, ServedApi] = {row.key: row for row in TABLE}
 
 
 def markdown_table() -> str:
-    """The table for the README."""
+    """The table for docs/compatibility.md."""
     lines = ["| API | key | versions | differs from Kafka on purpose |", "|---|---|---|---|"]
     for row in TABLE:
         lines.append(f"| {row.name} | {row.key} | {row.min_version}-{row.max_version} | {row.deviation} |")

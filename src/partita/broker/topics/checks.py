@@ -11,7 +11,7 @@ from partita.protocol.messages.create_topics import CreatableReplicaAssignment
 
 PARTITIONS_PER_TOPIC_MAX = 10_000
 PARTITIONS_MAX = 200_000
-"""Deviation: one process holds at most this many partitions (H23); Kafka has no bound of its own."""
+"""Deviation: one process holds at most 200,000 partitions, and one topic 10,000; Kafka sets no such limit."""
 
 
 class Refused(Exception):

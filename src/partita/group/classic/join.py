@@ -355,7 +355,11 @@ def _holder(join: Join) -> Member:
 
 
 def _replacement(turn: Turn, join: Join, old: Member) -> Member:
-    """Deviation: Kafka keeps the old process's client id and host in descriptions; these are the new one's."""
+    """The member that takes over the instance id, the assignment and the place of `old`.
+
+    Deviation: DescribeGroups shows the client id and host of the process that took a static member over; Kafka goes
+    on showing those of the process before it.
+    """
     assert old.instance_id is not None
     new = join.new_member(turn.state.new_member_id(old.instance_id))
     new.assignment = old.assignment

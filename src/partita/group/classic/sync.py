@@ -1,8 +1,11 @@
 """SyncGroup: guards, then a table of state by role.
 
 The group leader's assignment is written, the group becomes Stable, and everybody's answer waits behind that record.
-Deviation: what Kafka does when that write ends happens here when it begins, since a failed append drops the shard.
 (Kafka: GroupMetadataManager.classicGroupSyncToClassicGroup, specification section 8.)
+
+Deviation: a group is Stable as soon as the write of the leader's assignment begins; in Kafka it is once that write
+has ended. If the write fails, the shard is loaded again from its log, so nobody keeps an assignment that was not
+stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """OffsetCommit: guards, then a table of state by what the commit says about its sender, then one short action.
 
 (Kafka: OffsetMetadataManager.commitOffset, ClassicGroup.validateOffsetCommit; specification section 12.)
-Deviation: a retention of 0 sent by an old client means the broker's; Kafka expires such offsets at once.
+
+Deviation: an OffsetCommit of version 2 to 4 with a retention of 0 ms keeps its offsets as long as
+`offsets.retention.minutes` says; in Kafka they expire at once.
 """
 
 from __future__ import annotations
@@ -125,8 +127,8 @@ def STORE(turn: Turn, commit: Commit) -> None:
     if member is not None:
         turn.start_session(group, member)
     if records and turn.state.is_absent(group):
-        # Deviation: a commit that is refused whole leaves no group behind. Kafka keeps one that can be deleted and
-        # joined but is not described or listed until something is written for it.
+        # Deviation: a commit of which every partition is refused creates no group. Kafka creates one that can be
+        # deleted and joined, but is neither described nor listed until something is written for it.
         turn.state.add(group)
     turn.write(records)
     turn.out.answer(commit.token, response)
