@@ -32,6 +32,7 @@ check: ## ruff, mypy --strict, generated files fresh, architecture rules
 	@$(PY) -m mypy
 	@$(PY) -m partita.protocol.generate --check
 	@$(PY) tools/option_types.py --check
+	@$(PY) tools/command_line.py --check
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 bench: ## measure speed beside peers in the same run; one JSON line each

@@ -1,0 +1,49 @@
+"""docs/command-line.md tells what the commands are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from partita.cli.main import cli
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "command-line.md").read_text()
+PROSE = PAGE.partition("<!-- The rest")[0]
+EXAMPLES = [
+    part.strip()
+    for block in re.findall(r"```text\n(.*?)```", PROSE, re.S)
+    for line in block.splitlines()
+    for part in line.split(" | ")
+    if part.strip().startswith("partita ")
+]
+
+
+def test_the_printed_part_is_fresh() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "command_line.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_an_example_is_a_call_that_exists(line: str) -> None:
+    _, name, *words = shlex.split(line, comments=True)
+    words = words[: next((place for place, word in enumerate(words) if word in "<>"), len(words))]
+    context = click.Context(cli, info_name="partita")
+    command = cli.get_command(context, name)
+    assert command is not None
+    command.make_parser(click.Context(command, parent=context)).parse_args(words)
+
+
+def test_every_variable_that_is_read_is_on_the_page() -> None:
+    read = set()
+    for path in (ROOT / "src" / "partita" / "cli").rglob("*.py"):
+        read |= set(re.findall(r'"(PARTITA_[A-Z]+)"', path.read_text()))
+    assert read == {"PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG"}
+    assert all(f"`{name}`" in PROSE for name in read)
