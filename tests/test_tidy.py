@@ -44,11 +44,11 @@ CLIENT_SHELL = "shell"
 """The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""
 PURE = ("protocol", "records", "group", "assignors", "log", "consumer", "producer", "sim", "spark.planning")
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
-SEEDED = "random.Random"
-"""The simulator's one source of chance: it repeats itself for the same seed."""
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")
-BORROWED = frozenset({"load", "__consumer_offsets", "getErrorResponse", "org.apache.kafka.common.protocol.Errors"})
-"""Names in docstrings that belong to PySpark or to Kafka."""
+BORROWED = frozenset(
+    {"load", "cython.compiled", "__consumer_offsets", "getErrorResponse", "org.apache.kafka.common.protocol.Errors"}
+)
+"""Names in docstrings that belong to PySpark, Cython or Kafka."""
 
 
 def module_name(path: Path) -> str:
@@ -150,9 +150,18 @@ def test_pure_code_reads_no_clock_chance_or_device() -> None:
         for module, path in MODULES.items()
         if is_pure(module)
         for line, name in imports(path)
-        if (name.split(".")[0] in IMPURE or "uuid4" in name) and not (part_of(module) == "sim" and name == SEEDED)
+        if name.split(".")[0] in IMPURE or "uuid4" in name
     ]
     assert not offenders, report(offenders)
+
+
+def test_imports_make_no_circle() -> None:
+    """Imports for type checkers count too: who needs another's type depends on it."""
+    targets = {
+        module: {found for _, name in imports(path, for_checkers=True) if (found := module_behind(name))} - {module}
+        for module, path in MODULES.items()
+    }
+    assert not (circles := list(circles_in(targets))), report(" <-> ".join(circle) for circle in circles)
 
 
 def circles_in(targets: dict[str, set[str]]) -> Iterator[list[str]]:
@@ -223,6 +232,17 @@ def documented(tree: ast.Module) -> Iterator[tuple[ast.Module | ast.ClassDef | a
             yield node, node.name  # type: ignore[misc]  # a coroutine function has a docstring like any function
 
 
+def test_public_names_have_docstrings() -> None:
+    offenders = [
+        f"{at(path, getattr(node, 'lineno', 1))} {name}"
+        for path in WRITTEN
+        if path.read_text().strip()
+        for node, name in documented(tree_of(path))
+        if not ast.get_docstring(node)
+    ]
+    assert not offenders, report(offenders)
+
+
 def vocabulary(path: Path) -> set[str]:
     """Every name that the code of a module says: defined, imported, used, or spelled as a string."""
     found = {path.stem}
@@ -246,13 +266,18 @@ SHARED = set().union(*(words for module, words in VOCABULARIES.items() if MODULE
 PARTS: dict[str, set[str]] = defaultdict(lambda: {*dir(builtins), *keyword.kwlist, *BORROWED, *SHARED})
 for _module, _words in VOCABULARIES.items():
     PARTS[part_of(_module)] |= _words
+CLASSES: dict[str, list[str]] = defaultdict(list)
+for _module, _path in MODULES.items():
+    for _node in tree_of(_path).body:
+        if isinstance(_node, ast.ClassDef):
+            CLASSES[_node.name].append(_module)
 EVERY_WORD = set().union(*VOCABULARIES.values())
 FILE_NAMES = {path.name for path in ROOT.glob("*.py")} | {path.name for path in SRC.rglob("*.p*")}
 BACK_TICKED = re.compile(r"`([A-Za-z_][\w.]*)(?:\(\))?`")
 
 
 def exists(name: str, part: str) -> bool:
-    """Whether a docstring of `part` may speak of `name`: a word of that part, a module, something in a module, a file.
+    """Whether a docstring of `part` may speak of `name`: a word of that part, a module, a class, a file.
 
     The name of an option has underscores in the code where Kafka and the documents write dots.
     """
@@ -264,7 +289,9 @@ def exists(name: str, part: str) -> bool:
         modules = [module for module in MODULES if module == stem or module.endswith(f".{stem}")]
         if modules:
             return any(rest <= words_in(module) for module in modules)
-    return len(names) > 1 and set(names) <= PARTS[part]
+    if names[0] in sys.stdlib_module_names:
+        return True
+    return len(names) > 1 and any(set(names[1:]) <= VOCABULARIES[module] for module in CLASSES.get(names[0], ()))
 
 
 @cache
@@ -277,6 +304,18 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield node.lineno, node.value.value
+
+
+def test_names_in_docstrings_exist() -> None:
+    offenders = [
+        f"{at(path, line)} speaks of `{name}`, which does not exist"
+        for module, path in MODULES.items()
+        if path in WRITTEN
+        for line, text in docstrings(path)
+        for name in BACK_TICKED.findall(text)
+        if not exists(name, part_of(module))
+    ]
+    assert not offenders, report(offenders)
 
 
 def test_a_name_that_does_not_exist_would_be_found() -> None:

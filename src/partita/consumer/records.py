@@ -11,7 +11,7 @@ from partita.records.batch import Record
 MaybeNull: TypeAlias = Any
 """In a union with the type of values: a tombstone's value is None, but only compacted topics have tombstones.
 
-A checker lets `record.value.upper()` pass and still refuses a method that the type lacks, as for `re.Match.group`.
+A checker accepts "record.value.upper()" and still refuses a method that the type lacks, as for `re.Match.group`.
 """
 
 if TYPE_CHECKING:

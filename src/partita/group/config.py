@@ -1,8 +1,8 @@
 """The coordinator's settings: Kafka's names with underscores, Kafka's defaults, Kafka's bounds.
 
-A shard holds one `GroupConfig` and reads it anew at each decision, so replacing it changes a running broker. Settings
+A shard holds one `GroupConfig` and reads it again at each decision, so replacing it changes a running broker. Settings
 of the KIP-848 protocol stand here already, so that the broker checks and reports all of them. (Kafka:
-GroupCoordinatorConfig.) Names starting with `partita_` are ours: limits that Kafka does not have.
+GroupCoordinatorConfig.) Names that start with "partita_" are ours: limits that Kafka does not have.
 """
 
 from __future__ import annotations

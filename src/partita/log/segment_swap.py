@@ -1,6 +1,6 @@
 """Replace adjacent segments by one new file, so that a crash at any step leaves the old ones or the new one.
 
-`a.cleaned` is written and synced, renamed to `a-b.swap`, which from then on stands for all segments from a up to b; the
+"a.cleaned" is written and synced, renamed to "a-b.swap", which from then on stands for all segments from a up to b; the
 old files are removed, and only when that is durable does it take its final name. (Kafka: .cleaned, .swap; D11.)
 """
 

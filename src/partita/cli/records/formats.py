@@ -159,7 +159,8 @@ def iso_time(timestamp_ms: int) -> str:
 def to_json(record: Record) -> str:
     """One line of JSON with all fields, which `from_json` reads back byte for byte.
 
-    A key or value that is not UTF-8 is written as `key_base64` or `value_base64`, a header's as {"base64": ...}.
+    A key or value that is not UTF-8 is written in base64, as "key_base64" or "value_base64"; a header's as
+    {"base64": ...}.
     """
     fields: dict[str, Any] = {
         "topic": record.topic,
