@@ -171,13 +171,13 @@ class ConsumerCore:
     # Facts
 
     def offsets_to_commit(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What a commit without offsets commits: every valid position, or what is done without gaps."""
+        """What a commit without offsets commits: where the application stands, or what is done without gaps."""
         if self.config.commit_done_only:
             return self.done.committable(self.subscription.assignment)
         return {
-            tp: OffsetAndMetadata(state.position.offset, state.position.offset_epoch)
+            tp: OffsetAndMetadata(*consumed)
             for tp, state in self.subscription.assignment.items()
-            if state.has_valid_position and state.position is not None
+            if (consumed := state.consumed) is not None
         }
 
     def group_metadata(self) -> GroupMetadata:

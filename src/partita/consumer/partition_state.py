@@ -58,13 +58,27 @@ EARLIEST = Reset("earliest", -2)
 LATEST = Reset("latest", -1)
 
 
+@dataclass(slots=True, eq=False)
+class InHand:
+    """Where the application stands inside records that a loop took and has not finished: the next offset to pass."""
+
+    offset: int
+    epoch: int = UNKNOWN
+
+
 class PartitionState:
-    """One assigned partition. Times are monotonic milliseconds."""
+    """One assigned partition. Times are monotonic milliseconds.
+
+    `position` is where fetching goes on. While a loop works through fetched records, `in_hand` is where the application
+    stands; it counts for commits, `Consumer.position` and the lag. It becomes None when the application seeks or the
+    partition goes, and then the records in hand are nobody's.
+    """
 
     __slots__ = (
         "awaits_callback",
         "end_offset_requested",
         "high_watermark",
+        "in_hand",
         "is_paused",
         "last_stable_offset",
         "log_start_offset",
@@ -80,6 +94,7 @@ class PartitionState:
     def __init__(self) -> None:
         self.state = INITIALIZING
         self.position: Position | None = None
+        self.in_hand: InHand | None = None
         self.reset: Reset | None = None
         self.is_paused = False
         self.pending_revocation = False
@@ -103,6 +118,20 @@ class PartitionState:
         return (
             self.state is FETCHING and not self.is_paused and not self.pending_revocation and not self.awaits_callback
         )
+
+    @property
+    def is_deliverable(self) -> bool:
+        """May records that are here already go to the application?"""
+        return not self.is_paused and not self.pending_revocation
+
+    @property
+    def consumed(self) -> tuple[int, int] | None:
+        """Offset and leader epoch the application stands at; None while there is no valid position."""
+        if self.in_hand is not None:
+            return self.in_hand.offset, self.in_hand.epoch
+        if self.state is FETCHING and self.position is not None:
+            return self.position.offset, self.position.offset_epoch
+        return None
 
     def renewed(self) -> PartitionState:
         """Without position; what the application and the group have said of the partition stands."""
@@ -159,7 +188,11 @@ class PartitionState:
     def lag(self, *, read_committed: bool) -> int | None:
         """Records between the position and the end of the log; None while either is unknown."""
         end = self.last_stable_offset if read_committed else self.high_watermark
-        return None if self.position is None or end < 0 else max(0, end - self.position.offset)
+        if end < 0 or (self.in_hand is None and self.position is None):
+            return None
+        stands_at = self.in_hand or self.position
+        assert stands_at is not None, "one of the two was just seen"
+        return max(0, end - stands_at.offset)
 
     def _move(self, to: FetchState) -> bool:
         if to not in NEXT_STATES[self.state]:

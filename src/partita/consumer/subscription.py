@@ -95,8 +95,7 @@ class Subscription:
         self.type = SubscriptionType.NONE
         self.pattern = None
         self.topics = self.group_topics = frozenset()
-        self.assignment = {}
-        self.version += 1
+        self._install(())
 
     def state(self, tp: TopicPartition) -> PartitionState:
         """The state of an assigned partition. Raises IllegalStateError when it is not assigned."""
@@ -110,6 +109,7 @@ class Subscription:
         for tp, state in self.assignment.items():
             if tp.topic == topic:
                 self.assignment[tp] = state.renewed()
+                state.in_hand = None
         self.version += 1
 
     def move_to_end(self, tp: TopicPartition) -> None:
@@ -126,6 +126,8 @@ class Subscription:
     def _install(self, partitions: Iterable[TopicPartition]) -> None:
         before = self.assignment
         self.assignment = {TopicPartition(*tp): before.get(tp) or PartitionState() for tp in partitions}
+        for tp in before.keys() - self.assignment.keys():
+            before[tp].in_hand = None
         self.version += 1
 
     def _become(self, kind: SubscriptionType) -> None:

@@ -35,7 +35,7 @@ class Watchdog:
             if tp not in self._told:
                 self._told.add(tp)
                 state = self._subscription.assignment[tp]
-                offset = state.position.offset if state.position is not None else None
+                offset = state.consumed[0] if state.consumed is not None else None
                 text = f"{tp} has not moved for {since_ms} ms at {offset}, though there is more to read"
                 fields = {"topic": tp.topic, "partition": tp.partition, "since_ms": since_ms, "position": offset}
                 self._events.append(Note("no_progress", text, fields))
@@ -47,7 +47,7 @@ class Watchdog:
         found: dict[TopicPartition, int] = {}
         moved: dict[TopicPartition, tuple[int, int]] = {}
         for tp, state in self._subscription.assignment.items():
-            offset = state.position.offset if state.position is not None else -1
+            offset = state.consumed[0] if state.consumed is not None else -1
             before = self._moved.get(tp)
             lag = state.lag(read_committed=self._read_committed)
             if before is None or before[0] != offset or lag == 0 or state.is_paused:

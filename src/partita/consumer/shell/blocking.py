@@ -12,7 +12,7 @@ from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.shell.client import AsyncConsumer, Config, Offsets, Partitions
+from partita.consumer.shell.client import AsyncConsumer, Committable, Config, Partitions
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
@@ -135,8 +135,26 @@ class Consumer(Generic[K, V]):
         await self._calls.close()
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
+        """Records one by one; each counts as passed, for commits and for a new loop, once the next is asked for.
+
+        A loop polls when it needs records, when the group rebalances, and about once a second, so that only a single
+        record has to be processed within max_poll_interval_ms. It ends when the consumer is closed.
+        """
+        in_hand = self._calls._delivery.in_hand
+        in_hand.begin_again()
         while not self._driver.is_closed:
-            yield from self.poll(1.0)
+            record = in_hand.next()
+            if record is None:
+                run_blocking(self._calls._delivery.refill())
+            else:
+                yield record
+
+    def __next__(self) -> ConsumerRecord[K, V]:
+        """Pass the record before and wait for the next one: `record = next(consumer)`."""
+        try:
+            return run_blocking(self._calls.__anext__())
+        except StopAsyncIteration:
+            raise StopIteration from None
 
     def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved."""
@@ -170,7 +188,7 @@ class Consumer(Generic[K, V]):
         """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
         run_blocking(self._calls.unsubscribe())
 
-    def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
+    def commit(self, offsets: Committable | None = None, *, timeout: float | None = None) -> None:
         """Commit these offsets (the next ones to read), or all positions. Returns when the group has them."""
         run_blocking(self._calls.commit(offsets, timeout=timeout))
 

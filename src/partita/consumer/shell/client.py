@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Config: TypeAlias = Mapping[str, Any] | None
 Partitions = Iterable[tuple[str, int]]
-Offsets = Mapping[tuple[str, int], OffsetAndMetadata | int]
+Committable = Mapping[tuple[str, int], OffsetAndMetadata | int] | ConsumerRecord[Any, Any] | ConsumerRecords[Any, Any]
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -201,17 +201,17 @@ class AsyncConsumer(Generic[K, V]):
     async def poll(self, timeout: float = 0.0, *, max_records: int | None = None) -> ConsumerRecords[K, V]:
         """Records, as soon as there are some; empty at the timeout, or when only positions moved.
 
-        `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records. Rebalance
-        callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
-        callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
+        `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records; with 0 it only
+        takes part in the group. Records that a loop left in hand come first. Rebalance callbacks run in here. Raises
+        IllegalStateError before subscribe or assign, WakeupError, what a rebalance callback or the cluster went wrong
+        with, and RecordDeserializationError (see poison_policy).
         """
+        if max_records == 0:
+            await self._delivery.poll(timeout, None)
+            return ConsumerRecords()
         limit = max_records or self._driver.config.max_poll_records
         found = await self._delivery.poll(timeout, lambda: self._delivery.take_records(limit))
-        if found is None:
-            return ConsumerRecords()
-        if len(found):
-            self._driver.metrics.consumed(len(found), found.counts())
-        return self._driver.interceptors.on_consume(found)
+        return ConsumerRecords() if found is None else found
 
     async def poll_arrow(
         self,
@@ -235,9 +235,28 @@ class AsyncConsumer(Generic[K, V]):
         return found
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
+        """Records one by one; each counts as passed, for commits and for a new loop, once the next is asked for.
+
+        A loop polls when it needs records, when the group rebalances, and about once a second, so that only a single
+        record has to be processed within max_poll_interval_ms. It ends when the consumer is closed.
+        """
+        in_hand = self._delivery.in_hand
+        in_hand.begin_again()
         while not self._driver.is_closed:
-            for record in await self.poll(1.0):
+            record = in_hand.next()
+            if record is None:
+                await self._delivery.refill()
+            else:
                 yield record
+
+    async def __anext__(self) -> ConsumerRecord[K, V]:
+        """Pass the record before and wait for the next one: `record = await anext(consumer)`."""
+        while not self._driver.is_closed:
+            record = self._delivery.in_hand.next()
+            if record is not None:
+                return record
+            await self._delivery.refill()
+        raise StopAsyncIteration
 
     def hold(self) -> Hold:
         """`with consumer.hold() as hold:` no rebalance takes partitions away inside, however often it polls."""
@@ -253,38 +272,49 @@ class AsyncConsumer(Generic[K, V]):
 
     # Committed offsets
 
-    async def commit(self, offsets: Offsets | None = None, *, timeout: float | None = None) -> None:
-        """Commit these offsets (the next ones to read), or all positions. Returns when the group has them.
+    async def commit(self, offsets: Committable | None = None, *, timeout: float | None = None) -> None:
+        """Commit offsets: given, behind a record, behind the records of a poll, or all positions.
 
-        Repeats what may pass until `timeout` seconds (default_api_timeout_ms), then raises ApiTimeoutError. Raises
-        CommitFailedError when the group has moved on, RebalanceRunningError when a poll has to come first.
+        `offsets` is a dict from partition to the next offset to read, a record, or what a poll returned. In a loop over
+        the consumer the record in the body is not part of its position yet: `commit(record)` says that it is done.
+        Returns when the group has the offsets. Repeats what may pass until `timeout` seconds (default_api_timeout_ms),
+        then raises ApiTimeoutError. Raises CommitFailedError when the group has moved on, RebalanceRunningError when a
+        poll has to come first.
         """
         driver = self._driver
-        wanted = _checked(offsets)
+        wanted = _offsets(offsets)
         with driver.owned():
             self._need_group("commit")
             deadline_ms = driver.deadline_ms(timeout)
             with driver.io.lock:
-                async_sent = self._core.commits.async_sent
+                self._delivery.in_hand.pass_committed(wanted)
                 operation = self._core.commits.commit(Kind.SYNC, wanted)
             started_ms = driver.now().mono_ms
             try:
                 await driver.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
             finally:
                 driver.metrics.took("commit-sync-time-ns-total", driver.now().mono_ms - started_ms)
-                await driver.until(lambda: self._core.commits.async_done >= async_sent, deadline_ms)
-                await driver.dispatch()
+            if not operation.value:  # nothing was sent behind which the earlier commits would have been answered
+                sent = self._core.commits.async_sent
+                await driver.until(lambda: self._core.commits.async_done >= sent, deadline_ms)
+            await driver.dispatch()
 
     def commit_async(
-        self, offsets: Offsets | None = None, callback: Callable[[dict[TopicPartition, Any], Any], Any] | None = None
+        self,
+        offsets: Committable | None = None,
+        callback: Callable[[dict[TopicPartition, Any], Any], Any] | None = None,
     ) -> None:
-        """Commit without waiting and without retries; `callback(offsets, error)` runs in a later poll or commit."""
-        wanted = _checked(offsets)
+        """Commit without waiting and without retries; `callback(offsets, error)` runs in a later poll or commit.
+
+        `offsets` are as in `commit`.
+        """
+        wanted = _offsets(offsets)
         with self._driver.owned():
             self._need_group("commit_async")
             with self._driver.io.lock:
                 if self._core.member.fenced is not None:
                     raise self._core.member.fenced
+                self._delivery.in_hand.pass_committed(wanted)
                 self._core.commits.commit(Kind.ASYNC, wanted, callback)
                 self._driver.step()
 
@@ -320,6 +350,7 @@ class AsyncConsumer(Generic[K, V]):
         tp = TopicPartition(*partition)
         with self._driver.owned(), self._driver.io.lock:
             state = self._core.subscription.state(tp)
+            state.in_hand = None
             if target.leader_epoch >= 0:
                 self._core.positions.seek_to_committed(tp, state, target)
             else:
@@ -340,6 +371,7 @@ class AsyncConsumer(Generic[K, V]):
             for tp in wanted:
                 self._core.subscription.state(tp)
             for tp in wanted:
+                self._core.subscription.state(tp).in_hand = None
                 self._core.positions.reset(tp, reset)
                 self._core.done.forget(tp)
 
@@ -354,9 +386,9 @@ class AsyncConsumer(Generic[K, V]):
             while True:
                 with driver.io.lock:
                     self._core.positions.ask_for(tp)
-                    state = self._core.subscription.state(tp)
-                    if state.has_valid_position and state.position is not None:
-                        return state.position.offset
+                    consumed = self._core.subscription.state(tp).consumed
+                    if consumed is not None:
+                        return consumed[0]
                     seen = driver.io.activity
                     driver.step()
                     error = self._core.validation.errors.pop(0) if self._core.validation.errors else None
@@ -530,9 +562,20 @@ class AsyncConsumer(Generic[K, V]):
             raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
 
 
-def _checked(offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
+def _offsets(offsets: Committable | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
+    """What is to be committed by partition. Raises TypeError and ValueError, saying what is expected."""
     if offsets is None:
         return None
+    if isinstance(offsets, ConsumerRecords):
+        return dict(offsets.next_offsets)
+    if isinstance(offsets, ConsumerRecord):
+        tp = TopicPartition(offsets.topic, offsets.partition)
+        return {tp: OffsetAndMetadata(offsets.offset + 1, offsets.leader_epoch)}
+    if not isinstance(offsets, Mapping):
+        raise TypeError(
+            "commit takes a dict such as {('topic', 0): 42}, a record, or what a poll returned, "
+            f"not {type(offsets).__name__}"
+        )
     wanted = {
         TopicPartition(*tp): at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
         for tp, at in offsets.items()

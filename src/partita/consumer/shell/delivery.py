@@ -16,6 +16,7 @@ from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Note
 from partita.consumer.shell.driver import ConsumerDriver
+from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.records.batch import Record, read_header
 from partita.records.header import cut
@@ -36,11 +37,19 @@ class Delivery:
         self._key: Deserializer | None = deserializer(values["key_deserializer"])
         self._value: Deserializer | None = deserializer(values["value_deserializer"])
         self._policy: str = values["poison_policy"]
+        self.in_hand = RecordsInHand(driver)
         self._dead_letters = DeadLetters(values["dead_letter_topic"], driver) if self._policy == "dead_letter" else None
 
     # Polling
 
-    async def poll(self, timeout: float, take: Callable[[], Any]) -> Any:
+    async def refill(self) -> None:
+        """The poll of a loop: for the group alone while there are records in hand, else for new records."""
+        if self.in_hand.has_deliverable:
+            await self.poll(0, None)
+        else:
+            await self.poll(1.0, self._take_in_hand)
+
+    async def poll(self, timeout: float, take: Callable[[], Any] | None) -> Any:
         """Poll until `take` finds something; None after `timeout` seconds. Callbacks run in here."""
         driver, core = self._driver, self._core
         with driver.owned(exclusive=True):
@@ -56,8 +65,9 @@ class Delivery:
                 with driver.io.lock:
                     core.end_poll(driver.now())
                 driver.metrics.poll_ended()
+                self.in_hand.polled()
 
-    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any]) -> Any:
+    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any] | None) -> Any:
         driver, core = self._driver, self._core
         while True:
             driver.check()
@@ -72,7 +82,7 @@ class Delivery:
                     error = core.next_error()
             if error is not None:
                 raise error
-            if core.buffer:
+            if take is not None and (core.buffer or self.in_hand):
                 found = await take()
                 if found is not None:
                     return found
@@ -84,7 +94,21 @@ class Delivery:
     # Records
 
     async def take_records(self, limit: int) -> ConsumerRecords[Any, Any] | None:
-        """The next records, at most `limit`; None while there is nothing to hand out."""
+        """The next records, at most `limit`, those in hand first; None while there is nothing to hand out."""
+        with self._driver.io.lock:
+            in_hand = self.in_hand.take(limit)
+        return in_hand or await self._take_fetched(limit)
+
+    async def _take_in_hand(self) -> bool | None:
+        """Take the records of one poll in hand; None while there are none."""
+        found = await self._take_fetched(self._driver.config.max_poll_records)
+        if found is None:
+            return None
+        with self._driver.io.lock:
+            self.in_hand.fill(found)
+        return True
+
+    async def _take_fetched(self, limit: int) -> ConsumerRecords[Any, Any] | None:
         driver, core = self._driver, self._core
         with driver.io.lock:
             buffered = len(core.buffer)
@@ -106,7 +130,10 @@ class Delivery:
         if self._key is not None or self._value is not None:
             by_partition, offsets = await self._deserialized(by_partition, offsets)
         self._note_handed_out(by_partition, offsets)
-        return ConsumerRecords(by_partition, offsets)
+        found = ConsumerRecords(by_partition, offsets)
+        if len(found):
+            driver.metrics.consumed(len(found), found.counts())
+        return driver.interceptors.on_consume(found)
 
     def _next_offsets(self, records: dict[TopicPartition, list[Record]]) -> dict[TopicPartition, OffsetAndMetadata]:
         found = {}
@@ -224,6 +251,7 @@ class Delivery:
 
         driver, core = self._driver, self._core
         with driver.io.lock:
+            self.in_hand.put_back()
             fetches = core.buffer.take_fetches()
             if not fetches:
                 return None

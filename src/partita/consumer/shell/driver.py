@@ -50,6 +50,8 @@ class ConsumerDriver:
         self.core = ConsumerCore(config, uniform)
         self.waiter = waiter
         self.clock = clock or SystemClock()
+        self.mono_ms: Callable[[], int] = getattr(self.clock, "mono_ms", lambda: self.clock.now().mono_ms)
+        """The monotonic clock alone, for what is done for every record."""
         self.io = make_io(self.core, client_config(config), self.clock)
         self.listener: RebalanceListener | None = None
         self.on_note: Callable[[Note], Any] | None = None
@@ -109,11 +111,16 @@ class ConsumerDriver:
         """From now on `wakeup` has no effect; closing must not be interrupted."""
         self._wakeups_off = True
 
+    @property
+    def is_woken(self) -> bool:
+        """Was `wakeup` called, and not raised yet?"""
+        return self._wakeup and not self._wakeups_off
+
     def check(self) -> None:
         """Raise what cannot wait: a dead I/O thread, a wakeup."""
         if self.io.failure is not None:
             raise self.io.failure
-        if self._wakeup and not self._wakeups_off:
+        if self.is_woken:
             self._wakeup = False
             raise WakeupError("wakeup() was called")
 

@@ -1,0 +1,197 @@
+"""The records that a `for` loop over the consumer has taken from a poll and not finished yet.
+
+A loop gets its records one by one. A record counts as passed once the loop asks for the next one; until then a commit
+says that it is still to be read. So a loop that breaks, raises or is cancelled loses nothing: what it did not pass is
+read again, by the next loop, the next poll, or the next owner of the partition.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from partita.consumer.partition_state import InHand, PartitionState, Position
+from partita.consumer.records import ConsumerRecord, ConsumerRecords
+from partita.consumer.shell.driver import ConsumerDriver
+from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+
+_POLL_AT_LEAST_EVERY_MS = 1_000
+
+
+class _Part:
+    """The records of one partition; `at` is the next one to yield."""
+
+    __slots__ = ("at", "count", "end", "records", "stand", "state", "tp")
+
+    def __init__(
+        self, tp: TopicPartition, state: PartitionState, records: list[ConsumerRecord[Any, Any]], end: OffsetAndMetadata
+    ):
+        self.tp = tp
+        self.state = state
+        self.records = records
+        self.end = end
+        self.at = 0
+        self.count = len(records)
+        self.stand = state.in_hand = InHand(records[0].offset)
+
+
+class RecordsInHand:
+    """`fill` takes what a poll found, `next` yields it, `take` gives the rest to a poll, `put_back` to the fetcher.
+
+    `PartitionState.in_hand` is where the application stands in each partition with records in hand.
+    """
+
+    def __init__(self, driver: ConsumerDriver) -> None:
+        self._driver = driver
+        self._core = driver.core
+        self._parts: deque[_Part] = deque()
+        self._yielded: _Part | None = None
+        self._polled_ms = 0
+        self._seen = -1
+
+    def __len__(self) -> int:
+        return sum(part.count - part.at for part in self._parts)
+
+    @property
+    def has_deliverable(self) -> bool:
+        """Could `next` return a record?"""
+        return any(self._has_more(part) and part.state.is_deliverable for part in self._parts)
+
+    def fill(self, found: ConsumerRecords[Any, Any]) -> None:
+        """Keep these records; they were taken by the poll that is under way. Called with the core's lock held."""
+        for tp, records in found.items():
+            state = self._core.subscription.assignment.get(tp)
+            if state is None or not records:
+                continue
+            end = found.next_offsets.get(tp) or OffsetAndMetadata(records[-1].offset + 1, records[-1].leader_epoch)
+            before = next((part for part in self._parts if part.stand is state.in_hand), None)
+            if before is None:
+                self._parts.append(_Part(tp, state, list(records), end))
+            else:
+                before.records += records
+                before.count += len(records)
+                before.end = end
+
+    def next(self) -> ConsumerRecord[Any, Any] | None:
+        """Pass the record yielded last and return the next one; None when a poll is due first.
+
+        Called for every record, so it looks at the clock only after something happened in the I/O thread (a heartbeat
+        was answered, say), and for every sixteenth record.
+        """
+        part = self._yielded
+        if part is not None:
+            at = part.at
+            if part.state.in_hand is part.stand:
+                if at < part.count:
+                    passed = part.records[at - 1]
+                    part.stand.offset, part.stand.epoch = passed.offset + 1, passed.leader_epoch
+                else:
+                    part.state.in_hand = None
+            self._yielded = None
+            if at & 15 and at < part.count and self._seen == self._driver.io.activity and self._parts[0] is part:
+                state = part.state
+                if state.in_hand is part.stand and state.is_deliverable and not self._core.member.rejoin_needed:
+                    part.at = at + 1
+                    self._yielded = part
+                    return part.records[at]
+        if not self._parts or self._is_poll_due():
+            return None
+        self._yielded = part = self._next_part()
+        if part is None:
+            return None
+        part.at += 1
+        return part.records[part.at - 1]
+
+    def _next_part(self) -> _Part | None:
+        """The first part that may be yielded; those that are over go, those that may not come last."""
+        for _ in range(len(self._parts)):
+            part = self._parts[0]
+            if not self._has_more(part):
+                self._parts.popleft()
+            elif not part.state.is_deliverable:
+                self._parts.rotate(-1)
+            else:
+                return part
+        return None
+
+    def polled(self) -> None:
+        """A poll has ended: the next one is due after a second, or when something happens."""
+        self._polled_ms = self._driver.now().mono_ms
+
+    def pass_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
+        """The application commits these offsets itself; if the record yielded last is among them, it is passed."""
+        part = self._yielded
+        if part is None or not offsets or part.state.in_hand is not part.stand:
+            return
+        committed = offsets.get(part.tp)
+        if committed is not None and committed.offset == part.records[part.at - 1].offset + 1:
+            self._yielded = None
+            self._move(part)
+
+    def begin_again(self) -> None:
+        """A new loop begins: the record yielded last was not passed, so it comes again."""
+        part, self._yielded = self._yielded, None
+        if part is not None:
+            part.at -= 1
+
+    def take(self, limit: int) -> ConsumerRecords[Any, Any] | None:
+        """Records in hand for a poll, at most `limit`, the one yielded last included; None without any."""
+        found: dict[TopicPartition, list[ConsumerRecord[Any, Any]]] = {}
+        ends: dict[TopicPartition, OffsetAndMetadata] = {}
+        kept: deque[_Part] = deque()
+        while self._parts:
+            part = self._parts.popleft()
+            if part is self._yielded and part.state.is_deliverable and limit > 0:
+                self.begin_again()
+            if not self._has_more(part):
+                continue
+            if limit <= 0 or not part.state.is_deliverable:
+                kept.append(part)
+                continue
+            found[part.tp] = some = part.records[part.at : part.at + limit]
+            part.at += len(some)
+            limit -= len(some)
+            self._move(part)
+            if part.state.in_hand is None:
+                ends[part.tp] = part.end
+            else:
+                ends[part.tp] = OffsetAndMetadata(part.stand.offset, part.stand.epoch)
+                kept.append(part)
+        self._parts = kept
+        return ConsumerRecords(found, ends) if found else None
+
+    def put_back(self) -> None:
+        """Have everything in hand fetched again, from where the application stands. Called with the lock held."""
+        kept: deque[_Part] = deque()
+        for part in self._parts:
+            position = part.state.position
+            if part.state.in_hand is not part.stand:
+                continue
+            if position is None or not part.state.has_valid_position:
+                kept.append(part)
+                continue
+            part.state.advance(Position(part.stand.offset, -1, position.leader, position.leader_epoch))
+            part.state.in_hand = None
+        self._parts, self._yielded = kept, None
+
+    def _move(self, part: _Part) -> None:
+        """The application stands behind the records before `at`; behind the last one, at the position."""
+        if part.at == part.count:
+            part.state.in_hand = None
+        elif part.at:
+            passed = part.records[part.at - 1]
+            part.stand.offset, part.stand.epoch = passed.offset + 1, passed.leader_epoch
+
+    def _has_more(self, part: _Part) -> bool:
+        return part.state.in_hand is part.stand and part.at < part.count
+
+    def _is_poll_due(self) -> bool:
+        """Because something happened, because the group rebalances, or after a second."""
+        core, driver = self._core, self._driver
+        member, self._seen = core.member, driver.io.activity
+        if member.events or driver.is_woken:
+            return True
+        if member.rejoin_needed and core.subscription.is_group and not core.membership.is_held:
+            return True
+        return driver.mono_ms() - self._polled_ms >= _POLL_AT_LEAST_EVERY_MS

@@ -1,0 +1,343 @@
+"""Loops over the consumer: a record counts as passed once the next one is asked for (finding clients 2.1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partita.consumer.errors import WakeupError
+from partita.errors import KafkaError
+from support.consumer_world import World
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+def group(world: World, **options: Any) -> Any:
+    consumer = world.consumer(group_id="g", **options)
+    consumer.subscribe(["t"])
+    return consumer
+
+
+def take(consumer: Any, count: int) -> list[int]:
+    """The offsets of a loop that breaks off in the body of the record behind these."""
+    found: list[int] = []
+    for record in consumer:
+        if len(found) == count:
+            break
+        found.append(record.offset)
+    return found
+
+
+@pytest.fixture
+def world() -> World:
+    world = World({"t": 1})
+    for _ in range(10):
+        world.append("t", 0, 100)
+    return world
+
+
+def test_a_loop_that_breaks_and_closes_is_gone_on_where_it_broke(world: World) -> None:
+    with group(world) as consumer:
+        assert take(consumer, 10) == list(range(10))
+    assert take(group(world), 3) == [10, 11, 12]
+
+
+def test_commit_in_the_body_says_that_this_record_is_still_to_be_read(world: World) -> None:
+    consumer = group(world, enable_auto_commit=False)
+    for record in consumer:
+        consumer.commit()
+        assert consumer.committed([T0])[T0].offset == record.offset == consumer.position(T0)
+        if record.offset == 9:
+            break
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_commit_of_the_record_in_the_body_says_that_it_is_done(world: World, auto: bool) -> None:
+    with group(world, enable_auto_commit=auto) as consumer:
+        for record in consumer:
+            if record.offset == 9:
+                consumer.commit(record)
+                break
+    assert take(group(world), 1) == [10]
+
+
+def test_commit_of_what_a_poll_returned(world: World) -> None:
+    consumer = group(world, enable_auto_commit=False, max_poll_records=30)
+    records = consumer.poll(1.0)
+    consumer.poll(1.0)
+    consumer.commit(records)
+    assert consumer.committed([T0])[T0].offset == 30
+    with pytest.raises(TypeError, match=r"a dict such as .*not list"):
+        consumer.commit([T0])
+
+
+def test_an_exception_under_with_leaves_the_record_to_be_read_again(world: World) -> None:
+    def work() -> None:
+        with group(world) as consumer:
+            for record in consumer:
+                assert record.offset < 7 or 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+    assert take(group(world), 1) == [7]
+
+
+def test_a_second_loop_goes_on_where_the_first_broke(world: World) -> None:
+    consumer = group(world)
+    assert take(consumer, 5) == [0, 1, 2, 3, 4]
+    assert take(consumer, 2) == [5, 6]
+
+
+def test_next_passes_the_record_before(world: World) -> None:
+    consumer = group(world)
+    assert [next(consumer).offset for _ in range(3)] == [0, 1, 2]
+    assert consumer.position(T0) == 2
+
+
+def test_a_poll_after_a_loop_returns_what_is_in_hand_first(world: World) -> None:
+    consumer = group(world, max_poll_records=20)
+    take(consumer, 3)
+    assert [r.offset for r in consumer.poll(1.0, max_records=4)] == [3, 4, 5, 6]
+    assert consumer.position(T0) == 7
+    rest = consumer.poll(1.0)
+    assert [r.offset for r in rest] == list(range(7, 20))
+    assert rest.next_offsets[T0].offset == 20
+    assert next(iter(consumer.poll(1.0))).offset == 20
+
+
+def test_poll_arrow_after_a_loop_goes_on_where_it_broke(world: World) -> None:
+    pytest.importorskip("pyarrow")
+    consumer = group(world)
+    take(consumer, 3)
+    offsets: list[int] = []
+    while not offsets:
+        batch = consumer.poll_arrow(1.0)
+        offsets = [] if batch is None else batch.column("offset").to_pylist()
+    assert offsets[0] == 3
+
+
+def test_a_seek_in_the_body_drops_the_rest_in_hand(world: World) -> None:
+    consumer = group(world)
+    seen = []
+    for record in consumer:
+        seen.append(record.offset)
+        if record.offset == 2:
+            consumer.seek(T0, 500)
+        if len(seen) == 5:
+            break
+    assert seen == [0, 1, 2, 500, 501]
+
+
+def test_a_partition_paused_in_the_body_is_kept_and_comes_back(world: World) -> None:
+    world.create("t", 2)
+    world.append("t", 1, 5)
+    consumer = group(world, max_poll_records=10)
+    seen: list[tuple[int, int]] = []
+    for record in consumer:
+        seen.append((record.partition, record.offset))
+        if seen == [(0, 0), (0, 1)]:
+            consumer.pause([T0])
+        if len(seen) == 7:
+            consumer.resume([T0])
+        if len(seen) == 10:
+            break
+    assert seen == [(0, 0), (0, 1), *((1, n) for n in range(5)), (0, 2), (0, 3), (0, 4)]
+
+
+def test_a_rebalance_in_the_middle_of_a_batch_comes_at_the_next_record(world: World) -> None:
+    world.create("t", 2)
+    world.append("t", 1, 100)
+    first = group(world, heartbeat_interval_ms=100)
+    loop = iter(first)
+    assert [next(loop).offset for _ in range(5)] == [0, 1, 2, 3, 4]
+    second = group(world)
+    for _ in range(10):
+        second.poll(0.2)
+        world.run(200)
+        if second.assignment():
+            break
+        passed = next(loop)
+    assert second.assignment(), "a slow loop must not hold the group until its batch is over"
+    (gone,) = second.assignment()
+    handed = [next(loop) for _ in range(20)]
+    assert {(r.topic, r.partition) for r in handed} == first.assignment()
+    assert gone not in {(r.topic, r.partition) for r in handed}
+    resumed = {tp: at.offset for tp, at in first.committed([T0, T1]).items() if at is not None}
+    assert resumed[T0] == passed.offset if gone == T0 else passed.offset < 100
+
+
+def test_a_loop_counts_as_polling(world: World) -> None:
+    """One slow record after the other is no silence, as long as each is within max_poll_interval_ms."""
+    consumer = group(world, max_poll_interval_ms=10_000, session_timeout_ms=6_000)
+    lost: list[Any] = []
+    consumer.subscribe(["t"], on_lost=lost.extend)
+    loop = iter(consumer)
+    for _ in range(10):
+        next(loop)
+        world.run(9_000)
+    assert not lost
+    assert len(world.sent("JoinGroup")) == 2
+
+
+def test_auto_commit_runs_while_a_batch_is_worked_on(world: World) -> None:
+    consumer = group(world, auto_commit_interval_ms=1_000)
+    loop = iter(consumer)
+    for _ in range(8):
+        next(loop)
+        world.run(500)
+    next(loop)
+    world.run(50)
+    assert consumer.committed([T0])[T0].offset >= 5
+
+
+class Cancelled(BaseException):
+    """Stands for a cancelled task or Ctrl-C: comes out of a wait."""
+
+
+class Loops:
+    """Members of one group that loop, break, fail and come back; `completed` counts the bodies that ended."""
+
+    def __init__(self, assignor: str) -> None:
+        self.world = World({"t": 2})
+        self.options = {
+            "partition_assignment_strategy": [assignor],
+            "max_poll_records": 7,
+            "heartbeat_interval_ms": 300,
+            "auto_commit_interval_ms": 2_000,
+        }
+        self.completed: Counter[tuple[int, int]] = Counter()
+        self.has_failed = False
+        self.members: list[Any] = [group(self.world, **self.options)]
+        self.loops: list[Iterator[Any] | None] = [None]
+        self.current: list[Any] = [None]
+
+    def _within(self, member: int, seconds: float, do: Any) -> Any:
+        """Call, and end the call with a wakeup after so much virtual time; None then."""
+        is_over = False
+        consumer = self.members[member]
+
+        def wake() -> None:
+            if not is_over:
+                consumer.wakeup()
+
+        self.world.after(round(seconds * 1000), wake)
+        try:
+            return do()
+        except WakeupError:
+            self.end_loop(member)
+            return None
+        except KafkaError:
+            self.end_loop(member)
+            return None
+        finally:
+            is_over = True
+
+    def end_loop(self, member: int) -> None:
+        self.loops[member] = self.current[member] = None
+
+    def complete(self, record: Any) -> None:
+        self.completed[record.partition, record.offset] += 1
+
+    def loop(self, member: int, count: int) -> None:
+        for _ in range(count):
+            if self.current[member] is not None:
+                self.complete(self.current[member])
+            loop = self.loops[member] = self.loops[member] or iter(self.members[member])
+            self.current[member] = None
+            self.current[member] = self._within(member, 2.0, lambda loop=loop: next(loop))
+            if self.current[member] is None:
+                return
+
+    def poll(self, member: int, count: int) -> None:
+        self.end_loop(member)
+        found = self._within(member, 2.0, lambda: self.members[member].poll(0.5, max_records=count or None))
+        for record in found or ():
+            self.complete(record)
+
+    def commit(self, member: int, _: int) -> None:
+        self._within(member, 5.0, lambda: self.members[member].commit())
+
+    def restart(self, member: int, _: int) -> None:
+        """The body raises, and the `with` block closes the consumer."""
+        self.end_loop(member)
+        self._within(member, 30.0, self.members[member].close)
+        self.members[member] = group(self.world, **self.options)
+
+    def crash(self, member: int, _: int) -> None:
+        self.end_loop(member)
+        self.members[member]._driver.io.stop()
+        self.has_failed = True
+        self.members[member] = group(self.world, **self.options)
+
+    def cancel(self, member: int, waits: int) -> None:
+        """The task is cancelled in one of the next waits of its loop."""
+        waiter = self.members[member]._driver.waiter
+        usual, left = waiter.wait, [waits]
+
+        async def wait(*arguments: Any) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Cancelled
+            await usual(*arguments)
+
+        waiter.wait = wait
+        try:
+            self.loop(member, 5)
+        except Cancelled:
+            self.end_loop(member)
+        finally:
+            waiter.wait = usual
+
+    def append(self, _: int, count: int) -> None:
+        for partition in (0, 1):
+            self.world.append("t", partition, count + 1)
+
+    def join(self, _: int, __: int) -> None:
+        if len(self.members) < 2:
+            self.members.append(group(self.world, **self.options))
+            self.loops.append(None)
+            self.current.append(None)
+
+    def finish(self) -> None:
+        """Everybody closes; one member reads what is left."""
+        for member in range(len(self.members)):
+            self.end_loop(member)
+            self._within(member, 60.0, self.members[member].close)
+        self.world.run(60_000)
+        self.members, self.loops, self.current = [group(self.world, **self.options)], [None], [None]
+        there = {(p, n) for p in (0, 1) for n in range(self.world.logs["t", p].end)}
+        for _ in range(30):
+            self.loop(0, len(there) + 1)
+            if there <= self.completed.keys() and self.current[0] is None:
+                break
+        assert there == self.completed.keys(), f"never processed: {sorted(there - self.completed.keys())}"
+        if not self.has_failed:
+            twice = {at: n for at, n in self.completed.items() if n > 1}
+            assert not twice, f"processed again though nothing failed: {twice}"
+
+
+STEPS = ("loop", "loop", "loop", "end_loop", "poll", "commit", "restart", "crash", "cancel", "append", "join")
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(("range", "cooperative-sticky")),
+    st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 1), st.integers(0, 12)), max_size=25),
+)
+def test_every_record_is_processed_and_once_when_nothing_failed(
+    assignor: str, steps: list[tuple[str, int, int]]
+) -> None:
+    loops = Loops(assignor)
+    loops.append(0, 20)
+    for name, member, number in steps:
+        member = min(member, len(loops.members) - 1)
+        if name == "end_loop":
+            loops.end_loop(member)
+        else:
+            getattr(loops, name)(member, number)
+    loops.finish()
