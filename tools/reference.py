@@ -170,7 +170,7 @@ VALUES = (
     "partita.consumer.records:ConsumerRecords",
     "partita.consumer.listener:RebalanceListener",
     "partita.consumer.listener:Interceptor",
-    "partita.consumer.shell.client:Hold",
+    "partita.consumer.shell.records_in_hand:Hold",
     "partita.consumer.request:Note",
     "partita.producer.shell.client:RecordMetadata",
     "partita.admin:NewTopic",

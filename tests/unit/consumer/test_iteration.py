@@ -341,3 +341,11 @@ def test_every_record_is_processed_and_once_when_nothing_failed(
         else:
             getattr(loops, name)(member, number)
     loops.finish()
+
+
+def test_partitions_that_are_no_pairs_are_refused_with_what_is_expected(world: World) -> None:
+    consumer = world.consumer(group_id="g")
+    wrong: Any
+    for wrong in (("t", 0), ["t"], "t", [("t", "0")]):
+        with pytest.raises(TypeError, match=r"assign takes a list of \(topic, partition\) pairs"):
+            consumer.assign(wrong)

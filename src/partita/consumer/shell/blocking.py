@@ -12,7 +12,8 @@ from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.shell.client import AsyncConsumer, Committable, Config, Partitions
+from partita.consumer.shell.arguments import Committable, Partitions
+from partita.consumer.shell.client import AsyncConsumer, Config
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition

@@ -20,9 +20,12 @@ from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
 from partita.consumer.request import Note
+from partita.consumer.shell import arguments
+from partita.consumer.shell.arguments import Committable, Partitions
 from partita.consumer.shell.closing import close_consumer, leave_group
 from partita.consumer.shell.delivery import Delivery
 from partita.consumer.shell.driver import ConsumerDriver
+from partita.consumer.shell.records_in_hand import Hold
 from partita.consumer.shell.waiting import AsyncWaiter, run_blocking
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.errors import InvalidGroupIdError, InvalidTopicError, error_for
@@ -36,8 +39,6 @@ if TYPE_CHECKING:
     from partita.consumer.option_types import ConsumerOptions
 
 Config: TypeAlias = Mapping[str, Any] | None
-Partitions = Iterable[tuple[str, int]]
-Committable = Mapping[tuple[str, int], OffsetAndMetadata | int] | ConsumerRecord[Any, Any] | ConsumerRecords[Any, Any]
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -138,11 +139,9 @@ class AsyncConsumer(Generic[K, V]):
         """
         if (topics is None) == (pattern is None):
             raise ValueError("subscribe takes either topics or a pattern")
-        names = [topics] if isinstance(topics, str) else list(topics) if topics is not None else []
-        if any(not isinstance(name, str) or not name.strip() for name in names):
-            raise ValueError(f"topic names must be text that is not blank, not {names!r}")
-        if pattern is not None and not (pattern if isinstance(pattern, str) else pattern.pattern):
-            raise ValueError("the pattern is empty; it has to match whole topic names")
+        names = arguments.topic_names(topics)
+        if pattern is not None:
+            arguments.check_pattern(pattern)
         with self._driver.owned():
             self._need_group("subscribe")
             if pattern is None and not names:
@@ -165,9 +164,7 @@ class AsyncConsumer(Generic[K, V]):
 
     def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
-        wanted = [TopicPartition(*tp) for tp in partitions]
-        if any(not isinstance(tp.topic, str) or not tp.topic.strip() for tp in wanted):
-            raise ValueError(f"topic names must be text that is not blank, not {wanted!r}")
+        wanted = arguments.partitions(partitions, "assign")
         with self._driver.owned():
             if not wanted:
                 run_blocking(self._unsubscribe())
@@ -282,7 +279,7 @@ class AsyncConsumer(Generic[K, V]):
         poll has to come first.
         """
         driver = self._driver
-        wanted = _offsets(offsets)
+        wanted = arguments.offsets(offsets)
         with driver.owned():
             self._need_group("commit")
             deadline_ms = driver.deadline_ms(timeout)
@@ -308,7 +305,7 @@ class AsyncConsumer(Generic[K, V]):
 
         `offsets` are as in `commit`.
         """
-        wanted = _offsets(offsets)
+        wanted = arguments.offsets(offsets)
         with self._driver.owned():
             self._need_group("commit_async")
             with self._driver.io.lock:
@@ -560,55 +557,3 @@ class AsyncConsumer(Generic[K, V]):
     def _need_group(self, call: str) -> None:
         if self._driver.config.group_id is None:
             raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
-
-
-def _offsets(offsets: Committable | None) -> dict[TopicPartition, OffsetAndMetadata] | None:
-    """What is to be committed by partition. Raises TypeError and ValueError, saying what is expected."""
-    if offsets is None:
-        return None
-    if isinstance(offsets, ConsumerRecords):
-        return dict(offsets.next_offsets)
-    if isinstance(offsets, ConsumerRecord):
-        tp = TopicPartition(offsets.topic, offsets.partition)
-        return {tp: OffsetAndMetadata(offsets.offset + 1, offsets.leader_epoch)}
-    if not isinstance(offsets, Mapping):
-        raise TypeError(
-            "commit takes a dict such as {('topic', 0): 42}, a record, or what a poll returned, "
-            f"not {type(offsets).__name__}"
-        )
-    wanted = {
-        TopicPartition(*tp): at if isinstance(at, OffsetAndMetadata) else OffsetAndMetadata(at)
-        for tp, at in offsets.items()
-    }
-    for tp, at in wanted.items():
-        if at.offset < 0:
-            raise ValueError(f"cannot commit offset {at.offset} for {tp}; offsets are 0 or more")
-    return wanted
-
-
-class Hold:
-    """What `consumer.hold()` gives; a context manager. When `others_wait`, finish soon."""
-
-    def __init__(self, driver: ConsumerDriver) -> None:
-        self._driver = driver
-
-    @property
-    def others_wait(self) -> bool:
-        """Does the group want to rebalance, and wait for this member?"""
-        with self._driver.io.lock:
-            return self._driver.core.member.must_rejoin()
-
-    def __enter__(self) -> Hold:
-        with self._driver.io.lock:
-            self._driver.core.membership.is_held = True
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with self._driver.io.lock:
-            self._driver.core.membership.is_held = False
-
-    async def __aenter__(self) -> Hold:
-        return self.__enter__()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.__exit__()

@@ -195,3 +195,31 @@ class RecordsInHand:
         if member.rejoin_needed and core.subscription.is_group and not core.membership.is_held:
             return True
         return driver.mono_ms() - self._polled_ms >= _POLL_AT_LEAST_EVERY_MS
+
+
+class Hold:
+    """What `consumer.hold()` gives; a context manager. When `others_wait`, finish soon."""
+
+    def __init__(self, driver: ConsumerDriver) -> None:
+        self._driver = driver
+
+    @property
+    def others_wait(self) -> bool:
+        """Does the group want to rebalance, and wait for this member?"""
+        with self._driver.io.lock:
+            return self._driver.core.member.must_rejoin()
+
+    def __enter__(self) -> Hold:
+        with self._driver.io.lock:
+            self._driver.core.membership.is_held = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._driver.io.lock:
+            self._driver.core.membership.is_held = False
+
+    async def __aenter__(self) -> Hold:
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.__exit__()
