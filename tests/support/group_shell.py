@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest, Marker, Producer, Record, Reply, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Reply, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import Note
 from partita.group.records.hard_state import HardState
@@ -21,8 +21,6 @@ from partita.group.state.model import check
 from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
-
-Silences = dict[tuple[str, str], int] | None
 
 
 @dataclass
@@ -95,20 +93,20 @@ class GroupShell:
         self.release(Step(replies=tuple(Reply(token, refusal(request, error)) for token, request in asked)))
         self.reload()
 
-    def reload(self, *, tell: bool = True, clean: bool = True, silences: Silences = None) -> None:
+    def reload(self, *, tell: bool = True, clean: bool = True, handover: Handover = NO_HANDOVER) -> None:
         """Unload and load again; a crash tells nobody, and whoever waited is gone."""
         if tell:
             self.release(self.shard.unload())
             assert not self.open, f"unloading left {list(self.open.values())} unanswered"
         self.open.clear()
-        self.load(clean=clean, silences=silences)
+        self.load(clean=clean, handover=handover)
 
-    def load(self, *, clean: bool = True, silences: Silences = None) -> None:
+    def load(self, *, clean: bool = True, handover: Handover = NO_HANDOVER) -> None:
         self.shard = GroupCoordinator(self.config, self.new_member_id)
         self.mirror = replayed(self.log)
         for entry in self.log:
             replay_into(self.shard.hard_state, entry)
-        self.take(self.shard.resume(self.clock.now(), silences, clean=clean))
+        self.take(self.shard.resume(self.clock.now(), handover, clean=clean))
 
     def advance(self, ms: int, each: Callable[[], None] = lambda: None) -> None:
         """Let time pass, stopping at every deadline on the way; `each` is called after each."""

@@ -13,6 +13,7 @@ from dataclasses import replace as changed
 from typing import Any
 
 from partita.group.config import GroupConfig
+from partita.group.contract import NO_HANDOVER
 from partita.protocol.messages.join_group import JoinGroupResponse
 from support.group_answers import show_answer, show_group, show_note, show_record
 from support.group_requests import GROUP, Client, Requests
@@ -126,9 +127,9 @@ class World:
         self.shell.jump(int(plain[0]))
 
     def do_reload(self, plain: list[str], options: dict[str, str]) -> None:
-        """Resign and be elected again; `crash` tells nobody, `unclean`: records may be lost, `silences`: handed on."""
-        silences = self.shell.shard.silences(self.shell.clock.now()) if "silences" in plain else None
-        self.shell.reload(tell="crash" not in plain, clean="unclean" not in plain, silences=silences)
+        """Resign and be elected again; `crash` tells nobody, `unclean`: records may be lost, `handover`: handed on."""
+        handover = self.shell.shard.handover(self.shell.clock.now()) if "handover" in plain else NO_HANDOVER
+        self.shell.reload(tell="crash" not in plain, clean="unclean" not in plain, handover=handover)
 
     def do_lose(self, plain: list[str], options: dict[str, str]) -> None:
         """The last batches of the log are lost, then reload by `crash`."""

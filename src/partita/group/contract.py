@@ -5,6 +5,7 @@ Named tuples, not frozen dataclasses: as immutable, and half the price to make, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from partita.group.notes import Note
@@ -65,3 +66,15 @@ class Step(NamedTuple):
 
 
 NOTHING = Step()
+
+
+class Handover(NamedTuple):
+    """What a shard that is unloaded in order tells whoever loads it next, besides its log."""
+
+    silences: Mapping[tuple[str, str], int]
+    """Of (group id, member id): for how many milliseconds nothing was heard of that member."""
+    generations: Mapping[str, int]
+    """Of group ids: the highest generation that a client may have been told, where the log does not say it."""
+
+
+NO_HANDOVER = Handover({}, {})

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from partita.group import deadlines, refusals
 from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest, Record, Step, Token
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Record, Step, Token
 from partita.group.offsets import commit, delete, expiration, fetch, transactional
 from partita.group.records.hard_state import HardState
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
@@ -84,14 +84,14 @@ class GroupCoordinator:
         """Take one whole record batch as it is in the log, control batches too. The quick way to load."""
         self._state.hard.replay_batch(batch)
 
-    def resume(self, now: Now, silences: Mapping[tuple[str, str], int] | None = None, *, clean: bool = True) -> Step:
+    def resume(self, now: Now, handover: Handover = NO_HANDOVER, *, clean: bool = True) -> Step:
         """After the last replay: rebuild groups and start their deadlines. Raises MalformedRequest: the load failed.
 
-        `silences` says of (group id, member id) how long that member had been silent when its shard was last unloaded;
-        `clean=False` (records may be lost) keeps each group from reusing a generation that a client was told.
+        `handover` comes from whoever unloaded the shard in order; `clean=False` says that nobody did, or that records
+        may be lost. Either keeps a group from giving out a generation that a client was told before.
         """
         turn = self._turn(now)
-        loading.resume(turn, silences or {}, clean=clean)
+        loading.resume(turn, handover, clean=clean)
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
@@ -136,9 +136,9 @@ class GroupCoordinator:
         loading.unload(turn, error)
         return turn.out.take()
 
-    def silences(self, now: Now) -> dict[tuple[str, str], int]:
-        """How long each member has been silent; hand it to the next `resume` so that restarts keep nobody alive."""
-        return loading.silences(self._state, now)
+    def handover(self, now: Now) -> Handover:
+        """What the next `resume` should be told, asked before `unload`: restarts then keep nobody alive."""
+        return loading.handover(self._state, now)
 
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id, or by group instance id) as an administrator would."""

@@ -29,6 +29,7 @@ DID_NOT_REJOIN = "member did not rejoin in time"
 DID_NOT_SYNC = "member did not sync in time"
 REFUSED_FULL = "member refused, group is full"
 ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
+LOADED_UNASSIGNED = "loaded in a generation without an assignment"
 LOADED_OVER_SIZE = "loaded with more members than group.max.size"
 
 

@@ -135,7 +135,7 @@ def test_a_member_that_died_is_gone_however_often_the_broker_restarts() -> None:
     made.run(["stable A S=10000"])
     restarts = 0
     while made.shell.shard.groups["g"].members:
-        made.run(["+8000", "reload silences"])
+        made.run(["+8000", "reload handover"])
         restarts += 1
         assert restarts < 3
 

@@ -13,7 +13,7 @@ from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover
 from partita.group.refusals import first_check, not_here, refusal
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
@@ -80,8 +80,8 @@ class Coordinators:
         if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
             runner.leader_epoch = partition.leader_epoch
             return
-        silences = self._end(runner) if runner is not None else {}
-        self._load(partition, silences)
+        handover = self._end(runner) if runner is not None else NO_HANDOVER
+        self._load(partition, handover)
 
     def resigned(self, index: int, leader_epoch: int | None = None) -> None:
         """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
@@ -156,15 +156,15 @@ class Coordinators:
         node = self.cluster.nodes.get(partition.leader)
         return node is not None and node.is_alive
 
-    def _load(self, partition: Partition, silences: dict[tuple[str, str], int]) -> None:
+    def _load(self, partition: Partition, handover: Handover) -> None:
         runner = self.runners[partition.index] = ShardRunner(
             self.cluster, partition, self.group_config, self.new_member_id
         )
         self.by_group.clear()
-        runner.load(silences, clean=self._clean or partition.index in self._loaded)
+        runner.load(handover, clean=self._clean or partition.index in self._loaded)
         self._loaded.add(partition.index)
 
-    def _end(self, runner: ShardRunner) -> dict[tuple[str, str], int]:
+    def _end(self, runner: ShardRunner) -> Handover:
         self.by_group.clear()
         del self.runners[runner.partition.index]
         self._ended.append(runner)

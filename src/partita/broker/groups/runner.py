@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from partita.broker.groups.batching import encode, shared_batches
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest, Marker, Producer, Record, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
 from partita.group.refusals import first_check, not_here, while_loading
@@ -76,12 +76,12 @@ class ShardRunner:
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    def load(self, silences: Mapping[tuple[str, str], int] | None = None, *, clean: bool = True) -> None:
+    def load(self, handover: Handover = NO_HANDOVER, *, clean: bool = True) -> None:
         """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
         slices = self._replay()
         try:
             if next(slices, None) is None:
-                self._loaded(silences, clean)
+                self._loaded(handover, clean)
                 return
         except FAILURES as error:
             self._load_failed(error)
@@ -93,23 +93,23 @@ class ShardRunner:
                     await asyncio.sleep(0)
                     if self.state is not State.LOADING:
                         return
-                self._loaded(silences, clean)
+                self._loaded(handover, clean)
             except FAILURES as error:
                 self._load_failed(error)
 
         self._load = self._loop.create_task(continue_load())
 
-    def resign(self) -> dict[tuple[str, str], int]:
+    def resign(self) -> Handover:
         """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
 
-        Returns how long each member had been silent, for whoever loads the shard next.
+        Returns what whoever loads the shard next should be told.
         """
-        silences: dict[tuple[str, str], int] = {}
+        handover = NO_HANDOVER
         if self.state is State.ACTIVE:
             self._flush()
-            silences = self.coordinator.silences(self._cluster.clock.now())
+            handover = self.coordinator.handover(self._cluster.clock.now())
         self._drop(State.CLOSED)
-        return silences
+        return handover
 
     def configure(self, config: GroupConfig) -> None:
         """Go on with these settings."""
@@ -266,8 +266,8 @@ class ShardRunner:
                 yield True
         self._end_offset = partition_log.log_end_offset
 
-    def _loaded(self, silences: Mapping[tuple[str, str], int] | None, clean: bool) -> None:
-        step = self.coordinator.resume(self._cluster.clock.now(), silences, clean=clean)
+    def _loaded(self, handover: Handover, clean: bool) -> None:
+        step = self.coordinator.resume(self._cluster.clock.now(), handover, clean=clean)
         self.state = State.ACTIVE
         noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
         if self._end_offset and self.partition.log.high_watermark < self._end_offset:

@@ -345,6 +345,7 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
     swap(turn, group, old, new)
     turn.start_session(group, new)
     turn.write([record])
+    group.has_unstored_ids = False
     turn.out.answer(join.token, _took_over(group, old, new, join.version, was_leader=was_leader))
 
 

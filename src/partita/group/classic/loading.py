@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 from partita.group import answers
 from partita.group.classic import rebalance
-from partita.group.notes import LOADED_OVER_SIZE, Cause, GroupsLoaded
+from partita.group.contract import Handover
+from partita.group.notes import LOADED_OVER_SIZE, LOADED_UNASSIGNED, Cause, GroupsLoaded
 from partita.group.records import log_records
-from partita.group.state.model import DEAD, NO_DEADLINE, STABLE, Group
+from partita.group.state.model import COMPLETING, DEAD, NO_DEADLINE, STABLE, Group
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import stored_member
 from partita.group.state.turn import Turn
@@ -19,12 +20,11 @@ from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.group_log import GroupMetadataValue
 
-Silences = Mapping[tuple[str, str], int]
-"""Of (group id, member id): for how many milliseconds nothing was heard of that member."""
 
-
-def resume(turn: Turn, silences: Silences, *, clean: bool) -> None:
+def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
     """Create a group for each one found in the hard state, with whole sessions less the known silence.
+
+    After a load that is not `clean` a group may have told its members one generation more than the log knows.
 
     Raises MalformedRequest for a group record that cannot be read: the load has failed.
     """
@@ -35,17 +35,20 @@ def resume(turn: Turn, silences: Silences, *, clean: bool) -> None:
         group = Group(group_id, turn.now.wall_ms)
         state.add(group)
         if value is not None:
-            _restore(turn, group, log_records.read_group_value(value), silences)
-        if not clean:
-            group.generation_step = 2
+            _restore(turn, group, log_records.read_group_value(value), handover.silences)
+        told = handover.generations.get(group_id, group.generation)
+        group.generation_told = told if clean else max(told, group.generation + 1)
     state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
     for group in list(state.groups.values()):
         if len(group.members) > state.config.group_max_size:
             rebalance.rebalance(turn, group, Cause(LOADED_OVER_SIZE, detail=f"{len(group.members)} members"))
+        elif group.members and group.leader_id is None:
+            group.leader_id = next(iter(group.members))
+            rebalance.rebalance(turn, group, Cause(LOADED_UNASSIGNED))
     turn.out.note(GroupsLoaded(groups=len(state.groups), skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
 
 
-def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Silences) -> None:
+def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Mapping[tuple[str, str], int]) -> None:
     group.generation = record.generation
     group.protocol_type = record.protocol_type or None
     group.protocol_name = record.protocol
@@ -57,18 +60,25 @@ def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Sil
         rebalance.enter_member(turn, group, member, deadline_ms=deadline_ms)
     if group.members:
         group.state = STABLE
-        group.leader_id = record.leader if record.leader in group.members else next(iter(group.members))
+        known = record.leader is None or record.leader in group.members
+        group.leader_id = record.leader if known else next(iter(group.members))
         group.subscriptions = tuple(m.metadata(group.protocol_name) for m in group.members.values())
 
 
-def silences(state: ShardState, now: Now) -> dict[tuple[str, str], int]:
-    """Of each member whose session runs: how long it has not been heard of."""
-    return {
+def handover(state: ShardState, now: Now) -> Handover:
+    """What the next load has to know: silences of members whose session runs, and generations that are not stored."""
+    silences = {
         (group.group_id, member.member_id): now.mono_ms - (member.deadline_ms - member.session_timeout_ms)
         for group in state.groups.values()
         for member in group.members.values()
         if member.deadline_ms != NO_DEADLINE and not member.is_new
     }
+    generations = {
+        group.group_id: group.generation_told
+        for group in state.groups.values()
+        if group.state is COMPLETING or group.generation_told > group.generation
+    }
+    return Handover(silences, generations)
 
 
 def unload(turn: Turn, error: ErrorCode) -> None:

@@ -17,7 +17,7 @@ from partita.group.notes import (
     RebalanceStarted,
 )
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, NO_DEADLINE, PREPARING, STABLE, Group, GroupState, Member
-from partita.group.state.stored import empty_group_record
+from partita.group.state.stored import abandoned_record, empty_group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
 
@@ -61,6 +61,7 @@ def note_cause(group: Group, cause: Cause) -> None:
 def prepare(turn: Turn, group: Group, cause: Cause) -> None:
     """Begin a join phase: members learn by their next heartbeat or sync that they have to rejoin."""
     if group.state is COMPLETING:
+        _store_generation(turn, group, [m for m in group.members.values() if not m.is_new])
         for member in group.members.values():
             member.assignment = b""
         answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
@@ -118,11 +119,11 @@ def complete_join(turn: Turn, group: Group) -> None:
     if not _elect_joined_leader(group):  # only absent static members are left: wait for one, or for their sessions
         arm_join(turn, group, at_least_ms=1)
         return
-    group.generation += group.generation_step
-    group.generation_step = 1
+    must_store = group.has_unstored_ids or group.generation_told > group.generation
+    group.generation = group.generation_told = max(group.generation_told, group.generation) + 1
     group.is_initial = False
     if group.members:
-        _await_assignment(turn, group)
+        _await_assignment(turn, group, must_store=must_store)
     else:
         _become_empty(turn, group)
 
@@ -161,16 +162,19 @@ def _elect_joined_leader(group: Group) -> bool:
 def _become_empty(turn: Turn, group: Group) -> None:
     group.protocol_name = None
     group.subscriptions = ()
+    group.has_unstored_ids = False
     move(turn, group, EMPTY)
     turn.write([empty_group_record(group)])
     _note_end(turn, group, sync_phase_ms=0)
 
 
-def _await_assignment(turn: Turn, group: Group) -> None:
+def _await_assignment(turn: Turn, group: Group, *, must_store: bool) -> None:
     group.protocol_name = group.vote()
     group.subscriptions = tuple(m.metadata(group.protocol_name) for m in group.members.values())
     move(turn, group, COMPLETING)
     group.sync_started_ms = turn.now.mono_ms
+    if must_store:
+        _store_generation(turn, group, list(group.members.values()))
     everyone = answers.members_of(group)
     for member in group.members.values():
         member.is_new = False
@@ -183,6 +187,13 @@ def _await_assignment(turn: Turn, group: Group) -> None:
     group.pending_sync = dict.fromkeys(group.members)
     group.sync_deadline_ms = turn.now.mono_ms + max(group.rebalance_timeout_ms, 0)
     turn.state.arm(group, group.sync_deadline_ms)
+
+
+def _store_generation(turn: Turn, group: Group, members: list[Member]) -> None:
+    """Put on record that the generation was told to these members, so that no crash lets it be told again."""
+    group.has_unstored_ids = False
+    record = abandoned_record(group, members)
+    turn.write([record if turn.state.fits([record]) else empty_group_record(group)])
 
 
 def answer_syncs(turn: Turn, group: Group, error: ErrorCode = ErrorCode.NONE) -> None:
@@ -202,6 +213,7 @@ def became_synced(group: Group, member_id: str) -> None:
 
 def become_stable(turn: Turn, group: Group) -> None:
     """The assignment is stored: hand it out."""
+    group.has_unstored_ids = False
     move(turn, group, STABLE)
     answer_syncs(turn, group)
     _note_end(turn, group, sync_phase_ms=turn.now.mono_ms - group.sync_started_ms)

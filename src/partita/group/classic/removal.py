@@ -94,6 +94,7 @@ def fence_instance(turn: Turn, group_id: str, instance_id: str) -> None:
     swap(turn, group, old, new)
     turn.start_session(group, new)
     turn.write(records)
+    group.has_unstored_ids = not records
     if group.state is COMPLETING:
         rebalance.prepare(turn, group, new.cause(STATIC_REPLACED))
     elif group.state is PREPARING:

@@ -25,6 +25,7 @@ def swap(turn: Turn, group: Group, old: Member, new: Member) -> None:
     del group.members[old.member_id]
     group.members[new.member_id] = new
     group.static[old.instance_id] = new.member_id
+    group.has_unstored_ids = True
     group.count_protocols(old.protocols, -1)
     group.count_protocols(new.protocols, 1)
     if group.leader_id == old.member_id:

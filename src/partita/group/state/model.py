@@ -100,8 +100,9 @@ class Group:
     __slots__ = (
         "causes",
         "generation",
-        "generation_step",
+        "generation_told",
         "group_id",
+        "has_unstored_ids",
         "initial_delay_ms",
         "initial_remaining_ms",
         "is_initial",
@@ -131,8 +132,8 @@ class Group:
         self.since_ms = since_ms
         """When the state was entered, on the wall clock; -1 unknown."""
         self.generation = 0
-        self.generation_step = 1
-        """By how much the next generation is higher: 2 after a load that may have lost one (decision 0070)."""
+        self.generation_told = 0
+        """The highest generation that a client may have been told; the next one is higher (decision 0070)."""
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
@@ -145,6 +146,8 @@ class Group:
         """Members that have not asked for their assignment in this generation."""
         self.support: dict[str, int] = {}
         """How many members list each protocol."""
+        self.has_unstored_ids = False
+        """A static member has a new id that no record holds: after a crash its old id would fence the live process."""
         self.joins_parked = 0
         self.subscriptions: tuple[bytes, ...] = ()
         """Each member's metadata for the selected protocol, as of the last generation."""

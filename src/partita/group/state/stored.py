@@ -29,20 +29,28 @@ def group_record(
         leader=leader_id or group.leader_id,
         current_state_timestamp=group.since_ms,
         members=[
-            GroupMetadataValueMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.session_timeout_ms,
-                subscription=member.metadata(group.protocol_name),
-                assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
+            _stored(
+                member,
+                group.protocol_name,
+                member.assignment if assignments is None else assignments.get(member.member_id, b""),
             )
             for member in (group.members.values() if members is None else members)
         ],
     )
     return Record(log_records.group_key(group.group_id), log_records.group_value(value))
+
+
+def _stored(member: Member, protocol_name: str | None, assignment: bytes) -> GroupMetadataValueMember:
+    return GroupMetadataValueMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout=member.rebalance_timeout_ms,
+        session_timeout=member.session_timeout_ms,
+        subscription=member.metadata(protocol_name),
+        assignment=assignment,
+    )
 
 
 def new_group_record(group: Group) -> Record:
@@ -54,6 +62,17 @@ def new_group_record(group: Group) -> Record:
 def empty_group_record(group: Group) -> Record:
     """The group after its last member is gone."""
     value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
+    return Record(log_records.group_key(group.group_id), log_records.group_value(value))
+
+
+def abandoned_record(group: Group, members: list[Member]) -> Record:
+    """The group's generation without an assignment: it was told to these members, and will not be assigned any more.
+
+    What marks it is that nobody leads: a loaded group with members and no group leader has to rebalance.
+    """
+    value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
+    value.protocol = group.protocol_name
+    value.members = [_stored(member, group.protocol_name, b"") for member in members]
     return Record(log_records.group_key(group.group_id), log_records.group_value(value))
 
 

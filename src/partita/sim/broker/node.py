@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from partita.broker.groups.reply_gate import ReplyGate, refuse, release
 from partita.group.config import GroupConfig
-from partita.group.contract import GroupRequest, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.refusals import first_check, not_here, while_loading
 from partita.group.requests import FetchOffsets
@@ -165,10 +165,10 @@ class Broker:
         if not self.is_up or self.is_loading:
             return
         self._world.saw("*", "broker", "unload")
-        silences = self.coordinator.silences(self._world.now)
+        handover = self.coordinator.handover(self._world.now)
         self._gate.drop()
         release(self.coordinator.unload())
-        self._start_load(clean=True, silences=silences)
+        self._start_load(clean=True, handover=handover)
 
     def crash(self, down_ms: int) -> None:
         """The process dies: nobody is told, connections break, the log loses what was not durable."""
@@ -193,17 +193,17 @@ class Broker:
 
     # Loading
 
-    def _start_load(self, *, clean: bool, silences: dict[tuple[str, str], int] | None = None) -> None:
+    def _start_load(self, *, clean: bool, handover: Handover = NO_HANDOVER) -> None:
         self.is_loading = True
         self._life += 1
         delay = self._world.dice.between(*self.load_ms)
-        self._world.after(delay, self._finish_load, self._life, clean, silences)
+        self._world.after(delay, self._finish_load, self._life, clean, handover)
 
-    def _finish_load(self, life: int, clean: bool, silences: dict[tuple[str, str], int] | None) -> None:
+    def _finish_load(self, life: int, clean: bool, handover: Handover) -> None:
         if life == self._life and self.is_up:
-            self._load(clean=clean, silences=silences)
+            self._load(clean=clean, handover=handover)
 
-    def _load(self, *, clean: bool, silences: dict[tuple[str, str], int] | None = None) -> None:
+    def _load(self, *, clean: bool, handover: Handover = NO_HANDOVER) -> None:
         self.is_loading = False
         self.coordinator = self._new_coordinator()
         batches = self.log.batches
@@ -211,9 +211,9 @@ class Broker:
             batches = self.log.cleaned(self._world.dice.between(0, len(batches)))
         for batch in batches:
             self.coordinator.replay_batch(batch)
-        step = self.coordinator.resume(self._world.now, silences, clean=clean)
+        step = self.coordinator.resume(self._world.now, handover, clean=clean)
         self._world.saw("*", "broker", f"loaded {len(batches)} batches")
-        self._watch.loaded(self.coordinator, self.log.batches, clean=clean)
+        self._watch.loaded(self.coordinator, self.log.batches)
         if self.log.durable < self.log.end:
             self._gate.add(self.log.end, Step(), self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         self._take(step)

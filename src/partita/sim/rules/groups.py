@@ -40,8 +40,6 @@ class GroupRules:
         """How many partitions each topic had for the member that assigned in this generation, as it did so."""
         self._last = 0
         self._told = 0
-        self._was_unclean = False
-        self._has_persisted = False
         self._renamed: dict[str, str] = {}
         self._seen_ids: dict[str, None] = {}
         self._mirror = HardState()
@@ -174,8 +172,6 @@ class GroupRules:
         for record in records:
             self._mirror.replay(record)
         self._appends += 1
-        if any(record.key[1] == 2 for record in records):
-            self._has_persisted = True
         if self._appends % _COMPARE_EVERY == 0:
             must(self._mirror == coordinator.hard_state, "S29", "a replay of the log gives another state")
 
@@ -193,7 +189,7 @@ class GroupRules:
         stable = group is not None and group.state is STABLE
         self._before_crash = _facts(group) if group is not None and stable and all_durable else None
 
-    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes]) -> None:
         """A coordinator has replayed the log."""
         self._mirror = HardState()
         for batch in batches:
@@ -204,14 +200,12 @@ class GroupRules:
         if self._before_crash is not None and group is not None:
             must(_facts(group) == self._before_crash, "S30", f"restarted as {_facts(group)}, was {self._before_crash}")
         self._before_crash = None
-        self._forget_what_was_lost(recovered, group, clean=clean)
+        self._forget_what_was_lost(recovered, group)
 
-    def _forget_what_was_lost(self, recovered: int, group: Group | None, *, clean: bool) -> None:
-        lost_twice = self._was_unclean and not self._has_persisted
-        can_be_reused = clean or lost_twice or self._last > recovered + 1
-        self._told = 0 if can_be_reused else self._last
+    def _forget_what_was_lost(self, recovered: int, group: Group | None) -> None:
+        """What was told stays told: no later generation may have its number (S5)."""
+        self._told = max(self._told, self._last)
         self._last = recovered
-        self._was_unclean, self._has_persisted = not clean, False
         for known in (self._leaders, self._given, self._subscribed, self._joined_by):
             for g in [g for g in known if g > recovered]:
                 del known[g]

@@ -94,10 +94,10 @@ class Watch:
         self.offsets.crashed()
         self.groups.crashing(coordinator, all_durable=all_durable)
 
-    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, clean: bool) -> None:
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes]) -> None:
         """A coordinator has replayed the log."""
         self._coordinator = coordinator
-        self.groups.loaded(coordinator, batches, clean=clean)
+        self.groups.loaded(coordinator, batches)
 
     # The clients' side
 
