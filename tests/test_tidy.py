@@ -37,7 +37,7 @@ LAYERS = {
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
-    "system_clock": GROUND, "compiled": GROUND,
+    "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
     "errors": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"

@@ -30,6 +30,7 @@ _TYPES = {
     "bool": "bool",
     "str": "str",
     "list": "str | Iterable[Any]",
+    "secret": "str",
     "any": ANY_OBJECT,
 }
 _PRECISE = {
@@ -110,7 +111,8 @@ def _typing_names(body: str, base: str) -> list[str]:
 def _lines(options: Iterable[Option]) -> Iterator[str]:
     for option in options:
         if option.name not in _NAMED_BY_THE_CALL:
-            yield f"{option.name}: {_annotation(option)}"
+            for name in (option.name, *option.aliases):
+                yield f"{name}: {_annotation(option)}"
 
 
 def _annotation(option: Option) -> str:

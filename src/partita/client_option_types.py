@@ -26,8 +26,29 @@ class ClientOptions(TypedDict, total=False):
     receive_buffer_bytes: int
     config_providers: str | Iterable[Any]
     security_protocol: str
+    sasl_username: str | None
+    sasl_plain_username: str | None
+    sasl_password: str | None
+    sasl_plain_password: str | None
+    sasl_oauth_token_provider: Any
+    oauth_cb: Any
+    sasl_oauthbearer_method: str
+    sasl_oauthbearer_extensions: str | None
+    ssl_context: Any
+    ssl_ca_location: str | None
+    ssl_cafile: str | None
+    ssl_ca_pem: str | None
+    ssl_certificate_location: str | None
+    ssl_certfile: str | None
+    ssl_certificate_pem: str | None
+    ssl_key_location: str | None
+    ssl_keyfile: str | None
+    ssl_key_pem: str | None
+    ssl_check_hostname: bool
+    enable_ssl_certificate_verification: bool
     security_providers: str | None
-    sasl_mechanism: str
+    sasl_mechanism: str | None
+    sasl_mechanisms: str | None
     sasl_jaas_config: str | None
     sasl_client_callback_handler_class: Any
     sasl_login_callback_handler_class: Any
@@ -58,7 +79,9 @@ class ClientOptions(TypedDict, total=False):
     sasl_oauthbearer_expected_issuer: str | None
     sasl_oauthbearer_header_urlencode: bool
     sasl_oauthbearer_client_credentials_client_id: str | None
+    sasl_oauthbearer_client_id: str | None
     sasl_oauthbearer_client_credentials_client_secret: str | None
+    sasl_oauthbearer_client_secret: str | None
     sasl_oauthbearer_assertion_algorithm: str
     sasl_oauthbearer_assertion_claim_aud: str | None
     sasl_oauthbearer_assertion_claim_exp_seconds: int
@@ -76,18 +99,20 @@ class ClientOptions(TypedDict, total=False):
     ssl_enabled_protocols: str | Iterable[Any]
     ssl_endpoint_identification_algorithm: str
     ssl_cipher_suites: str | Iterable[Any]
+    ssl_ciphers: str | Iterable[Any]
     ssl_provider: str | None
     ssl_engine_factory_class: Any
     ssl_secure_random_implementation: str | None
     ssl_keymanager_algorithm: str
     ssl_trustmanager_algorithm: str
-    ssl_keystore_type: str
+    ssl_keystore_type: str | None
     ssl_keystore_location: str | None
     ssl_keystore_password: str | None
     ssl_keystore_key: str | None
     ssl_keystore_certificate_chain: str | None
     ssl_key_password: str | None
-    ssl_truststore_type: str
+    ssl_password: str | None
+    ssl_truststore_type: str | None
     ssl_truststore_location: str | None
     ssl_truststore_password: str | None
     ssl_truststore_certificates: str | None

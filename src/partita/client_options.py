@@ -27,7 +27,7 @@ CLIENT_OPTIONS: tuple[Option, ...] = (
     Option("send_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
     Option("receive_buffer_bytes", "int", -1, "socket buffer; -1 lets the system choose", minimum=-1),
     Option("config_providers", "list", [], "accepted; not used"),
-    Option("security_protocol", "str", "PLAINTEXT", "only PLAINTEXT is spoken so far",
+    Option("security_protocol", "str", "PLAINTEXT", "how brokers are reached: plain text or TLS, with or without SASL",
            choices=SECURITY_PROTOCOLS, ignore_case=True),
     *SECURITY_OPTIONS,
 )  # fmt: skip

@@ -270,6 +270,17 @@ class SaslAuthenticationFailedError(KafkaError, code=ErrorCode.SASL_AUTHENTICATI
     """The SASL credentials were refused."""
 
 
+class AuthenticationError(SaslAuthenticationFailedError):
+    """A broker refuses this client, or cannot be trusted by it. Trying again is no help; the text names the cure."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else super().__str__()
+
+
+class TlsError(AuthenticationError):
+    """No trusted TLS connection to a broker can be made with these options."""
+
+
 class UnknownProducerIdError(KafkaError, code=ErrorCode.UNKNOWN_PRODUCER_ID):
     """The broker holds no state for this producer id."""
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-Kind = Literal["int", "float", "bool", "str", "list", "any"]
+from partita.secret import Secret
+
+Kind = Literal["int", "float", "bool", "str", "list", "secret", "any"]
 REQUIRED: Any = object()
 """Default of an option that the user has to give."""
 
@@ -25,7 +27,10 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option. Bounds are inclusive; `choices` are compared without case when `ignore_case`."""
+    """One option. Bounds are inclusive; `choices` are compared without case when `ignore_case`.
+
+    `aliases` are names that other clients use for the same setting. A value of kind "secret" becomes a `Secret`.
+    """
 
     name: str
     kind: Kind
@@ -36,6 +41,7 @@ class Option:
     choices: tuple[str, ...] = ()
     ignore_case: bool = False
     nullable: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def dotted(self) -> str:
@@ -52,14 +58,18 @@ def check_options(
     Raises ConfigError for an unknown name, a value out of bounds, a missing required option, a name given twice.
     """
     known = {option.name: option for option in options}
+    spellings = {alias: option.name for option in known.values() for alias in option.aliases}
     values: dict[str, Any] = {}
+    came_as: dict[str, str] = {}
     for source in (dotted or {}, given):
         for spelled, value in source.items():
             name = spelled.replace(".", "_")
+            name = spellings.get(name, name)
             if name not in known:
                 raise ConfigError(unknown_option(spelled, known))
-            if name in values and source is given and dotted:
-                raise ConfigError(f"{spelled} is given twice: in the config dict and as an argument")
+            if name in came_as:
+                raise ConfigError(f"{name} is given twice: as {came_as[name]} and as {spelled}; give it once")
+            came_as[name] = spelled
             values[name] = check_value(known[name], value)
     for name, option in known.items():
         if name not in values:
@@ -109,6 +119,12 @@ def _convert(option: Option, value: Any) -> Any:
             if not isinstance(value, str):
                 raise ConfigError(f"{option.name} must be a string, not {value!r}")
             return value.strip()
+        case "secret":
+            if isinstance(value, Secret):
+                return value
+            if not isinstance(value, str):
+                raise ConfigError(f"{option.name} must be a string, not a value of type {type(value).__name__}")
+            return Secret(value)
 
 
 def _to_bool(option: Option, value: Any) -> bool:

@@ -1,17 +1,59 @@
-"""The security options of Kafka's clients, checked as Kafka checks them.
+"""The security options of Kafka's clients, checked as Kafka checks them, and what other clients call them.
 
-They are accepted at their names and bounds so that one configuration serves several clients; only the PLAINTEXT
-protocol is spoken so far, and anything else is refused by their configs.
+Names are Kafka's with underscores. `Secret` values print as `***`. What they mean together: `security.settings`.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from partita.options import Kind, Option
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+
+_ALIASES = {
+    "sasl_mechanism": ("sasl_mechanisms",),
+    "sasl_username": ("sasl_plain_username",),
+    "sasl_password": ("sasl_plain_password",),
+    "sasl_oauth_token_provider": ("oauth_cb",),
+    "sasl_oauthbearer_client_credentials_client_id": ("sasl_oauthbearer_client_id",),
+    "sasl_oauthbearer_client_credentials_client_secret": ("sasl_oauthbearer_client_secret",),
+    "ssl_ca_location": ("ssl_cafile",),
+    "ssl_certificate_location": ("ssl_certfile",),
+    "ssl_key_location": ("ssl_keyfile",),
+    "ssl_key_password": ("ssl_password",),
+    "ssl_cipher_suites": ("ssl_ciphers",),
+}
+"""Our name of an option -> the names that confluent-kafka, aiokafka and kafka-python have for it."""
+
+PARTITA_SECURITY_OPTIONS: tuple[Option, ...] = (
+    Option("sasl_username", "str", None, "user for PLAIN and SCRAM", nullable=True),
+    Option("sasl_password", "secret", None, "password for PLAIN and SCRAM", nullable=True),
+    Option("sasl_oauth_token_provider", "any", None, "callable, plain or async, that returns a token for OAUTHBEARER",
+           nullable=True),
+    Option("sasl_oauthbearer_method", "str", "default", "accepted; the token endpoint decides",
+           choices=("default", "oidc"), ignore_case=True),
+    Option("sasl_oauthbearer_extensions", "str", None, "SASL extensions for OAUTHBEARER: key=value,key=value",
+           nullable=True),
+    Option("ssl_context", "any", None, "a ready ssl.SSLContext; then no other ssl option may be given", nullable=True),
+    Option("ssl_ca_location", "str", None, "PEM file with the trusted authorities; without it the system's",
+           nullable=True),
+    Option("ssl_ca_pem", "str", None, "the trusted authorities as PEM text", nullable=True),
+    Option("ssl_certificate_location", "str", None, "PEM file with our certificate and its chain", nullable=True),
+    Option("ssl_certificate_pem", "str", None, "our certificate and its chain as PEM text", nullable=True),
+    Option("ssl_key_location", "str", None, "PEM file with our private key", nullable=True),
+    Option("ssl_key_pem", "secret", None, "our private key as PEM text", nullable=True),
+    Option("ssl_check_hostname", "bool", True, "the broker's certificate must be for the name we connect to"),
+    Option("enable_ssl_certificate_verification", "bool", True,
+           "false trusts any certificate: for experiments only, warned about each time"),
+)  # fmt: skip
+"""Options that Java's clients do not have: user and password without a JAAS line, PEM files by librdkafka's names."""
 
 _TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
     ("security_providers", "str", None, None, None),
-    ("sasl_mechanism", "str", "GSSAPI", None, None),
-    ("sasl_jaas_config", "str", None, None, None),
+    ("sasl_mechanism", "str", None, None, None),
+    ("sasl_jaas_config", "secret", None, None, None),
     ("sasl_client_callback_handler_class", "any", None, None, None),
     ("sasl_login_callback_handler_class", "any", None, None, None),
     ("sasl_login_class", "any", None, None, None),
@@ -41,7 +83,7 @@ _TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
     ("sasl_oauthbearer_expected_issuer", "str", None, None, None),
     ("sasl_oauthbearer_header_urlencode", "bool", False, None, None),
     ("sasl_oauthbearer_client_credentials_client_id", "str", None, None, None),
-    ("sasl_oauthbearer_client_credentials_client_secret", "str", None, None, None),
+    ("sasl_oauthbearer_client_credentials_client_secret", "secret", None, None, None),
     ("sasl_oauthbearer_assertion_algorithm", "str", "RS256", None, None),
     ("sasl_oauthbearer_assertion_claim_aud", "str", None, None, None),
     ("sasl_oauthbearer_assertion_claim_exp_seconds", "int", 300, 0, 86_400),
@@ -51,7 +93,7 @@ _TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
     ("sasl_oauthbearer_assertion_claim_sub", "str", None, None, None),
     ("sasl_oauthbearer_assertion_file", "str", None, None, None),
     ("sasl_oauthbearer_assertion_private_key_file", "str", None, None, None),
-    ("sasl_oauthbearer_assertion_private_key_passphrase", "str", None, None, None),
+    ("sasl_oauthbearer_assertion_private_key_passphrase", "secret", None, None, None),
     ("sasl_oauthbearer_assertion_template_file", "str", None, None, None),
     ("sasl_oauthbearer_jwt_retriever_class", "any", None, None, None),
     ("sasl_oauthbearer_jwt_validator_class", "any", None, None, None),
@@ -64,20 +106,25 @@ _TABLE: tuple[tuple[str, Kind, object, float | None, float | None], ...] = (
     ("ssl_secure_random_implementation", "str", None, None, None),
     ("ssl_keymanager_algorithm", "str", "SunX509", None, None),
     ("ssl_trustmanager_algorithm", "str", "PKIX", None, None),
-    ("ssl_keystore_type", "str", "JKS", None, None),
+    ("ssl_keystore_type", "str", None, None, None),
     ("ssl_keystore_location", "str", None, None, None),
-    ("ssl_keystore_password", "str", None, None, None),
-    ("ssl_keystore_key", "str", None, None, None),
+    ("ssl_keystore_password", "secret", None, None, None),
+    ("ssl_keystore_key", "secret", None, None, None),
     ("ssl_keystore_certificate_chain", "str", None, None, None),
-    ("ssl_key_password", "str", None, None, None),
-    ("ssl_truststore_type", "str", "JKS", None, None),
+    ("ssl_key_password", "secret", None, None, None),
+    ("ssl_truststore_type", "str", None, None, None),
     ("ssl_truststore_location", "str", None, None, None),
-    ("ssl_truststore_password", "str", None, None, None),
+    ("ssl_truststore_password", "secret", None, None, None),
     ("ssl_truststore_certificates", "str", None, None, None),
 )
 
-SECURITY_OPTIONS = tuple(
-    Option(name, kind, default, minimum=low, maximum=high, nullable=default is None)
-    for name, kind, default, low, high in _TABLE
+SECURITY_OPTIONS: tuple[Option, ...] = tuple(
+    replace(option, aliases=_ALIASES.get(option.name, ()))
+    for option in (
+        *PARTITA_SECURITY_OPTIONS,
+        *(
+            Option(name, kind, default, minimum=low, maximum=high, nullable=default is None)
+            for name, kind, default, low, high in _TABLE
+        ),
+    )
 )
-SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -27,6 +27,7 @@ PAGES = (
     "testing-with-partita",
     "migrating",
     "errors",
+    "security",
 )
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Callable
 from importlib import import_module
@@ -13,7 +14,9 @@ from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsRespon
 
 MODULES = {
     0: "produce", 1: "fetch", 2: "list_offsets", 3: "metadata", 8: "offset_commit", 9: "offset_fetch",
-    10: "find_coordinator", 11: "join_group", 12: "heartbeat", 13: "leave_group", 14: "sync_group", 18: "api_versions",
+    10: "find_coordinator", 11: "join_group", 12: "heartbeat", 13: "leave_group", 14: "sync_group",
+    17: "sasl_handshake", 18: "api_versions",
+    36: "sasl_authenticate",
 }  # fmt: skip
 
 
@@ -29,17 +32,22 @@ def all_versions() -> ApiVersionsResponse:
     return ApiVersionsResponse(api_keys=keys)
 
 
-class WireServer:
-    """`answer(api_key, version, request)` returns a message, raw bytes to put after the header, or None for silence."""
+CLOSE = object()
+"""An answer that closes the connection instead."""
 
-    def __init__(self, answer: Callable[[int, int, Any], Any]) -> None:
+
+class WireServer:
+    """`answer(api_key, version, request)` returns a message, raw bytes, None for silence, or CLOSE."""
+
+    def __init__(self, answer: Callable[[int, int, Any], Any], tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
+        self.tls = tls
         self.requests: list[tuple[int, int, Any]] = []
         self.connections = 0
         self.writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> WireServer:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -63,6 +71,8 @@ class WireServer:
                 reply = all_versions() if key == 18 else None
                 told = self.answer(key, version, request)
                 reply = told if told is not None else reply
+                if reply is CLOSE:
+                    return
                 if isinstance(reply, bytes):
                     writer.write(reply)
                 elif reply is not None:

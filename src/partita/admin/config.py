@@ -7,7 +7,8 @@ from typing import Any
 
 from partita.client_options import CLIENT_OPTIONS
 from partita.net.config import ClientConfig
-from partita.options import ConfigError, Option, check_options
+from partita.options import Option, check_options
+from partita.security.settings import security_of
 
 OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,
@@ -27,8 +28,7 @@ OPTIONS: tuple[Option, ...] = (
 def admin_config(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> tuple[list[str], ClientConfig]:
     """The servers to start from and the options of connections. Raises ConfigError."""
     values = check_options(OPTIONS, options, config)
-    if values["security_protocol"] != "PLAINTEXT":
-        raise ConfigError(f"security_protocol {values['security_protocol']} is not supported yet; only PLAINTEXT is")
+    values["security"] = security_of(values)
     names = ClientConfig.__dataclass_fields__.keys() & values.keys() - {"bootstrap_servers", "client_id"}
     servers: list[str] = values["bootstrap_servers"]
     return servers, ClientConfig(client_id=values["client_id"] or "admin", **{name: values[name] for name in names})

@@ -16,6 +16,7 @@ from partita.assignors.registry import create_assignor, rebalance_protocol
 from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.partition_state import EARLIEST, LATEST, Reset
 from partita.options import ConfigError, Option, check_options
+from partita.security.settings import security_of
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?", re.IGNORECASE)
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -170,8 +171,7 @@ def _check_timeouts(values: dict[str, Any]) -> None:
 
 
 def _check_delivery(values: dict[str, Any]) -> None:
-    if values["security_protocol"] != "PLAINTEXT":
-        raise ConfigError(f"security_protocol {values['security_protocol']} is not spoken yet; use PLAINTEXT")
+    values["security"] = security_of(values)
     if values["poison_policy"] == "dead_letter" and not values["dead_letter_topic"]:
         raise ConfigError("poison_policy dead_letter needs a dead_letter_topic")
     for name in ("key_deserializer", "value_deserializer"):

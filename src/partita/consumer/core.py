@@ -29,6 +29,7 @@ from partita.consumer.reading.validation import Validation
 from partita.consumer.request import Backoff, Event, Failed, Note, Operation, Poll, Request
 from partita.consumer.subscription import Subscription
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import Node
@@ -62,6 +63,7 @@ class ConsumerCore:
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, self.buffer, uniform)
         self.watchdog = Watchdog(config, self.subscription, self.member.events)
         self.outage = Outage(self.member.events)
+        self.refusal: KafkaError | None = None
         self._polls: tuple[Callable[[Now], Poll], ...] = (
             self.commits.poll,
             self.positions.poll,
@@ -115,6 +117,16 @@ class ConsumerCore:
             return
         request.part.on_disconnect(request, now)
         self.member.events.append(Failed(error))
+
+    def on_refused(self, request: Request, error: KafkaError, now: Now) -> None:
+        """No trusted connection can be made; the application's next call raises why. It is tried again all the same."""
+        self.refusal = error
+        request.part.on_disconnect(request, now)
+
+    def take_refusal(self) -> KafkaError | None:
+        """Why the last connection was refused, once."""
+        refusal, self.refusal = self.refusal, None
+        return refusal
 
     def take_drops(self) -> list[Node]:
         """Coordinators whose connection is to be cut."""

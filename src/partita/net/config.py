@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from partita.security.settings import PLAIN_TEXT, Security
+
 DEFAULT_PORT = 9092
 
 
@@ -31,6 +33,7 @@ class ClientConfig:
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
     response_max_bytes: int = 256 << 20
+    security: Security = PLAIN_TEXT
 
 
 def parse_servers(servers: str | Sequence[str]) -> tuple[tuple[str, int], ...]:

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import socket
+import ssl
 import sys
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from partita.errors import AuthenticationError, KafkaError
+from partita.net import refusals
+from partita.net.access import Access
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
 from partita.net.frames import FrameReceiver
+from partita.net.login import Login
 from partita.protocol import framing
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
@@ -26,6 +32,10 @@ SOFTWARE_VERSION = "0.1.0"
 THROTTLE_MS_MAX = 30_000
 _UNSUPPORTED_VERSION = 35
 _API_VERSIONS = 18
+_LOGIN_APIS = (17, 36)
+_RENEWED_FROM_MS = 1_000
+"""A login that lasts less is not renewed: the broker closes the connection, and the next one logs in."""
+_RENEWAL_MS_MAX = 86_400_000
 R = TypeVar("R", bound=Message)
 
 
@@ -54,7 +64,13 @@ class Connection(asyncio.BufferedProtocol):
         self._in_flight: dict[int, _InFlight] = {}
         self._next_id = 0
         self._transport: asyncio.Transport | None = None
-        self._failure: Disconnected | None = None
+        self._access: Access | None = None
+        self._failure: KafkaError | None = None
+        self._answers = 0
+        self._lost_by: Exception | None = None
+        self._renewal: asyncio.TimerHandle | asyncio.Task[None] | None = None
+        self._is_renewing = False
+        self._was_closed_by_broker = False
         self._timer: asyncio.TimerHandle | None = None
         self._muted_until = 0.0
         self._held_back: list[Buffer] = []
@@ -62,25 +78,61 @@ class Connection(asyncio.BufferedProtocol):
 
     @classmethod
     async def open(
-        cls, host: str, port: int, config: ClientConfig, *, setup_timeout_ms: int | None = None
+        cls,
+        host: str,
+        port: int,
+        config: ClientConfig,
+        *,
+        access: Access | None = None,
+        setup_timeout_ms: int | None = None,
     ) -> Connection:
-        """Connect and agree on versions. Raises Disconnected or VersionMismatch."""
+        """Connect, agree on versions and log in. Raises Disconnected, VersionMismatch, TlsError, AuthenticationError.
+
+        Without `access` one is made of the config's security, which loads its certificates for this connection alone.
+        """
         timeout = (setup_timeout_ms or config.socket_connection_setup_timeout_ms) / 1000
         connection = cls(host, port, config)
-        loop = asyncio.get_running_loop()
+        connection._access = access = access or Access(config.security)
         try:
             async with asyncio.timeout(timeout):
-                await loop.create_connection(lambda: connection, host, port)
+                await connection._connect(access)
         except TimeoutError:
             raise Disconnected(f"no connection to {host}:{port} within {timeout:g} s") from None
-        except (OSError, UnicodeError) as error:
-            raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
         try:
             await connection._negotiate()
+            if access.login is not None:
+                connection._renew_after(access.login, await access.login.log_in(connection))
         except BaseException:
             connection.close()
             raise
+        connection._answers = 0
         return connection
+
+    async def _connect(self, access: Access) -> None:
+        host, port, protocol = self.host, self.port, access.security.protocol
+        context = access.tls_context()
+        name = None if context is None else host
+        try:
+            await self._loop.create_connection(lambda: self, host, port, ssl=context, server_hostname=name)
+        except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
+            if context is None:
+                raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
+            failure = await asyncio.to_thread(refusals.handshake_failed, host, port, protocol, error)
+            raise failure from None
+        except (OSError, UnicodeError) as error:
+            raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
+
+    @property
+    def address(self) -> str:
+        """host:port, for messages."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def was_cut_off(self) -> bool:
+        """True if a connection without SASL ended before any request but ApiVersions was answered."""
+        closed = self._was_closed_by_broker and self._next_id > 1
+        has_login = self._access is not None and self._access.login is not None
+        return closed and self._answers == 0 and not has_login
 
     @property
     def is_open(self) -> bool:
@@ -157,13 +209,16 @@ class Connection(asyncio.BufferedProtocol):
             raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
-        if self._muted_until and self._held(chunks):
+        if (self._muted_until or self._is_renewing) and message.API_KEY not in _LOGIN_APIS and self._held(chunks):
             return self._next_id
         self._transport.writelines(chunks)
         return self._next_id
 
     def _held(self, chunks: list[Buffer]) -> bool:
-        """A throttled connection keeps requests back until its time is over."""
+        """A connection that is throttled, or renews its login, keeps requests back until that is over."""
+        if self._is_renewing:
+            self._held_back += chunks
+            return True
         wait = self._muted_until - self._loop.time()
         if wait <= 0 and not self._held_back:
             self._muted_until = 0.0
@@ -174,12 +229,23 @@ class Connection(asyncio.BufferedProtocol):
         return True
 
     def _release(self) -> None:
+        if self._is_renewing:
+            return
         held, self._held_back = self._held_back, []
         self._muted_until = 0.0
         if self.is_open and self._transport is not None:
             self._transport.writelines(held)
 
     async def _negotiate(self) -> None:
+        try:
+            await self._agree_on_versions()
+        except Disconnected:
+            if self._was_closed_by_broker and self._answers == 0 and self._access is not None:
+                protocol = self._access.security.protocol
+                raise refusals.closed_before_answer(self.address, protocol, self._lost_by) from None
+            raise
+
+    async def _agree_on_versions(self) -> None:
         request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
         answer = await self.send(request, ApiVersionsRequest.MAX_VERSION)
         if answer.error_code == _UNSUPPORTED_VERSION:
@@ -188,6 +254,29 @@ class Connection(asyncio.BufferedProtocol):
         if answer.error_code:
             raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
         self.versions = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+
+    def _renew_after(self, login: Login, lifetime_ms: int) -> None:
+        """Renew the login at 85 to 95 % of its life. (KIP-368)"""
+        if lifetime_ms >= _RENEWED_FROM_MS and self.is_open:
+            wait_ms = min(lifetime_ms, _RENEWAL_MS_MAX) * random.uniform(0.85, 0.95)
+            self._renewal = self._loop.call_later(wait_ms / 1000, self._begin_renewal, login)
+
+    def _begin_renewal(self, login: Login) -> None:
+        self._renewal = self._loop.create_task(self._renew(login))
+
+    async def _renew(self, login: Login) -> None:
+        """New requests wait meanwhile; those that were sent are answered in their order."""
+        self._is_renewing = True
+        try:
+            lifetime_ms = await login.log_in(self)
+        except (AuthenticationError, Disconnected) as error:
+            self._is_renewing = False
+            self._fail(Disconnected(f"the login at {self.address} could not be renewed: {error}"))
+            return
+        self._is_renewing = False
+        if not self._muted_until:
+            self._release()
+        self._renew_after(login, lifetime_ms)
 
     # asyncio.BufferedProtocol
 
@@ -212,7 +301,10 @@ class Connection(asyncio.BufferedProtocol):
             for frame in self._frames.received(nbytes):
                 self._answer(frame)
         except (MalformedRequest, KeyError, ValueError) as error:
-            self._fail(Disconnected(f"{self.host}:{self.port} sent what is no answer of ours: {error}"))
+            if self._answers == 0 and self._access is not None and refusals.is_tls_alert(self._frames.head()):
+                self._fail(refusals.speaks_tls(self.address, self._access.security.protocol))
+            else:
+                self._fail(Disconnected(f"{self.host}:{self.port} sent what is no answer of ours: {error}"))
 
     def eof_received(self) -> bool:
         """The broker closed its side; so do we. (asyncio)"""
@@ -220,6 +312,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone: fail every request that waits. (asyncio)"""
+        self._was_closed_by_broker = self._failure is None
+        self._lost_by = exc
         reason = f": {exc}" if exc else ""
         self._fail(Disconnected(f"{self.host}:{self.port} closed the connection{reason}"))
 
@@ -241,6 +335,7 @@ class Connection(asyncio.BufferedProtocol):
         throttle_ms = getattr(response, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._muted_until = self._loop.time() + min(throttle_ms, THROTTLE_MS_MAX) / 1000
+        self._answers += 1
         if not waiting.future.done():
             waiting.future.set_result(response)
 
@@ -260,10 +355,12 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._arm(first.deadline)
 
-    def _fail(self, failure: Disconnected) -> None:
+    def _fail(self, failure: KafkaError) -> None:
         if self._failure is not None:
             return
         self._failure = failure
+        if self._renewal is not None:
+            self._renewal.cancel()
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:
@@ -271,7 +368,7 @@ class Connection(asyncio.BufferedProtocol):
         waiting, self._in_flight = self._in_flight, {}
         for request in waiting.values():
             if not request.future.done():
-                request.future.set_exception(type(failure)(str(failure)))
+                request.future.set_exception(type(failure)(*failure.args))
         if not self.closed.done():
             self.closed.set_result(None)
 

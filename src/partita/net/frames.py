@@ -54,6 +54,10 @@ class FrameReceiver:
         frame, self._large = self._large, None
         return [memoryview(frame)[: self._large_size]]
 
+    def head(self) -> bytes:
+        """The bytes that stand where a frame should begin, after MalformedRequest was raised."""
+        return bytes(self._shared[: min(self._filled, 8)])
+
     def _cut(self) -> list[Buffer]:
         frames: list[Buffer] = []
         shared, at, filled = self._shared, 0, self._filled

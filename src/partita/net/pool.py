@@ -12,6 +12,9 @@ import random
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
+from partita.errors import AuthenticationError, KafkaError, TlsError
+from partita.net import refusals
+from partita.net.access import Access
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
@@ -24,14 +27,17 @@ class _Slot:
     connection: Connection | None = None
     failures: int = 0
     not_before: float = 0.0
+    suspicions: int = 0
+    explanation: AuthenticationError | None = None
     opening: asyncio.Task[Connection] | None = field(default=None)
 
 
 class ConnectionPool:
     """Hands out open connections; belongs to one event loop."""
 
-    def __init__(self, config: ClientConfig) -> None:
+    def __init__(self, config: ClientConfig, access: Access | None = None) -> None:
         self.config = config
+        self._access = access or Access(config.security)
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
 
@@ -50,7 +56,10 @@ class ConnectionPool:
         return max(0.0, (slot.not_before - asyncio.get_running_loop().time()) * 1000)
 
     async def connect(self, key: Hashable, host: str, port: int) -> Connection:
-        """The open connection of `key`, made if need be; waits out a back-off first. Raises Disconnected."""
+        """The open connection of `key`, made if need be; waits out a back-off first.
+
+        Raises Disconnected, AuthenticationError, VersionMismatch.
+        """
         slot = self._slots.setdefault(key, _Slot())
         if slot.address != (host, port):
             self.drop(key)
@@ -59,12 +68,15 @@ class ConnectionPool:
         if slot.connection is not None and slot.connection.is_open:
             return slot.connection
         if slot.opening is None or slot.opening.done():
-            slot.opening = asyncio.get_running_loop().create_task(self._open(slot))
+            slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
         return await asyncio.shield(slot.opening)
 
     async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
-        """The least loaded open connection, else one to the first node or bootstrap server that answers."""
+        """The least loaded open connection, else one to the first node or bootstrap server that answers.
+
+        Raises Disconnected, or AuthenticationError when none can be had and at least one broker refuses us.
+        """
         known = [(node.id, node.host, node.port) for node in nodes]
         random.shuffle(known)
         candidates: list[tuple[Hashable, str, int]] = [*known]
@@ -72,14 +84,15 @@ class ConnectionPool:
         is_open = [c for key, _, _ in candidates if (c := self.open_connection(key)) is not None]
         if is_open:
             return min(is_open, key=lambda connection: connection.in_flight_count)
-        failures: dict[str, Disconnected] = {}
+        failures: dict[str, KafkaError] = {}
         for key, host, port in sorted(candidates, key=lambda candidate: self.wait_ms(candidate[0])):
             try:
                 return await self.connect(key, host, port)
-            except Disconnected as error:
+            except (Disconnected, AuthenticationError) as error:
                 failures[str(error)] = error
-        if len(failures) == 1:
-            raise next(iter(failures.values()))
+        refused = [error for error in failures.values() if isinstance(error, AuthenticationError)]
+        if refused or len(failures) == 1:
+            raise refused[0] if refused else next(iter(failures.values()))
         raise Disconnected("; ".join(failures) or "no node to connect to")
 
     def drop(self, key: Hashable) -> None:
@@ -113,13 +126,16 @@ class ConnectionPool:
         for key in list(self._slots):
             self.drop(key)
 
-    async def _open(self, slot: _Slot) -> Connection:
+    async def _open(self, key: Hashable, slot: _Slot) -> Connection:
         loop = asyncio.get_running_loop()
         wait = slot.not_before - loop.time()
         if wait > 0:
             await asyncio.sleep(wait)
         if self._is_closed:
             raise Disconnected("the client is closed")
+        if slot.suspicions >= refusals.SUSPICIONS_MAX and slot.explanation is not None:
+            slot.suspicions -= 1
+            raise slot.explanation
         host, port = slot.address
         config = self.config
         setup = min(
@@ -127,8 +143,16 @@ class ConnectionPool:
             config.socket_connection_setup_timeout_max_ms,
         )
         try:
-            connection = await Connection.open(host, port, config, setup_timeout_ms=setup)
-        except Disconnected:
+            connection = await Connection.open(host, port, config, access=self._access, setup_timeout_ms=setup)
+        except refusals.Suspected as error:
+            self._failed(slot)
+            if self._suspects(slot, error.explanation):
+                raise error.explanation from None
+            raise
+        except TlsError as error:
+            self._failed(slot)
+            raise type(error)(f"{error.args[0]}{_told_by_cluster(key)}") from None
+        except (Disconnected, AuthenticationError):
             self._failed(slot)
             raise
         slot.failures, slot.not_before = 0, 0.0
@@ -140,6 +164,17 @@ class ConnectionPool:
         if slot.connection is connection:
             slot.connection = None
             self._failed(slot)
+            if connection.was_cut_off:
+                protocol = self._access.security.protocol
+                self._suspects(slot, refusals.closed_after_first_request(connection.address, protocol))
+            else:
+                slot.suspicions = 0
+
+    def _suspects(self, slot: _Slot, explanation: AuthenticationError) -> bool:
+        """Count a suspicious end; True when there were enough in a row to say what they mean."""
+        slot.suspicions += 1
+        slot.explanation = explanation
+        return slot.suspicions >= refusals.SUSPICIONS_MAX
 
     def _failed(self, slot: _Slot) -> None:
         config = self.config
@@ -152,3 +187,11 @@ def _heard(opening: asyncio.Task[Connection]) -> None:
     """A failure nobody waits for any more is no loss."""
     if not opening.cancelled():
         opening.exception()
+
+
+def _told_by_cluster(key: Hashable) -> str:
+    """Nodes are reached at the addresses that the cluster's metadata names."""
+    node = key[1] if isinstance(key, tuple) and key[0] == "coordinator" else key
+    return (
+        f" (the cluster calls its broker {node} by this address: advertised.listeners)" if isinstance(node, int) else ""
+    )

@@ -13,6 +13,7 @@ from typing import Any
 from partita.client_options import CLIENT_OPTIONS
 from partita.options import ConfigError, Option, check_options
 from partita.records.compression import codec_number
+from partita.security.settings import security_of
 
 MAX_IN_FLIGHT_IDEMPOTENT = 5
 RETRIES_MAX = 2_147_483_647
@@ -113,11 +114,10 @@ _TAKEN_OVER = (
 )
 
 
-def _refuse_unsupported(values: Mapping[str, Any]) -> None:
+def _refuse_unsupported(values: dict[str, Any]) -> None:
     if values["transactional_id"] is not None:
         raise ConfigError("transactional_id: transactions are not supported yet; leave it out")
-    if values["security_protocol"] != "PLAINTEXT":
-        raise ConfigError(f"security_protocol {values['security_protocol']} is not supported yet; only PLAINTEXT is")
+    values["security"] = security_of(values)
 
 
 def _idempotence(values: Mapping[str, Any], given: set[str], acks: int) -> bool:

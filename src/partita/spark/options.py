@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from partita.options import ConfigError, Option, check_value
+from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
 from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
@@ -212,6 +213,10 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
                 given.warnings.append(f"{spelled} has no effect when {side.doing}")
         elif not _has_no_effect(name):
             raise ConfigError(_unknown(spelled, side.known))
+    try:
+        security_of_options(given.client)
+    except ConfigError as error:
+        raise ConfigError(f"{error} (in Spark every one of these options has dots and the prefix kafka.)") from None
     if not given.client.get("bootstrap.servers", "").strip():
         raise ConfigError(f"{table.BOOTSTRAP} is required: host:port of one broker or more, separated by commas")
     for option in side.known:
@@ -246,12 +251,12 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
     name = spelled.lower()
     if name in side.forbidden:
         raise ConfigError(f"{spelled} must not be set: {FORBIDDEN_BECAUSE.get(name, DECIDED)}")
-    if name == "kafka.security.protocol" and value.strip().upper() != "PLAINTEXT":
-        raise ConfigError(f"kafka.security.protocol={value} is not supported by this release; only PLAINTEXT")
     if name == "kafka.group.id":
         given.warnings.append("kafka.group.id has no effect: use the options group and groupMode")
     elif name in table.CLIENT_NO_EFFECT:
         return
+    elif is_security_option(name.removeprefix("kafka.")):
+        pass
     elif name not in table.CLIENT:
         given.warnings.append(f"{spelled} is not known and has no effect")
     elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:

@@ -77,7 +77,7 @@ def test_names_count_in_any_case() -> None:
         ({"kafka.enable.auto.commit": "x"}, "kafka.enable.auto.commit must not be set"),
         ({"kafka.interceptor.classes": "x"}, "kafka.interceptor.classes must not be set"),
         ({"topik": "x"}, "unknown option 'topik'"),
-        ({"kafka.security.protocol": "SSL"}, "not supported by this release"),
+        ({"kafka.security.protocol": "SASL_SSL"}, r"sasl_mechanism is not set.*prefix kafka\."),
         (
             {"startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"1":1}}'},
             "must name the same partitions; only one has t-0, t-1",

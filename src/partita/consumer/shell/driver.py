@@ -117,12 +117,17 @@ class ConsumerDriver:
         return self._wakeup and not self._wakeups_off
 
     def check(self) -> None:
-        """Raise what cannot wait: a dead I/O thread, a wakeup."""
+        """Raise what cannot wait: a dead I/O thread, a wakeup, brokers that refuse us."""
         if self.io.failure is not None:
             raise self.io.failure
         if self.is_woken:
             self._wakeup = False
             raise WakeupError("wakeup() was called")
+        if self.core.refusal is not None and not self._wakeups_off:
+            with self.io.lock:
+                refusal = self.core.take_refusal()
+            if refusal is not None:
+                raise refusal
 
     # Waiting
 

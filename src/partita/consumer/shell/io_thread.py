@@ -17,6 +17,8 @@ from typing import Any
 from partita.consumer.core import ConsumerCore
 from partita.consumer.errors import ConsumerError
 from partita.consumer.request import Request
+from partita.errors import AuthenticationError
+from partita.net.access import Access
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected, VersionMismatch
@@ -41,6 +43,7 @@ class IoThread:
         self.in_flight: set[Request] = set()
         self.on_answer: Callable[[Request, Any, int], None] | None = None
         self._config = config
+        self._access = Access(config.security)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pool: ConnectionPool | None = None
@@ -162,6 +165,8 @@ class IoThread:
                 connection = await pool.connect_any(nodes, self._config.bootstrap_servers)
         except VersionMismatch as error:
             self._unsupported(request, error)
+        except AuthenticationError as error:
+            self._refused(request, error)
         except Disconnected as error:
             self._lost(request, str(error))
         else:
@@ -208,9 +213,16 @@ class IoThread:
             self.core.on_unsupported(request, error, self.clock.now())
         self._turn_soon()
 
+    def _refused(self, request: Request, error: AuthenticationError) -> None:
+        with self.lock:
+            self.in_flight.discard(request)
+            self.core.on_refused(request, error, self.clock.now())
+            self.notify()
+        self._turn_soon()
+
     def _connections(self) -> ConnectionPool:
         if self._pool is None:
-            self._pool = ConnectionPool(self._config)
+            self._pool = ConnectionPool(self._config, self._access)
         return self._pool
 
     def _close_idle(self, now_ms: int) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from partita.errors import KafkaError, error_for
+from partita.errors import AuthenticationError, KafkaError, error_for
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
@@ -199,6 +199,9 @@ class ProducerDriver:
             await asyncio.sleep(pause)
         try:
             await self.cluster.refresh(wanted, create=True)
+        except AuthenticationError as error:
+            with self.changed:
+                self.core.abandon(error)
         except KafkaError:
             self._wanted |= wanted
         self._asked_at = loop.time()

@@ -12,11 +12,13 @@ import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.options import ConfigError
+from partita.security.settings import security_of_options
 
 T = TypeVar("T")
 TIMES = (
@@ -68,7 +70,22 @@ def link_to(client: Mapping[str, str]) -> BrokerLink:
 def _config(client: Mapping[str, str]) -> ClientConfig:
     plain = ClientConfig()
     times: dict[str, Any] = {name.replace(".", "_"): whole_number(client, name, 0) for name in TIMES if name in client}
-    return replace(plain, client_id=client.get("client.id", "partita-spark"), **times)
+    security = security_of_options(client)
+    if security.sasl is not None and isinstance(security.sasl.token_provider, str):
+        provider = _imported(security.sasl.token_provider)
+        security = replace(security, sasl=replace(security.sasl, token_provider=provider))
+    return replace(plain, client_id=client.get("client.id", "partita-spark"), security=security, **times)
+
+
+def _imported(name: str) -> Any:
+    """A token provider by its name, since options of Spark are text. Raises ConfigError."""
+    module, colon, attribute = name.partition(":")
+    try:
+        return getattr(import_module(module), attribute if colon else "")
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigError(
+            f"kafka.sasl.oauth.token.provider must be module:function, importable on every executor, not {name!r}"
+        ) from None
 
 
 def whole_number(client: Mapping[str, str], name: str, default: int) -> int:

@@ -1,0 +1,145 @@
+"""Where OAUTHBEARER tokens come from, and when they are renewed (security.md 10)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+
+from partita.errors import AuthenticationError
+from partita.net.tokens import TokenSource, renew_at_s
+from partita.secret import Secret
+from partita.security.oauthbearer import BearerToken
+from partita.security.settings import SaslSettings, TokenEndpoint, TokenRefresh
+from support.loops import in_loop
+
+
+class Endpoint:
+    """Answers from a script: (status, body). Remembers authorization and form of each request."""
+
+    def __init__(self, *answers: tuple[int, object]) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.url = ""
+
+    @contextmanager
+    def running(self) -> Iterator[Endpoint]:
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                endpoint.asked.append((self.headers["Authorization"], form))
+                status, body = endpoint.answers.pop(0)
+                self.send_response(status)
+                if status == 302:
+                    self.send_header("Location", "http://127.0.0.1:1/steal")
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode())
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{server.server_port}/token"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            thread.join()
+            server.server_close()
+
+
+def source(endpoint: Endpoint) -> TokenSource:
+    told = TokenEndpoint(endpoint.url, "id", Secret("hush"), "read", retry_backoff_ms=1, retry_backoff_max_ms=1)
+    return TokenSource(SaslSettings("OAUTHBEARER", token_endpoint=told))
+
+
+@pytest.mark.case("SE-F14")
+@in_loop
+async def test_client_credentials_are_sent_once_and_the_token_is_shared() -> None:
+    with Endpoint((200, {"access_token": "t", "expires_in": 3600})).running() as endpoint:
+        tokens = source(endpoint)
+        assert {(await tokens.token()).token.reveal() for _ in range(3)} == {"t"}
+    ((authorization, form),) = endpoint.asked
+    assert authorization == "Basic " + base64.b64encode(b"id:hush").decode()
+    assert form == {"grant_type": ["client_credentials"], "scope": ["read"]}
+
+
+@pytest.mark.case("SE-F15")
+@in_loop
+async def test_transient_failures_are_tried_again_and_a_refusal_is_not() -> None:
+    with Endpoint((503, {}), (503, {}), (200, {"access_token": "t", "expires_in": 60})).running() as endpoint:
+        assert (await source(endpoint).token()).token.reveal() == "t"
+    with Endpoint((401, {"error": "invalid_client"})).running() as endpoint:
+        with pytest.raises(AuthenticationError, match="answered 401 invalid_client for client id 'id'") as caught:
+            await source(endpoint).token()
+        assert len(endpoint.asked) == 1
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.case("SE-F18")
+@in_loop
+async def test_a_redirect_is_not_followed() -> None:
+    answer, refused = Endpoint((302, {})), pytest.raises(AuthenticationError, match=r"302.*redirects are not followed")
+    with answer.running() as endpoint, refused:
+        await source(endpoint).token()
+
+
+@in_loop
+async def test_an_answer_without_a_token_is_told() -> None:
+    answer, refused = (
+        Endpoint((200, {"token": "t"})),
+        pytest.raises(AuthenticationError, match=r"the answer has no access_token"),
+    )
+    with answer.running() as endpoint, refused:
+        await source(endpoint).token()
+
+
+@in_loop
+async def test_a_token_is_read_from_its_file_at_each_login(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    tokens = TokenSource(SaslSettings("OAUTHBEARER", token_endpoint=TokenEndpoint(f"file:{path}")))
+    with pytest.raises(AuthenticationError, match=r"cannot read .*token"):
+        await tokens.token()
+    for text in ("first", "second"):
+        path.write_text(text + "\n")
+        assert (await tokens.token()).token.reveal() == text
+
+
+@pytest.mark.case("SE-F16")
+@pytest.mark.parametrize(
+    ("life_s", "jitter", "due_s"),
+    [(60, 0.0, 48), (60, 0.05, 51), (3_600, 0.0, 2_880), (3_600, 0.05, 3_060), (361, 0.0, 61)],
+)
+def test_a_token_is_renewed_at_four_fifths_of_its_life(life_s: int, jitter: float, due_s: int) -> None:
+    assert renew_at_s(1_000, 1_000 + life_s, TokenRefresh(), lambda low, high: jitter) == pytest.approx(1_000 + due_s)
+
+
+@pytest.mark.case("SE-F16")
+@in_loop
+async def test_a_failing_provider_is_no_harm_while_the_old_token_lives() -> None:
+    now, left = [1_000.0], [BearerToken(Secret("old"), 1_060.0)]
+    tokens = TokenSource(SaslSettings("OAUTHBEARER", token_provider=lambda: left.pop()), lambda: now[0])
+    assert (await tokens.token()).token.reveal() == "old"
+    now[0] = 1_055.0
+    assert (await tokens.token()).token.reveal() == "old"
+    now[0] = 1_061.0
+    with pytest.raises(AuthenticationError, match="raised IndexError"):
+        await tokens.token()
+
+
+@in_loop
+async def test_a_token_that_has_ended_is_refused_here_and_not_by_the_broker() -> None:
+    tokens = TokenSource(SaslSettings("OAUTHBEARER", token_provider=lambda: ("t", 990.0)), lambda: 1_000.0)
+    with pytest.raises(AuthenticationError, match="ended 10 s ago"):
+        await tokens.token()
