@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
+from zipfile import ZipFile
 
 import pytest
 
+from partita.spark import session
+
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from support.spark_world import SparkWorld
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -164,3 +172,31 @@ def test_tables_of_the_catalog_are_read_and_written(world: SparkWorld) -> None:
     sql(f"CREATE TEMPORARY VIEW {name} USING partita OPTIONS ({options}, subscribe '{world.topic}')")
     sql(f"INSERT INTO {name} SELECT * FROM {name}")
     assert world.values() == ["one", "one", "two", "two"]
+
+
+def test_files_given_to_a_session_reach_the_workers_of_its_sources(world: SparkWorld, tmp_path: Path) -> None:
+    """findings/spark.md 9: what was added after the source was registered is missing in its workers."""
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+    archive = tmp_path / "brought.zip"
+    with ZipFile(archive, "w") as opened:
+        opened.writestr("brought_along.py", "WORD = 'brought'")
+
+    class Probe(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "partita_probe"
+
+        def schema(self) -> str:
+            return "word string"
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return Reader()
+
+    class Reader(DataSourceReader):
+        def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
+            yield (import_module("brought_along").WORD,)
+
+    session(py_files=[str(archive)])
+    world.spark.dataSource.register(Probe)
+    assert [row.word for row in world.spark.read.format("partita_probe").load().collect()] == ["brought"]

@@ -33,12 +33,13 @@ class World:
         self.options |= {} if "subscribePattern" in options else {"subscribe": "a"}
         self.options |= options
         self.cores: list[StreamCore] = []
+        self.remark: Callable[[str], None] = lambda text: None
         self.engine: EngineSimulator[RangeTask] = EngineSimulator(self.source, cluster.read)
         cluster.on_commit = self.check_commit
         cluster.on_pause = lambda pause_ms: self.clock.advance(pause_ms) and None
 
     def source(self) -> StreamCore:
-        core = StreamCore(parse_source(self.options), self.cluster, self.clock)
+        core = StreamCore(parse_source(self.options), self.cluster, self.clock, lambda text: self.remark(text))
         self.cores.append(core)
         return core
 
@@ -188,6 +189,17 @@ def test_a_reset_by_hand_is_followed_only_in_group_mode(authority: str, rows: in
     world.engine.run()
     assert world.batches() == [10, rows]
     assert world.group() == {("a", 0): 12}
+
+
+def test_another_query_in_the_group_is_remarked_on() -> None:
+    """findings/spark.md 12: two queries with one group ran side by side without a word."""
+    cluster = cluster_of(10)
+    remarks: list[str] = []
+    for name in ("first", "second"):
+        world = World(cluster, **COMMIT | {"queryName": name})
+        world.remark = remarks.append
+        world.engine.run()
+    assert any("commits of another Spark query (first)" in remark for remark in remarks)
 
 
 def test_our_own_commit_below_the_checkpoint_is_not_followed() -> None:

@@ -6,6 +6,7 @@ Importing this package imports neither pyspark nor pyarrow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -27,17 +28,26 @@ def register(spark: SparkSession) -> SparkSession:
 
 
 def session(
-    app_name: str = "partita", *, master: str = "local[*]", ui: bool = False, config: dict[str, str] | None = None
+    app_name: str = "partita",
+    *,
+    master: str = "local[*]",
+    ui: bool = False,
+    config: dict[str, str] | None = None,
+    py_files: Sequence[str] = (),
 ) -> SparkSession:
     """A Spark session with `format("partita")`: Java found, workers on this Python, UTC, a stack that is large enough.
 
-    `config` adds Spark settings or replaces those chosen here. An existing session is reused, as Spark does.
-    Raises JavaNotFound.
+    `config` adds Spark settings or replaces those chosen here. `py_files` (zip, egg or py files) reach the executors;
+    after a later addPyFile call `register` again, since Spark notes the files of a data source
+    when it is registered. An existing session is reused, as Spark does. Raises JavaNotFound.
     """
     _require_packages()
     from partita.spark.session import build, watch_stopped_queries
 
-    spark = register(build(app_name, master=master, ui=ui, config=config or {}))
+    spark = build(app_name, master=master, ui=ui, config=config or {})
+    for path in py_files:
+        spark.sparkContext.addPyFile(path)
+    register(spark)
     watch_stopped_queries(spark)
     return spark
 

@@ -6,16 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from partita.errors import KafkaError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import AbortedTransaction
-from partita.records.batch import ABORT, build_batch, build_marker
+from partita.records.batch import ABORT, COMMIT, build_batch, build_marker
+from partita.records.to_arrow import FetchedPart, to_arrow
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import TopicSelection
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
+from partita.spark.reading.portions import Portions
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
 from support.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 
@@ -133,3 +137,46 @@ def test_a_damaged_batch_names_partition_and_offset(scripted: tuple[ScriptedBrok
     broker.fetches = {0: batch(0, 3) + bytes(damaged)}
     with pytest.raises(SourceError, match="t-0 cannot be read at offset 3"):
         read(link, 0, 5)
+
+
+def test_a_task_holds_little_of_what_inflates_much(scripted: tuple[ScriptedBroker, BrokerLink]) -> None:
+    """findings/spark.md 8: 490 KB of compressed documents became one Arrow batch of 779 MB."""
+    broker, link = scripted
+    document = b"x" * 50_000
+    batches = [build_batch([(0, None, document, ())] * 10, base_offset=10 * i, codec=4) for i in range(20)]
+    broker.fetches = {3: b"".join(batches)}
+    settings = FetchSettings(max_wait_ms=0, batch_bytes=1_000_000)
+    found = list(RangeReader(link, RangeTask("t", 0, 3, 197, 0, TOPIC_ID), settings).batches())
+    assert [offset for batch in found for offset in batch.column("offset").to_pylist()] == list(range(3, 197))
+    assert max(batch.nbytes for batch in found) <= 1_000_000
+    assert max(batch.column("value").buffers()[2].size for batch in found) <= 2_000_000, "what was inflated at once"
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.booleans()), max_size=12))
+def test_portions_leave_out_what_was_aborted_and_nothing_else(plan: list[tuple[int, bool, bool]]) -> None:
+    """Each step: records of a transaction, whether it is aborted, and whether another producer writes in between."""
+    data, offset = b"", 0
+    aborted: list[tuple[int, int]] = []
+    expected: list[int] = []
+    for count, is_aborted, is_mixed in plan:
+        data += batch(offset, count, producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True, codec=4)
+        aborted += [(7, offset)] * is_aborted
+        expected += [] if is_aborted else range(offset, offset + count)
+        offset += count
+        if is_mixed:
+            data += batch(offset, 1)
+            expected.append(offset)
+            offset += 1
+        kind = ABORT if is_aborted else COMMIT
+        data += build_marker(
+            kind, timestamp=0, producer_id=7, producer_epoch=0, coordinator_epoch=0, base_offset=offset
+        )
+        offset += 1
+    portions = Portions(bytes_max=1)
+    found = []
+    for portion in portions.of(data, tuple(aborted)):
+        read = to_arrow([FetchedPart("t", 0, portion.data, 0, aborted=portion.aborted)])
+        portions.inflated(portion, read.batch.nbytes)
+        found += read.batch.column("offset").to_pylist()
+        assert portion.next_offset == read.next_offsets[0]
+    assert found == expected

@@ -16,6 +16,8 @@ from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
 from partita.spark.planning.offsets import StreamOffset, names
 from partita.spark.positions import TopicPartition
 
+MARK = "spark:"
+"""The metadata of every commit of a Spark query starts with this."""
 COMMIT_PAUSE_MS, COMMIT_PAUSE_MAX_MS = 1_000, 60_000
 """An idle query asks every few milliseconds; a refused commit is repeated only after a growing pause."""
 
@@ -31,7 +33,7 @@ class CommitBook:
     """Remembers what this query has committed and decides what is due. It never lowers a value of its own."""
 
     def __init__(self, key: str) -> None:
-        self._prefix = f"spark:{key}:"
+        self._prefix = f"{MARK}{key}:"
         self._ours: dict[TopicPartition, int] = {}
 
     def is_ours(self, found: Committed) -> bool:
@@ -97,7 +99,8 @@ class GroupProgress:
         self._lookups = lookups
         self._clock = clock
         self._remark = remark
-        self._book = CommitBook(query_key(options))
+        self._key = query_key(options)
+        self._book = CommitBook(self._key)
         self._has_resumed = False
         self._unproven: StreamOffset | None = None
         self._replaced: tuple[StreamOffset, dict[TopicPartition, int]] | None = None
@@ -113,9 +116,18 @@ class GroupProgress:
         if self._options.commits and new:
             found = self._lookups.committed(self._group, new)
             self._book.learn(found)
+            self._warn_of_others(found)
             self._starts.update({key: found[key].offset if key in found else None for key in new})
         starts = {key: self._starts.get(key) for key in partitions}
         return {key: start for key, start in starts.items() if start is not None}
+
+    def _warn_of_others(self, found: Mapping[TopicPartition, Committed]) -> None:
+        others = {c.metadata.split(":")[1] for c in found.values() if c.metadata.startswith(MARK)} - {self._key}
+        if others:
+            self._remark(
+                f"group {self._group} has commits of another Spark query ({', '.join(sorted(others))}): two queries "
+                f"in one group each read everything and overwrite each other's progress; give each a group of its own"
+            )
 
     def begin(self, initial: StreamOffset) -> None:
         """A query without checkpoint begins here; nothing before `initial` was read by it."""
@@ -127,6 +139,7 @@ class GroupProgress:
         if self._options.commits and not self._has_resumed:
             found = self._lookups.committed(self._group, sorted(start.ranges))
             self._book.learn(found)
+            self._warn_of_others(found)
             replaced, remarks = self._book.resume(start, found, group_decides=self._options.group_decides)
             self._book.follow(replaced)
             self._replaced = (start, replaced) if replaced else None

@@ -22,12 +22,12 @@ from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
 from partita.spark.positions import EARLIEST
+from partita.spark.reading.portions import BYTES_MAX, Portion, Portions, bounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FETCH_BY_NAME = 12
-ROWS_MAX = 65_536
 SHORT_ANSWERS_MAX = 3
 """A new leader may tell an old high watermark for a moment; only what it repeats is a truncation."""
 TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TOPIC_ID})
@@ -43,6 +43,7 @@ class FetchSettings:
     max_wait_ms: int = 500
     max_bytes: int = 64 << 20
     partition_max_bytes: int = 8 << 20
+    batch_bytes: int = BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Fetched:
 
 
 class RangeReader:
-    """`for batch in RangeReader(link, task, settings).batches()`: RecordBatches of at most 65,536 rows."""
+    """`for batch in RangeReader(link, task, settings).batches()`: at most 65,536 rows and 16 MB each."""
 
     def __init__(self, link: BrokerLink, task: RangeTask, settings: FetchSettings) -> None:
         self._link = link
@@ -64,6 +65,7 @@ class RangeReader:
         self._settings = settings
         self._where = f"{task.topic}-{task.partition}"
         self._short_answers = 0
+        self._portions = Portions(settings.batch_bytes)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All records of the range, in order. Raises DataLossError, SourceError or KafkaError."""
@@ -80,19 +82,23 @@ class RangeReader:
                 pending.cancel()
 
     def _decode(self, fetched: Fetched) -> Iterator[pa.RecordBatch]:
-        position, end = fetched.position, min(fetched.next_position, self._task.end)
+        for portion in self._portions.of(fetched.data, fetched.aborted):
+            yield from self._decode_portion(portion, fetched.position)
+
+    def _decode_portion(self, portion: Portion, position: int) -> Iterator[pa.RecordBatch]:
+        end = min(portion.next_offset, self._task.end)
         while position < end:
             part = FetchedPart(
                 topic=self._task.topic,
                 partition=self._task.partition,
-                data=fetched.data,
+                data=portion.data,
                 fetch_offset=position,
                 end_offset=self._task.end,
-                aborted=fetched.aborted,
+                aborted=portion.aborted,
             )
             read = to_arrow([part], timestamp_unit="us", headers=self._settings.headers)
-            for start in range(0, read.batch.num_rows, ROWS_MAX):
-                yield read.batch.slice(start, ROWS_MAX)
+            self._portions.inflated(portion, read.batch.nbytes)
+            yield from bounded(read.batch, self._settings.batch_bytes)
             if read.faults[0] is not None:
                 raise SourceError(f"{self._where} cannot be read at offset {read.next_offsets[0]}: {read.faults[0]}")
             if read.next_offsets[0] <= position:
