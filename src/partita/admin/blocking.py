@@ -62,6 +62,14 @@ class Admin:
             finally:
                 thread.stop()
 
+    def metrics(self) -> dict[str, float]:
+        """As `AsyncAdmin.metrics`."""
+        return self._admin.metrics()
+
+    def metrics_text(self) -> str:
+        """As `AsyncAdmin.metrics_text`."""
+        return self._admin.metrics_text()
+
     def _started(self) -> LoopThread:
         with self._lock:
             if self._is_closed:

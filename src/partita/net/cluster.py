@@ -36,6 +36,10 @@ class Cluster:
         self.bootstrap = parse_servers(bootstrap)
         self.view = MetadataView()
         self.pool = ConnectionPool(self.config)
+        self.trouble: Disconnected | None = None
+        """Why no broker could be reached the last time one was looked for; None while one can be."""
+        self.on_trouble: Callable[[Disconnected | None], None] | None = None
+        """Called once when no broker can be reached any more, and once with None when one can be again."""
         self._coordinators: dict[tuple[int, str], Node] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = 0.0
@@ -201,7 +205,18 @@ class Cluster:
         self._coordinators.pop((key_type, key), None)
 
     async def _any_connection(self) -> Connection:
-        return await self.pool.connect_any(self.view.nodes.values(), self.bootstrap)
+        try:
+            connection = await self.pool.connect_any(self.view.nodes.values(), self.bootstrap)
+        except Disconnected as error:
+            self._heard(error)
+            raise
+        self._heard(None)
+        return connection
+
+    def _heard(self, trouble: Disconnected | None) -> None:
+        before, self.trouble = self.trouble, trouble
+        if self.on_trouble is not None and (before is None) != (trouble is None):
+            self.on_trouble(trouble)
 
 
 def first_error(answer: Message) -> int:

@@ -23,6 +23,7 @@ from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
 from partita.net.frames import FrameReceiver
 from partita.net.login import Login
+from partita.net.metrics import Measures
 from partita.protocol import framing
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
@@ -48,6 +49,7 @@ class _InFlight:
     version: int
     flexible: bool
     deadline: float
+    sent_at: float
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -58,6 +60,8 @@ class Connection(asyncio.BufferedProtocol):
         self.port = port
         self.versions: dict[int, tuple[int, int]] = {}
         self.last_used = 0.0
+        self.measures: Measures | None = None
+        """Where traffic is counted, if anywhere."""
         self._config = config
         self._loop = asyncio.get_running_loop()
         self._frames = FrameReceiver(config.response_max_bytes)
@@ -189,6 +193,7 @@ class Connection(asyncio.BufferedProtocol):
             version,
             flexible_from is not None and version >= flexible_from and message.API_KEY != _API_VERSIONS,
             now + timeout,
+            now,
         )
         if self._timer is None or self._timer.when() > now + timeout:
             self._arm(now + timeout)
@@ -209,6 +214,10 @@ class Connection(asyncio.BufferedProtocol):
             raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
+        if self.measures is not None:
+            now_ms = self._loop.time() * 1000
+            self.measures.count("request", 1, now_ms)
+            self.measures.count("outgoing-byte", sum(map(len, chunks)), now_ms)
         if (self._muted_until or self._is_renewing) and message.API_KEY not in _LOGIN_APIS and self._held(chunks):
             return self._next_id
         self._transport.writelines(chunks)
@@ -336,6 +345,11 @@ class Connection(asyncio.BufferedProtocol):
         if throttle_ms > 0:
             self._muted_until = self._loop.time() + min(throttle_ms, THROTTLE_MS_MAX) / 1000
         self._answers += 1
+        if self.measures is not None:
+            now = self._loop.time()
+            self.measures.count("response", 1, now * 1000)
+            self.measures.count("incoming-byte", len(frame) + 4, now * 1000)
+            self.measures.average("request-latency", (now - waiting.sent_at) * 1000, now * 1000)
         if not waiting.future.done():
             waiting.future.set_result(response)
 

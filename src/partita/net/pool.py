@@ -18,6 +18,7 @@ from partita.net.access import Access
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
+from partita.net.metrics import Measures
 from partita.protocol.metadata_view import Node
 
 
@@ -38,6 +39,8 @@ class ConnectionPool:
     def __init__(self, config: ClientConfig, access: Access | None = None) -> None:
         self.config = config
         self._access = access or Access(config.security)
+        self.measures: Measures | None = None
+        """Where connections and their traffic are counted, if anywhere; set it before the first connection."""
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
 
@@ -70,7 +73,14 @@ class ConnectionPool:
         if slot.opening is None or slot.opening.done():
             slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
-        return await asyncio.shield(slot.opening)
+        opening = slot.opening
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not _is_being_cancelled():
+                # `drop` cancelled the opening, nobody cancelled this caller: its request is lost, and it must hear so.
+                raise Disconnected(f"the connection to {host}:{port} was dropped while it was being opened") from None
+            raise
 
     async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
         """The least loaded open connection, else one to the first node or bootstrap server that answers.
@@ -115,6 +125,11 @@ class ConnectionPool:
             if connection and connection.is_open and not connection.in_flight_count and connection.last_used < oldest:
                 self.drop(key)
 
+    @property
+    def open_count(self) -> int:
+        """How many connections are open."""
+        return sum(slot.connection is not None and slot.connection.is_open for slot in self._slots.values())
+
     def in_flight_count(self, key: Hashable) -> int:
         """How many requests wait for an answer on this connection; 0 when it is not open."""
         connection = self.open_connection(key)
@@ -157,10 +172,17 @@ class ConnectionPool:
             raise
         slot.failures, slot.not_before = 0, 0.0
         slot.connection = connection
+        self._count("connection-creation")
+        connection.measures = self.measures
         connection.closed.add_done_callback(lambda _: self._lost(slot, connection))
         return connection
 
+    def _count(self, what: str) -> None:
+        if self.measures is not None:
+            self.measures.count(what, 1, asyncio.get_running_loop().time() * 1000)
+
     def _lost(self, slot: _Slot, connection: Connection) -> None:
+        self._count("connection-close")
         if slot.connection is connection:
             slot.connection = None
             self._failed(slot)
@@ -181,6 +203,11 @@ class ConnectionPool:
         wait = backoff_ms(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, slot.failures, random.uniform)
         slot.failures += 1
         slot.not_before = asyncio.get_running_loop().time() + wait / 1000
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _heard(opening: asyncio.Task[Connection]) -> None:

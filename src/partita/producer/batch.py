@@ -32,6 +32,14 @@ class RecordMetadata(NamedTuple):
     serialized_value_size: int
 
 
+class Failure(NamedTuple):
+    """Records that were not delivered, all for the same reason."""
+
+    topic: str
+    records_count: int
+    error: Exception
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
     """Records of one partition on their way. Done when delivered, or when `error` says why not."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from partita.errors import KafkaError, error_for
 from partita.producer.accumulator import Accumulator, PartitionQueue
 from partita.producer.answers import Verdict, judge
-from partita.producer.batch import Batch, Delivery
+from partita.producer.batch import Batch, Delivery, Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError
 from partita.producer.intake import Intake
@@ -65,17 +65,22 @@ class ProducerCore:
         self.accumulator = Accumulator(config)
         self.in_flight: dict[int, int] = {}
         self.is_closed = False
-        self.has_room = self.accumulator.has_room
-        """`has_room()` is False while the buffer is full; a caller who can wait should."""
+        self.closed_because = "send was called on a closed producer"
         self.intake = Intake(config, view, self.accumulator, draw, self._fail)
+        self.has_room = self.intake.has_room
+        """`has_room()` is False while the buffer is full; a caller who can wait should."""
+        self.unheard_count = 0
+        """Records that failed and whose futures nobody has looked at."""
+        self.last_failure: Exception | None = None
         self._producer: tuple[int, int] | None = None
         self._stale_topics: set[str] = set()
         self._callbacks: list[Callable[[], object]] = []
+        self._failures: list[Failure] = []
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
         """Take a record in; True if the shell should poll. Raises what is wrong with the record itself."""
         if self.is_closed:
-            raise ProducerClosedError("send was called on a closed producer")
+            raise ProducerClosedError(self.closed_because)
         return self.intake.add(delivery, now_ms)
 
     # What to do
@@ -204,6 +209,20 @@ class ProducerCore:
         for batch in self.accumulator.unfinished():
             self._finish(batch, error)
 
+    def count_unfinished(self) -> int:
+        """How many records are neither delivered nor failed."""
+        return self.intake.count_waiting() + sum(b.builder.records_count for b in self.accumulator.unfinished())
+
+    def take_failures(self) -> list[Failure]:
+        """What failed since the last call, for the log."""
+        taken, self._failures = self._failures, []
+        return taken
+
+    def _failed(self, topic: str, records_count: int, error: Exception) -> None:
+        self._failures.append(Failure(topic, records_count, error))
+        self.unheard_count += records_count
+        self.last_failure = error
+
     def watch_unfinished(self, call: Callable[[], object]) -> int:
         """Have `call` made once for each thing not done yet; return how many there are."""
         watched: list[Batch | Delivery] = [*self.accumulator.unfinished(), *self.intake.waiting()]
@@ -275,12 +294,15 @@ class ProducerCore:
         if error is not None and batch.is_sequenced:
             self._lose_sequence(queue)
         batch.is_done, batch.error = True, error
+        if error is not None:
+            self._failed(batch.topic, batch.builder.records_count, error)
         self.accumulator.release(batch)
         self._callbacks += batch.callbacks
         batch.callbacks.clear()
 
     def _fail(self, delivery: Delivery, error: Exception) -> None:
         delivery.error = error
+        self._failed(delivery.record.topic, 1, error)
         self._callbacks += delivery.callbacks
 
     # Time

@@ -21,5 +21,23 @@ class RecordTooLargeError(MessageTooLargeError):
     """The record alone is larger than max.request.size or buffer.memory."""
 
 
+class UndeliveredError(KafkaError):
+    """Closing the producer left records undelivered. `count` says how many, `cause` why the last of them failed.
+
+    Counts the records that `close` gave up, and those that failed earlier if nobody looked at their futures.
+    """
+
+    def __init__(self, message: str, count: int = 0, cause: Exception | None = None) -> None:
+        super().__init__(message)
+        self.count = count
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ProducerClosedError(KafkaError):
     """The producer was closed before the record was sent, or `send` was called after close."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])

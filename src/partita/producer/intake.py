@@ -27,6 +27,7 @@ NEVER_MS = 1 << 40
 class _Blocked(NamedTuple):
     delivery: Delivery
     deadline_ms: int
+    size_in_bytes: int
 
 
 class Intake:
@@ -47,6 +48,8 @@ class Intake:
         self._fail = fail
         self._sticky: dict[str, StickyPartitioner] = {}
         self._blocked: dict[str, deque[_Blocked]] = {}
+        self.waiting_bytes = 0
+        """What the records that have no batch yet take of buffer.memory."""
         self._size_max = min(config.max_request_size, config.buffer_memory) - RECORD_OVERHEAD_BYTES
 
     @property
@@ -54,27 +57,46 @@ class Intake:
         """Topics that somebody waits for."""
         return set(self._blocked)
 
+    def has_room(self) -> bool:
+        """False while batches and records without one take all of buffer.memory."""
+        return self.accumulator.used_bytes + self.waiting_bytes < self.config.buffer_memory
+
     def add(self, delivery: Delivery, now_ms: int) -> bool:
-        """Take a record in; True if the sender should have a look. Raises what is wrong with the record itself."""
+        """Take a record in; True if the sender should have a look. Raises what is wrong with the record itself.
+
+        A caller who cannot wait for room may go on until as much again as buffer.memory is taken: BufferExhaustedError.
+        """
         record = delivery.record
         size = _size(record)
         if size > self._size_max:
             raise self._too_large(size)
-        if record.topic not in self._blocked and self.accumulator.has_room():
+        if record.topic not in self._blocked and self.has_room():
             partition = self._partition_of(record)
             if partition is not None:
                 return self._place(delivery, partition, size, now_ms)
+        taken = self.accumulator.used_bytes + self.waiting_bytes
+        if taken >= 2 * self.config.buffer_memory:
+            raise BufferExhaustedError(
+                f"{taken} bytes of records wait, twice buffer_memory {self.config.buffer_memory}; await each send, or "
+                "room() between sends"
+            )
         blocked = self._blocked.setdefault(record.topic, deque())
-        blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms))
+        blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms, size + RECORD_OVERHEAD_BYTES))
+        self.waiting_bytes += size + RECORD_OVERHEAD_BYTES
         return True
 
     def waiting(self) -> list[Delivery]:
         """The records that have no batch yet, topic by topic in the order they came."""
-        return [delivery for blocked in self._blocked.values() for delivery, _ in blocked]
+        return [one.delivery for blocked in self._blocked.values() for one in blocked]
+
+    def count_waiting(self) -> int:
+        """How many records have no batch yet."""
+        return sum(map(len, self._blocked.values()))
 
     def fail_topic(self, topic: str, error: Exception) -> None:
         """Records waiting for this topic cannot be sent at all."""
         for blocked in self._blocked.pop(topic, ()):
+            self.waiting_bytes -= blocked.size_in_bytes
             self._fail(blocked.delivery, error)
 
     def unblock(self, now_ms: int) -> int:
@@ -91,20 +113,27 @@ class Intake:
                 try:
                     partition = self._partition_of(delivery.record)
                 except Exception as error:
-                    self._fail(blocked.popleft().delivery, error)
+                    self._fail(self._unblocked(blocked), error)
                     continue
                 if partition is None:
                     break
-                blocked.popleft()
+                self._unblocked(blocked)
                 self._place(delivery, partition, _size(delivery.record), now_ms)
             while blocked and blocked[0].deadline_ms <= now_ms:
-                self._fail(blocked[0].delivery, self._why_blocked(blocked.popleft().delivery))
+                late = self._unblocked(blocked)
+                self._fail(late, self._why_blocked(late))
             if blocked:
                 wait_ms = min(wait_ms, blocked[0].deadline_ms - now_ms)
             else:
                 del self._blocked[topic]
-        self.accumulator.is_short_of_memory = not self.accumulator.has_room()
+        self.accumulator.is_short_of_memory = not self.has_room()
         return wait_ms
+
+    def _unblocked(self, blocked: deque[_Blocked]) -> Delivery:
+        """Take the first one out; its memory is no longer counted here."""
+        first = blocked.popleft()
+        self.waiting_bytes -= first.size_in_bytes
+        return first.delivery
 
     def _why_blocked(self, delivery: Delivery) -> Exception:
         record, limit = delivery.record, self.config.max_block_ms

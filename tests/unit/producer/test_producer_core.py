@@ -382,7 +382,7 @@ def test_a_topic_that_is_refused_fails_at_once() -> None:
 
 
 def test_a_full_buffer_lets_records_in_as_others_are_delivered() -> None:
-    world = World(buffer_memory=200, batch_size=150, max_block_ms=500)
+    world = World(buffer_memory=300, batch_size=150, max_block_ms=500)
     first, second = world.send(b"x" * 90), world.send(b"x" * 90)
     third, fourth = world.send(b"x" * 90), world.send(b"x" * 90)
     assert not world.core.has_room()

@@ -10,22 +10,34 @@ the block sends what is left.
 from __future__ import annotations
 
 import asyncio
+import atexit
+import logging
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from partita.net.loop_thread import LoopThread
+from partita.net.metrics import prometheus
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
-from partita.producer.errors import ProducerClosedError
+from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, to_bytes, to_headers
-from partita.producer.shell.driver import ProducerDriver
+from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
 
 if TYPE_CHECKING:
     from partita.producer.option_types import ProducerOptions
 
 CLOSE_TIMEOUT_SECONDS = 30.0
+WITHOUT_BROKER_SECONDS = 3.0
+"""How long `close` goes on trying while no broker can be reached."""
+EXIT_SECONDS = 10.0
+"""How long the end of the interpreter waits for the records of producers that were not closed."""
+NOT_CLOSED = "a producer was not closed; use `with`, or close()"
+_LOG = logging.getLogger("partita.producer")
+_OPEN: dict[AsyncProducer, LoopThread] = {}
+"""Producers with a thread of their own that are not closed; the end of the interpreter flushes them."""
 
 __all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 
@@ -33,15 +45,17 @@ __all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 class DeliveryFuture(Delivery):
     """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread."""
 
-    __slots__ = ("_driver",)
+    __slots__ = ("_driver", "_is_heard")
 
     def __init__(self, record: NewRecord, driver: ProducerDriver) -> None:
         Delivery.__init__(self, record)
         self._driver = driver
+        self._is_heard = False
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Where the record is. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
         self._wait(timeout)
+        self._hear()
         failure = self.failure()
         if failure is not None:
             raise failure
@@ -50,15 +64,34 @@ class DeliveryFuture(Delivery):
     def exception(self, timeout: float | None = None) -> Exception | None:
         """The delivery's error, or None. Blocks as `result` does."""
         self._wait(timeout)
+        self._hear()
         return self.failure()
 
     def add_done_callback(self, call: Callable[[DeliveryFuture], object]) -> None:
-        """Have `call(future)` made on the producer's loop when done; at once if it is."""
+        """Have `call(future)` made on the producer's loop when done; at once if it is.
+
+        What it raises is logged. To have been called counts as having heard of a failure.
+        """
+
+        def tell() -> None:
+            self._hear()
+            call(self)
+
+        self._when_done(tell)
+
+    def _when_done(self, call: Callable[[], object]) -> None:
         with self._driver.changed:
             if not self.done():
-                self.callbacks.append(lambda: call(self))
+                self.callbacks.append(call)
                 return
-        call(self)
+        call_safely(call)
+
+    def _hear(self) -> None:
+        """Somebody looks at the outcome: `close` need not tell of it."""
+        if not self._is_heard and self.failure() is not None:
+            with self._driver.changed:
+                self._is_heard = True
+                self._driver.core.unheard_count -= 1
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.done():
@@ -69,7 +102,7 @@ class DeliveryFuture(Delivery):
                 if not arrived.done():
                     arrived.set_result(None)
 
-            self.add_done_callback(lambda _: loop.call_soon_threadsafe(wake))
+            self._when_done(lambda: loop.call_soon_threadsafe(wake))
             yield from arrived
         return self.result(0)
 
@@ -78,6 +111,8 @@ class DeliveryFuture(Delivery):
             return
         if self._driver.is_own_thread():
             raise RuntimeError("result() would block the loop that delivers the record; use `await` here")
+        if self._driver.is_forked:
+            raise ProducerClosedError(self._driver.core.closed_because)
         with self._driver.changed:
             if not self._driver.changed.wait_for(self.done, timeout):
                 raise TimeoutError(f"the record is not delivered after {timeout} s")
@@ -97,8 +132,18 @@ class AsyncProducer:
         await self.start()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            await self.close()
+        except UndeliveredError as error:
+            if kind is None:
+                raise
+            _LOG.error("%s", error)
+
+    def __del__(self) -> None:
+        driver = getattr(self, "_driver", None)
+        if driver is not None and driver.loop is not None and not driver.core.is_closed:
+            warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
 
     async def start(self) -> AsyncProducer:
         """Belong to the running loop; `async with` does this."""
@@ -117,15 +162,21 @@ class AsyncProducer:
         """Add a record to a batch; the future tells where it went.
 
         Without `partition` the key's hash decides, without a key the load does. `timestamp` is in ms, now by default.
-        Never waits: while the buffer is full, or the topic not known yet, records queue up for at most max.block.ms
-        (see `room`). Raises RecordTooLargeError and ProducerClosedError.
+        Never waits itself: while the buffer is full, or the topic not known yet, the record waits for at most
+        max.block.ms, and awaiting the future waits with it. Raises RecordTooLargeError, ProducerClosedError, and
+        BufferExhaustedError when twice buffer.memory is taken: await each send, or `room` between sends.
         """
         record = self._record(topic, value, key, headers, partition, timestamp)
         delivery = DeliveryFuture(record, self._driver)
         self._driver.add(delivery)
         if self._interceptors:
-            delivery.add_done_callback(self._tell_interceptors)
+            delivery._when_done(lambda: self._tell_interceptors(delivery))
         return delivery
+
+    @property
+    def is_forked(self) -> bool:
+        """True in the child of a fork: this producer works in the parent only."""
+        return self._driver.is_forked
 
     def has_room(self) -> bool:
         """False while the buffer is full."""
@@ -136,16 +187,38 @@ class AsyncProducer:
         self._driver.wait_for_room()
 
     async def room(self) -> None:
-        """Wait while the buffer is full; `await` this between sends when records come faster than they can go."""
+        """Wait while the buffer is full; `await` this between sends when records come faster than they can go.
+
+        Raises BufferExhaustedError after max.block.ms.
+        """
         await self._driver.room()
 
     async def flush(self) -> None:
         """Send everything now and wait until all of it is delivered or has failed. Raises nothing: ask the futures."""
         await self._driver.flush()
 
-    async def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
-        """Flush for at most `timeout` seconds, fail the rest, disconnect. May be called again."""
-        await self._driver.close(timeout)
+    async def close(
+        self,
+        timeout: float | None = CLOSE_TIMEOUT_SECONDS,
+        *,
+        without_broker: float = WITHOUT_BROKER_SECONDS,
+    ) -> None:
+        """Flush, fail the rest, disconnect. Calling it again has no effect.
+
+        Waits at most `timeout` seconds, and at most `without_broker` seconds in a row in which no broker can be
+        reached. Raises UndeliveredError for records that were given up, and for those that failed earlier without
+        anybody looking at their futures.
+        """
+        await self._driver.close(timeout, without_broker)
+
+    def metrics(self) -> dict[str, float]:
+        """Every number by Kafka's name, such as `record-send-total`; those of a topic carry it in braces."""
+        return self._driver.metrics()
+
+    def metrics_text(self) -> str:
+        """The metrics in Prometheus' text format."""
+        client_id = self._driver.cluster.config.client_id
+        return prometheus(self.metrics(), "partita_producer", client_id)
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""
@@ -176,14 +249,17 @@ class AsyncProducer:
             partition,
         )
         for interceptor in self._interceptors:
-            record = interceptor.on_send(record)
+            try:
+                record = interceptor.on_send(record)
+            except Exception:
+                _LOG.exception("on_send of %r raised; the record goes on as it was", interceptor)
         return record
 
     def _tell_interceptors(self, future: DeliveryFuture) -> None:
         failure = future.failure()
         metadata = None if failure is not None else future.metadata()
         for interceptor in self._interceptors:
-            interceptor.on_acknowledgement(metadata, failure)
+            call_safely(interceptor.on_acknowledgement, metadata, failure)
 
 
 class Producer:
@@ -202,14 +278,23 @@ class Producer:
     def __enter__(self) -> Producer:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self.close()
+        except UndeliveredError as error:
+            if kind is None:
+                raise
+            _LOG.error("%s", error)
+
+    def __del__(self) -> None:
+        if getattr(self, "_thread", None) is not None:
+            warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
 
     async def __aenter__(self) -> AsyncProducer:
         return await self._producer.__aenter__()
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self._producer.__aexit__(*exc)
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        await self._producer.__aexit__(kind, *exc)
 
     @property
     def config(self) -> ProducerConfig:
@@ -241,16 +326,30 @@ class Producer:
         """The partitions of a topic; it is created if the broker creates topics by itself."""
         return self._loop_thread().run(self._producer.partitions_for(topic))
 
-    def close(self, timeout: float | None = CLOSE_TIMEOUT_SECONDS) -> None:
-        """Flush for at most `timeout` seconds, fail the rest, disconnect. May be called again."""
+    def close(
+        self,
+        timeout: float | None = CLOSE_TIMEOUT_SECONDS,
+        *,
+        without_broker: float = WITHOUT_BROKER_SECONDS,
+    ) -> None:
+        """As `AsyncProducer.close`. Raises UndeliveredError."""
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None
-        if thread is not None:
+        _OPEN.pop(self._producer, None)
+        if thread is not None and not self._producer.is_forked:
             try:
-                thread.run(self._producer.close(timeout))
+                thread.run(self._producer.close(timeout, without_broker=without_broker))
             finally:
                 thread.stop()
+
+    def metrics(self) -> dict[str, float]:
+        """As `AsyncProducer.metrics`."""
+        return self._producer.metrics()
+
+    def metrics_text(self) -> str:
+        """As `AsyncProducer.metrics_text`."""
+        return self._producer.metrics_text()
 
     def _loop_thread(self) -> LoopThread:
         with self._lock:
@@ -259,5 +358,23 @@ class Producer:
             if self._thread is None:
                 thread = LoopThread("partita-producer")
                 thread.run(self._producer.start())
-                self._thread = thread
+                self._thread = _OPEN[self._producer] = thread
             return self._thread
+
+
+def _flush_at_exit() -> None:
+    """Deliver what unclosed producers still hold, and tell how many records are lost."""
+    for producer, thread in list(_OPEN.items()):
+        if producer.is_forked:
+            continue
+        try:
+            thread.run(producer.close(EXIT_SECONDS), EXIT_SECONDS + 1)
+        except (UndeliveredError, TimeoutError) as error:
+            _LOG.error("the program ends with a producer that was not closed: %s", error)
+    for driver in list(DRIVERS):
+        lost = driver.core.count_unfinished()
+        if lost:
+            _LOG.error("the program ends with a producer that was not closed: lost: %s", records_text(lost))
+
+
+atexit.register(_flush_at_exit)

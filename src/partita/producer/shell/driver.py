@@ -6,24 +6,31 @@ Records come in from any thread under one lock; everything else happens on the l
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import logging
+import os
 import random
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
+from weakref import WeakSet
 
 from partita.errors import AuthenticationError, KafkaError, error_for
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
-from partita.producer.batch import Delivery
+from partita.net.loop_thread import AFTER_FORK
+from partita.net.metrics import Measures
+from partita.producer.batch import Delivery, Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
-from partita.producer.errors import BufferExhaustedError, ProducerClosedError
+from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
+_LOG = logging.getLogger("partita.producer")
+DRIVERS: WeakSet[ProducerDriver] = WeakSet()
+"""Every producer of this process that is started and not closed."""
 
 
 class ProducerDriver:
@@ -34,6 +41,12 @@ class ProducerDriver:
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
         self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
+        self.cluster.on_trouble = self._reachability_changed
+        values = config.values
+        self.measures = Measures(values["metrics_sample_window_ms"] * values["metrics_num_samples"])
+        self.cluster.pool.measures = self.measures
+        self.waiting_threads = 0
+        self.is_forked = False
         self.core = ProducerCore(config, self.cluster.view, random.randrange)
         self.loop: asyncio.AbstractEventLoop | None = None
         self._thread_id = 0
@@ -45,11 +58,14 @@ class ProducerDriver:
         self._connecting: set[asyncio.Task[None]] = set()
         self._wanted: set[str] = set()
         self._asked_at = 0.0
+        self._is_reachable = asyncio.Event()
+        self._is_unreachable = asyncio.Event()
 
     def start(self) -> None:
         """Belong to the running loop from now on. Nothing is sent before the first record."""
         self.loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
+        DRIVERS.add(self)
 
     # From any thread
 
@@ -65,12 +81,31 @@ class ProducerDriver:
         """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""
         if self.core.has_room():
             return
-        limit = self.config.max_block_ms
         with self.changed:
-            if not self.core.has_room() and not self.changed.wait_for(
-                lambda: self.core.has_room() or self.core.is_closed, limit / 1000
-            ):
-                raise BufferExhaustedError(f"no room in buffer_memory {self.config.buffer_memory} within {limit} ms")
+            self.waiting_threads += 1
+            try:
+                found = self.changed.wait_for(
+                    lambda: self.core.has_room() or self.core.is_closed, self.config.max_block_ms / 1000
+                )
+            finally:
+                self.waiting_threads -= 1
+        if not found:
+            raise self._exhausted()
+
+    def _exhausted(self) -> BufferExhaustedError:
+        self.measures.count("buffer-exhausted", 1, self._now_ms())
+        trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
+        config = self.config
+        return BufferExhaustedError(
+            f"no room in buffer_memory {config.buffer_memory} within max_block_ms {config.max_block_ms}{trouble}"
+        )
+
+    def forked(self) -> None:
+        """This is the child of a fork: refuse everything, and say why. The parent's producer goes on."""
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
+        self.is_forked = self.core.is_closed = True
+        self.core.closed_because = f"this producer was made before the process forked; {AFTER_FORK}"
 
     def is_own_thread(self) -> bool:
         """True on the thread whose loop delivers the records."""
@@ -99,7 +134,7 @@ class ProducerDriver:
         loop = self._running_loop()
         with self.changed:
             poll = self.core.poll(int(loop.time() * 1000))
-            callbacks = self._finished()
+            callbacks, failures = self._finished()
         for sending in poll.sendings:
             self._send(sending)
         if poll.topics_wanted:
@@ -112,13 +147,39 @@ class ProducerDriver:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(poll.wait_ms / 1000, self._wake)
-        for call in callbacks:
-            call()
+        self._tell(callbacks, failures)
 
-    def _finished(self) -> list[Callable[[], object]]:
-        """Callbacks of what is done now; threads that wait are woken. The lock is held."""
+    def _finished(self) -> tuple[list[Callable[[], object]], list[Failure]]:
+        """Callbacks of what is done now and what failed; threads that wait are woken. The lock is held."""
         self.changed.notify_all()
-        return self.core.take_callbacks()
+        return self.core.take_callbacks(), self.core.take_failures()
+
+    def _tell(self, callbacks: Iterable[Callable[[], object]], failures: Iterable[Failure]) -> None:
+        """Log and count failures, then call what waits for an outcome: a callback that raises stops no other one."""
+        by_reason: dict[tuple[str, str], int] = {}
+        for failure in failures:
+            reason = (failure.topic, str(failure.error))
+            by_reason[reason] = by_reason.get(reason, 0) + failure.records_count
+            self._count("record-error", failure.records_count, failure.topic)
+        for (topic, text), count in by_reason.items():
+            _LOG.error("%s for topic %s not delivered: %s", records_text(count), topic, text)
+        for call in callbacks:
+            call_safely(call)
+
+    def _count(self, name: str, amount: float, topic: str) -> None:
+        now_ms = self._now_ms()
+        self.measures.count(name, amount, now_ms)
+        self.measures.count(name, amount, now_ms, topic=topic)
+
+    def _reachability_changed(self, trouble: Disconnected | None) -> None:
+        if trouble is not None:
+            self._is_reachable.clear()
+            self._is_unreachable.set()
+            _LOG.warning("no broker can be reached; records wait until one answers. Tried: %s", trouble)
+        else:
+            self._is_unreachable.clear()
+            self._is_reachable.set()
+            _LOG.warning("a broker answers again")
 
     def _send(self, sending: Sending) -> None:
         """Post the request, behind those that wait for this node's connection: a partition's batches keep order."""
@@ -148,6 +209,7 @@ class ProducerDriver:
         try:
             request = self.core.request_for(sending)
             version = connection.version_for(request, sending.max_version)
+            self._measure(sending)
             if self.config.acks == 0:
                 connection.tell(request, version)
                 self._answered(sending, None)
@@ -157,6 +219,35 @@ class ProducerDriver:
             self._failed(sending, error)
             return
         answer.add_done_callback(lambda done: self._arrived(sending, done))
+
+    def _measure(self, sending: Sending) -> None:
+        """Count a request that leaves: per batch, never per record."""
+        measures, now_ms, records = self.measures, self._now_ms(), 0
+        for batch in sending.batches:
+            count, size = batch.builder.records_count, batch.builder.size_in_bytes
+            records += count
+            self._count("record-retry" if batch.attempts > 1 else "record-send", count, batch.topic)
+            measures.count("byte", size, now_ms, topic=batch.topic)
+            measures.average("batch-size", size, now_ms)
+            measures.average("record-size", size / max(1, count), now_ms)
+            measures.average("record-queue-time", now_ms - batch.created_ms, now_ms)
+        measures.average("records-per-request", records, now_ms)
+
+    def metrics(self) -> dict[str, float]:
+        """Every number by Kafka's name, as of now."""
+        used = self.core.accumulator.used_bytes + self.core.intake.waiting_bytes
+        now_ms = self._now_ms() if self.loop is not None else 0
+        return {
+            "buffer-total-bytes": self.config.buffer_memory,
+            "buffer-available-bytes": max(0, self.config.buffer_memory - used),
+            "connection-count": self.cluster.pool.open_count,
+            "metadata-age": max(0.0, now_ms / 1000 - self._asked_at) if self._asked_at else -1.0,
+            "record-error-total": 0.0,
+            "records-unfinished": self.core.count_unfinished(),
+            "requests-in-flight": sum(self.core.in_flight.values()),
+            "waiting-threads": self.waiting_threads,
+            **self.measures.snapshot(now_ms),
+        }
 
     def _arrived(self, sending: Sending, done: asyncio.Future[Any]) -> None:
         if done.cancelled():
@@ -171,6 +262,8 @@ class ProducerDriver:
             self._failed(sending, Disconnected(str(failure)))
 
     def _answered(self, sending: Sending, answer: Any) -> None:
+        if answer is not None:
+            self.measures.average("produce-throttle-time", answer.throttle_time_ms, self._now_ms())
         with self.changed:
             self.core.on_response(sending, answer, self._now_ms())
         self._wake()
@@ -229,9 +322,13 @@ class ProducerDriver:
         self._running_loop().call_soon(self._wake)
 
     async def room(self) -> None:
-        """Wait while the buffer is full."""
-        while not self.core.has_room() and not self.core.is_closed:
-            await self._one_done()
+        """Wait while the buffer is full. Raises BufferExhaustedError after max.block.ms."""
+        try:
+            async with asyncio.timeout(self.config.max_block_ms / 1000):
+                while not self.core.has_room() and not self.core.is_closed:
+                    await self._one_done()
+        except TimeoutError:
+            raise self._exhausted() from None
 
     async def _one_done(self) -> None:
         one_done = asyncio.Event()
@@ -263,25 +360,87 @@ class ProducerDriver:
             with self.changed:
                 self.core.accumulator.flushes -= 1
 
-    async def close(self, timeout: float | None) -> None:
-        """Flush for at most `timeout` seconds, fail what is left, close the connections. May be called again."""
+    async def close(self, timeout: float | None, without_broker: float) -> None:
+        """Flush for at most `timeout` seconds, and `without_broker` while none can be reached; fail what is left.
+
+        Raises UndeliveredError. Calling it again has no effect.
+        """
         if self.loop is None or self.core.is_closed:
             return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout):
-                await self.flush()
+        flushing = self.loop.create_task(self.flush(), name="producer flush")
+        patience = self.loop.create_task(self._without_broker_for(without_broker), name="producer patience")
+        try:
+            await asyncio.wait({flushing, patience}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            flushing.cancel()
+            patience.cancel()
+            undelivered = self._shut_down()
+        if undelivered is not None:
+            raise undelivered
+
+    async def _without_broker_for(self, seconds: float) -> None:
+        """Return once no broker could be reached for that long."""
+        while True:
+            await self._is_unreachable.wait()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._is_reachable.wait()
+            except TimeoutError:
+                return
+
+    def _shut_down(self) -> UndeliveredError | None:
+        """Fail what is left, close the connections; return what there is to complain about."""
         with self.changed:
+            left = self.core.count_unfinished()
+            unheard = self.core.unheard_count
+            trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
             self.core.is_closed = True
-            self.core.abandon(ProducerClosedError("the producer was closed before the record was delivered"))
-            callbacks = self._finished()
-        for call in callbacks:
-            call()
+            self.core.abandon(ProducerClosedError(f"the producer was closed before the record was delivered{trouble}"))
+            callbacks, failures = self._finished()
+        self._tell(callbacks, failures)
         for task in [*self._tasks.values(), *self._connecting]:
             task.cancel()
         if self._timer is not None:
             self._timer.cancel()
         self._pump_is_scheduled = True
         self.cluster.close()
+        DRIVERS.discard(self)
+        return self._undelivered(left, unheard, trouble)
+
+    def _undelivered(self, left: int, unheard: int, trouble: str) -> UndeliveredError | None:
+        parts = []
+        if left:
+            parts.append(f"{records_text(left)} still waiting when close gave up{trouble}")
+        if unheard:
+            parts.append(f"{records_text(unheard)} failed earlier, and nobody looked at the futures")
+        if not parts:
+            return None
+        cause = self.core.last_failure
+        last = f"; the last failure: {cause}" if unheard and cause is not None else ""
+        return UndeliveredError(f"not everything was delivered: {' and '.join(parts)}{last}", left + unheard, cause)
+
+
+def call_safely(call: Callable[..., object], *arguments: object) -> None:
+    """Call what a user gave us; what it raises is logged, so that nothing else of its round is lost."""
+    try:
+        call(*arguments)
+    except Exception:
+        _LOG.exception("a callback of the producer raised; the delivery itself is not affected")
+
+
+def records_text(count: int) -> str:
+    """A number of records, in words that agree with it."""
+    return "1 record" if count == 1 else f"{count} records"
+
+
+def _after_fork() -> None:
+    for driver in list(DRIVERS):
+        driver.forked()
+    DRIVERS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def client_config(config: ProducerConfig) -> ClientConfig:
