@@ -437,7 +437,7 @@ def test_async_with() -> None:
 
 
 def test_a_broker_that_cannot_start_says_why(broker: Broker) -> None:
-    with pytest.raises(StartError, match=r"Unknown configuration num\.partitons"):
+    with pytest.raises(StartError, match=r"Unknown configuration num_partitons; did you mean num_partitions"):
         Broker(num_partitons=3).start()  # type: ignore[call-arg]  # the misspelling is tested
     with pytest.raises(StartError, match="Address already in use"):
         Broker(port=broker.port).start()

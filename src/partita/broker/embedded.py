@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from difflib import get_close_matches
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from partita.broker.config import BROKER_OPTIONS, BrokerConfig, ConfigError
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
 
 if TYPE_CHECKING:
+    from partita.admin import Admin
+    from partita.admin.results import GroupDescription
     from partita.broker.control.verbs import Control
     from partita.broker.nodes import Cluster
     from partita.broker.option_types import BrokerOptions
     from partita.broker.running import RunningBroker
+    from partita.consumer.records import ConsumerRecord
+    from partita.producer.batch import RecordMetadata
+    from partita.producer.serializing import GivenHeaders
 
 __all__ = ["Broker", "StartError"]
 
@@ -27,6 +35,8 @@ _SETTING_NAMES = frozenset(
     {"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port"}
 )
 START_WITHIN_SECONDS = 30.0
+LOOK_EVERY_SECONDS = 0.01
+NOT_RUNNING = "the broker is not running; use `with Broker() as broker:` or call start()"
 
 
 class Broker:
@@ -34,7 +44,7 @@ class Broker:
 
     `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port` as for `partita
     broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them
-    with dots.
+    with dots. Raises StartError for an unknown option, with the closest one that exists, and for a wrong value.
     """
 
     def __init__(self, config: Mapping[str, object] | None = None, **options: Unpack[BrokerOptions]) -> None:
@@ -42,9 +52,14 @@ class Broker:
         named = {name: value for name, value in given.items() if name in _SETTING_NAMES}
         rest = {name: value for name, value in given.items() if name not in _SETTING_NAMES}
         self._settings = BrokerSettings(**named, options={**(config or {}), **rest})
+        _check_options(self._settings)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._running: RunningBroker | None = None
+
+    def __repr__(self) -> str:
+        nodes = "" if self._settings.nodes == 1 else f", {self._settings.nodes} nodes"
+        return f"<Broker {self.bootstrap}{nodes}>" if self._running is not None else f"<Broker not running{nodes}>"
 
     def __enter__(self) -> Broker:
         self.start()
@@ -104,7 +119,7 @@ class Broker:
     def running(self) -> RunningBroker:
         """All parts of the running broker; touch them only by `call` and `run`."""
         if self._running is None:
-            raise RuntimeError("the broker is not running; use `with Broker() as broker:` or call start()")
+            raise RuntimeError(NOT_RUNNING)
         return self._running
 
     @property
@@ -122,8 +137,13 @@ class Broker:
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.
 
-        With `follow` it goes on with new ones, until none came for `timeout` seconds (None: for ever).
+        With `follow` it goes on with new ones, until none came for `timeout` seconds (None: for ever). Raises
+        RuntimeError if the broker is not running.
         """
+        self.running  # noqa: B018 - a generator would say so only at its first step
+        return self._notes(since, follow, timeout)
+
+    def _notes(self, since: int, follow: bool, timeout: float | None) -> Iterator[dict[str, Any]]:
         arrived: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
         def begin() -> tuple[list[dict[str, Any]], Callable[[], None]]:
@@ -141,6 +161,122 @@ class Broker:
             if self._loop is not None:
                 self.run(end)
 
+    # Calls for tests and notebooks, made by clients of this broker
+
+    def create_topics(self, topics: Mapping[str, int]) -> None:
+        """Create topics, each with this number of partitions. Raises TopicAlreadyExistsError."""
+        from partita.admin import NewTopic
+
+        with self._admin() as admin:
+            admin.create_topics(*(NewTopic(name, partitions) for name, partitions in topics.items()))
+
+    def produce(
+        self,
+        topic: str,
+        *values: bytes | str | None,
+        key: bytes | str | None = None,
+        partition: int | None = None,
+        headers: GivenHeaders | None = None,
+        timestamp: int | None = None,
+    ) -> list[RecordMetadata]:
+        """Write records, with what the keywords say for all of them, and return where they are.
+
+        None is a tombstone. `timestamp` is in ms. Creates the topic if it does not exist.
+        """
+        from partita.producer.shell.client import Producer
+
+        with Producer(bootstrap_servers=self.bootstrap, linger_ms=0) as producer:
+            sent = [producer.send(topic, value, key, headers, partition, timestamp) for value in values]
+            return [future.result() for future in sent]
+
+    def records(self, topic: str, partition: int | None = None) -> list[ConsumerRecord]:
+        """All records of a topic that consumers may read now, partition by partition, in offset order.
+
+        Raises UnknownTopicOrPartitionError.
+        """
+        from partita.consumer.shell.blocking import Consumer
+
+        with self._admin() as admin:
+            described = admin.describe_topics(topic)[0].partitions
+            wanted = [(topic, p.partition) for p in described if partition in (None, p.partition)]
+            ends = {key: found.offset for key, found in admin.list_offsets(dict.fromkeys(wanted, "latest")).items()}
+        found: list[ConsumerRecord] = []
+        with Consumer(bootstrap_servers=self.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=1) as consumer:
+            consumer.assign(wanted)
+            while any(consumer.position(key) < end for key, end in ends.items()):
+                found += consumer.poll(0.1)
+        kept = [record for record in found if record.offset < ends[record.topic, record.partition]]
+        return sorted(kept, key=lambda record: (record.partition, record.offset))
+
+    def committed(self, group_id: str) -> dict[tuple[str, int], int]:
+        """The committed offsets of a group by (topic, partition); empty for a group that does not exist."""
+        with self._admin() as admin:
+            return {(found.topic, found.partition): found.offset for found in admin.group_offsets(group_id)}
+
+    def wait_group(
+        self, group_id: str, *, state: str | None = None, members: int | None = None, timeout: float = 10.0
+    ) -> GroupDescription | None:
+        """Wait until a group is in a state ("Stable") and has so many members; return its description.
+
+        A group that does not exist is "Dead" and has no members; for it None is returned. Raises TimeoutError that
+        says how the group is after `timeout` seconds.
+        """
+        from partita.errors import GroupIdNotFoundError
+
+        def look() -> tuple[bool, GroupDescription | None, str]:
+            try:
+                group = admin.describe_group(group_id)
+            except GroupIdNotFoundError:
+                return state in (None, "Dead") and members in (None, 0), None, "does not exist"
+            is_so = state in (None, group.state) and members in (None, len(group.members))
+            return is_so, group, f"is {group.state} with {len(group.members)} member{'s' * (len(group.members) != 1)}"
+
+        with self._admin() as admin:
+            return _wait(f"group {group_id}", look, timeout)
+
+    def wait_for_lag(self, group_id: str, at_most: int = 0, *, topic: str | None = None, timeout: float = 10.0) -> int:
+        """Wait until a group is at most so many records behind in all, or in one topic; return how many.
+
+        Records of partitions without a committed offset all count. Raises TimeoutError that says how far it is behind.
+        """
+        from partita.errors import GroupIdNotFoundError
+
+        def look() -> tuple[bool, int, str]:
+            try:
+                rows = [row for row in admin.group_lag(group_id) if topic in (None, row.topic)]
+            except GroupIdNotFoundError:
+                return False, 0, "does not exist"
+            if not rows:
+                return False, 0, "has neither committed offsets nor partitions"
+            lag = sum((row.log_end_offset or 0) if row.lag is None else row.lag for row in rows)
+            return lag <= at_most, lag, f"is {lag} record{'s' * (lag != 1)} behind"
+
+        with self._admin() as admin:
+            return _wait(f"group {group_id}", look, timeout)
+
+    def clear(self) -> None:
+        """Make the broker as new for the next test: no topics, groups or faults, and every node is up.
+
+        Members are removed from their groups; clients that are still running may come back. The clock stays where it
+        is, and so do notes and changed options of the broker.
+        """
+        control = self.control
+        control.clear_faults()
+        stopped = self.run(lambda: [node.node_id for node in self.cluster.nodes.values() if not node.is_alive])
+        for node_id in stopped:
+            control.start_node(node_id)
+        with self._admin() as admin:
+            for group in admin.list_groups():
+                for member_id in control.members(group.group_id):
+                    control.evict_member(group.group_id, member_id)
+                admin.delete_groups(group.group_id)
+            admin.delete_topics([topic.name for topic in admin.list_topics()])
+
+    def _admin(self) -> Admin:
+        from partita.admin import Admin
+
+        return Admin(bootstrap_servers=self.bootstrap)
+
     def run(self, function: Callable[[], T]) -> T:
         """Call `function` on the broker's loop and return its result."""
 
@@ -150,8 +286,10 @@ class Broker:
         return self.call(on_loop())
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the broker's loop and return its result."""
-        assert self._loop is not None, "the broker runs"
+        """Run a coroutine on the broker's loop and return its result. Raises RuntimeError if the broker is stopped."""
+        if self._loop is None:
+            coroutine.close()
+            raise RuntimeError(NOT_RUNNING)
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def _run(self, started: threading.Event, failure: list[BaseException]) -> None:
@@ -167,3 +305,29 @@ class Broker:
             started.set()
         finally:
             loop.close()
+
+
+def _check_options(settings: BrokerSettings) -> None:
+    """Raise StartError for an option that does not exist or has a wrong value."""
+    for name in settings.options:
+        if name.replace("_", ".") not in BROKER_OPTIONS:
+            known = [*_SETTING_NAMES, *(option.replace(".", "_") for option in BROKER_OPTIONS)]
+            near = get_close_matches(name.replace(".", "_"), known, n=1)
+            hint = near[0].replace("_", ".") if near and "." in name else near[0] if near else ""
+            raise StartError(f"Unknown configuration {name}" + (f"; did you mean {hint}?" if hint else ""))
+    try:
+        BrokerConfig(settings.options, kafka_defaults=settings.kafka_defaults)
+    except ConfigError as error:
+        raise StartError(str(error)) from None
+
+
+def _wait(what: str, look: Callable[[], tuple[bool, T, str]], timeout: float) -> T:
+    """Call `look` until its first value is true and return its second; its third says how things are."""
+    until = time.monotonic() + timeout
+    while True:
+        is_so, found, told = look()
+        if is_so:
+            return found
+        if time.monotonic() >= until:
+            raise TimeoutError(f"{what} {told} after {timeout:g} s of waiting")
+        time.sleep(LOOK_EVERY_SECONDS)

@@ -49,6 +49,11 @@ class Notes:
         """The kept notes from number `seq` on."""
         return [note for note in self._kept if note["seq"] >= seq]
 
+    @property
+    def next_seq(self) -> int:
+        """The number that the next note will have."""
+        return self._next_seq
+
     def listen(self, listener: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
         """Call `listener` with each new note; returns what ends that."""
         self._listeners.append(listener)

@@ -1,48 +1,214 @@
 """The pytest plugin: a broker for a test, ready in milliseconds. It is installed with partita and needs no setup.
 
+    @pytest.mark.partita(nodes=3, topics={"orders": 6})
     def test_orders(partita_broker):
-        connect(partita_broker.bootstrap)
-        partita_broker.control.expire_session("orders", member_id)
+        service = start_my_service(partita_broker.bootstrap)
+        partita_broker.wait_group("billing", state="Stable", members=1)
+        partita_broker.control.expire_session("billing")
 
-The broker is imported when a test first asks for one.
+The marker takes every option of `partita.Broker`, and `topics`. The broker is imported when a test first asks for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import itertools
+import re
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from partita.testing.notes import note_lines
+
 if TYPE_CHECKING:
+    from partita import Admin, Producer
     from partita.broker.embedded import Broker
+
+INI_OPTION = "partita_options"
+NOTES_SHOWN = 60
+SHARED_BROKERS = ("partita_module_broker", "partita_session_broker")
+MARKER = "partita(topics={}, **options): start this test's broker with these options, such as nodes=3, num_partitions=4"
+_topic_numbers = itertools.count(1)
+_started = pytest.StashKey[list[tuple["Broker", int]]]()
+"""The brokers that a test uses, each with the number of the first note that belongs to the test."""
+
+
+class BrokerFactory(Protocol):
+    """What `partita_broker_factory` gives: call it for another broker, as often as you like."""
+
+    def __call__(self, *, topics: Mapping[str, int] | None = None, **options: Any) -> Broker:
+        """Start a broker with these options and topics. It is stopped after the test."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ini option for settings of all brokers."""
+    parser.addini(INI_OPTION, "options of all brokers that fixtures start, one name=value per line", type="linelist")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave the asserts of partita itself as they are.
+    """Register the marker, and leave the asserts of partita itself as they are.
 
     pytest rewrites the asserts of every package that brings a plugin. For partita that would only make the first start
     slower, and in Python 3.11 two threads that compile rewritten modules at the same time can fail with a SystemError.
     """
-    hook = config.pluginmanager.rewrite_hook
-    rewritten = getattr(hook, "_must_rewrite", None)
+    config.addinivalue_line("markers", MARKER)
+    rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(rewritten, set):
         rewritten.discard("partita")
 
 
-@pytest.fixture
-def partita_broker() -> Iterator[Broker]:
-    """A new in-memory broker for this test, on a free loopback port."""
-    from partita.broker.embedded import Broker
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """Remember where the notes of shared brokers begin that belong to this test."""
+    for name in SHARED_BROKERS:
+        broker = getattr(item, "funcargs", {}).get(name)
+        if broker is not None:
+            _remember(item, broker)
 
-    with Broker() as broker:
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach to a failing test what its brokers noted: members, rebalances and their causes, injected faults."""
+    report = yield
+    if report.failed and report.when in ("setup", "call"):
+        for broker, first in item.stash.get(_started, []):
+            report.sections += _section(broker, first)
+    return report
+
+
+def _section(broker: Broker, first: int) -> list[tuple[str, str]]:
+    try:
+        notes = list(broker.notes(since=first))
+    except RuntimeError:
+        return [(f"partita {broker!r}", "stopped by the test")]
+    return [(f"partita {broker!r}", "\n".join(note_lines(notes, NOTES_SHOWN)) or "nothing happened")]
+
+
+@pytest.fixture
+def partita_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A new in-memory broker for this test, on a free loopback port, with the options of the `partita` marker.
+
+    Indirect parameters are options too: `parametrize("partita_broker", [{"nodes": 3}], indirect=True)`.
+    """
+    options = _options(request)
+    with _running(request, options.pop("topics", None), options) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """One in-memory broker for the tests of a module, with the options of the module's `partita` marker."""
+    options = _options(request)
+    with _running(request, options.pop("topics", None), options) as broker:
         yield broker
 
 
 @pytest.fixture(scope="session")
-def partita_session_broker() -> Iterator[Broker]:
-    """One in-memory broker for the whole run. Tests must use their own topics and groups."""
+def partita_session_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """One in-memory broker for the whole run, or for each worker of pytest-xdist.
+
+    Tests use their own topics and groups, for example with `partita_session_topic`, or clear the broker.
+    """
+    options = _options(request)
+    with _running(request, options.pop("topics", None), options) as broker:
+        yield broker
+
+
+@pytest.fixture
+def partita_broker_factory(request: pytest.FixtureRequest) -> Iterator[BrokerFactory]:
+    """Starts brokers: `partita_broker_factory(nodes=3, topics={"orders": 6})`. They stop after the test."""
+    with ExitStack() as stack:
+
+        def start(*, topics: Mapping[str, int] | None = None, **options: Any) -> Broker:
+            return stack.enter_context(_running(request, topics, {**_ini_options(request.config), **options}))
+
+        yield start
+
+
+@pytest.fixture
+def partita_topic(request: pytest.FixtureRequest, partita_broker: Broker) -> str:
+    """The name of a new topic of `partita_broker`, with as many partitions as the broker gives by default."""
+    return _new_topic(request, partita_broker)
+
+
+@pytest.fixture
+def partita_session_topic(request: pytest.FixtureRequest, partita_session_broker: Broker) -> str:
+    """The name of a new topic of `partita_session_broker` that no other test has."""
+    return _new_topic(request, partita_session_broker)
+
+
+@pytest.fixture
+def partita_admin(partita_broker: Broker) -> Iterator[Admin]:
+    """An admin client of `partita_broker`."""
+    from partita import Admin
+
+    with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
+        yield admin
+
+
+@pytest.fixture
+def partita_producer(partita_broker: Broker) -> Iterator[Producer]:
+    """A producer of `partita_broker`."""
+    from partita import Producer
+
+    with Producer(bootstrap_servers=partita_broker.bootstrap) as producer:
+        yield producer
+
+
+def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Options from the ini file, then from the markers of module, class and function, then from the parameter."""
+    options = _ini_options(request.config)
+    for marker in reversed(list(request.node.iter_markers("partita"))):
+        if marker.args:
+            raise pytest.UsageError(f"pytest.mark.partita takes keywords such as nodes=3, not {marker.args!r}")
+        options |= marker.kwargs
+    given = getattr(request, "param", None)
+    if given is None:
+        return options
+    if not isinstance(given, Mapping):
+        raise pytest.UsageError(f'a parameter of {request.fixturename} is a dict such as {{"nodes": 3}}, not {given!r}')
+    return options | dict(given)
+
+
+def _ini_options(config: pytest.Config) -> dict[str, Any]:
+    """The options of the ini file; names with dots are Kafka's, and numbers of nodes and ports are numbers."""
+    options: dict[str, Any] = {}
+    for line in config.getini(INI_OPTION):
+        name, equals, value = line.partition("=")
+        if not equals:
+            raise pytest.UsageError(f"{INI_OPTION} expects lines name=value, not {line!r}")
+        name, value = name.strip().replace(".", "_"), value.strip()
+        options[name] = int(value) if name in ("nodes", "port", "admin_port") else _boolean(name, value)
+    return options
+
+
+def _boolean(name: str, value: str) -> str | bool:
+    return value.lower() == "true" if name == "kafka_defaults" else value
+
+
+@contextmanager
+def _running(
+    request: pytest.FixtureRequest, topics: Mapping[str, int] | None, options: Mapping[str, Any]
+) -> Iterator[Broker]:
+    """A broker that runs as long as the block does."""
     from partita.broker.embedded import Broker
 
-    with Broker() as broker:
+    with Broker(**options) as broker:
+        if topics:
+            broker.create_topics(topics)
+        if isinstance(request.node, pytest.Item):
+            _remember(request.node, broker)
         yield broker
+
+
+def _remember(item: pytest.Item, broker: Broker) -> None:
+    first = broker.run(lambda: broker.cluster.notes.next_seq)
+    item.stash.setdefault(_started, []).append((broker, first))
+
+
+def _new_topic(request: pytest.FixtureRequest, broker: Broker) -> str:
+    safe = re.sub(r"[^a-zA-Z0-9._-]+", "-", request.node.name).strip("-")[:80]
+    name = f"{safe}-{next(_topic_numbers)}"
+    broker.create_topics({name: -1})
+    return name

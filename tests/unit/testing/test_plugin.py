@@ -1,13 +1,166 @@
-"""The pytest plugin, seen from a test suite that uses it."""
+"""The pytest plugin, seen from a test suite that uses it. Cases T3 to T10 of the newcomer's audit."""
 
 from __future__ import annotations
 
 import pytest
 
 import partita.now
+from partita import Broker
+from partita.testing.notes import note_lines
+from partita.testing.plugin import BrokerFactory
+
+pytest_plugins = ["pytester"]
 
 
 def test_partitas_own_modules_are_not_rewritten(pytestconfig: pytest.Config) -> None:
     loader = type(partita.now.__spec__.loader).__name__ if partita.now.__spec__ else ""
     assert loader in {"SourceFileLoader", "ExtensionFileLoader"}
     assert pytestconfig.pluginmanager.hasplugin("partita")
+
+
+@pytest.mark.partita(nodes=3, num_partitions=4, topics={"orders": 6})
+class TestMarkers:
+    """Markers of a class hold for its functions; a function's own marker wins."""
+
+    def test_the_marker_configures_the_broker(self, partita_broker: Broker, partita_topic: str) -> None:
+        assert len(partita_broker.cluster.nodes) == 3
+        assert {record.partition for record in partita_broker.produce("orders", "x", partition=5)} == {5}
+        assert partita_broker.produce(partita_topic, "x", partition=3)[0].partition == 3
+        partita_broker.control.move_leader("orders", 0, 2)
+
+    @pytest.mark.partita(nodes=1)
+    def test_the_nearest_marker_wins(self, partita_broker: Broker) -> None:
+        assert len(partita_broker.cluster.nodes) == 1
+        assert partita_broker.produce("orders", "x", partition=5)[0].partition == 5
+
+
+@pytest.mark.parametrize("partita_broker", [{"nodes": 2}, {"nodes": 3}], indirect=True)
+def test_indirect_parameters_are_options(partita_broker: Broker, request: pytest.FixtureRequest) -> None:
+    assert len(partita_broker.cluster.nodes) == request.node.callspec.params["partita_broker"]["nodes"]
+
+
+def test_a_factory_starts_several_brokers(partita_broker_factory: BrokerFactory) -> None:
+    one, two = partita_broker_factory(), partita_broker_factory(nodes=2, topics={"t": 3})
+    assert one.bootstrap != two.bootstrap
+    assert two.records("t") == []
+
+
+def test_every_topic_has_a_name_of_its_own(partita_topic: str, partita_session_topic: str) -> None:
+    assert partita_topic != partita_session_topic
+    assert partita_topic.startswith("test_every_topic_has_a_name_of_its_own-")
+
+
+SUITE = """
+    import pytest
+
+    def test_fails(partita_broker):
+        partita_broker.control.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", 2)
+        assert False
+
+    @pytest.mark.usefixtures("partita_session_broker")
+    def test_passes_and_leaves_a_note(partita_session_broker):
+        partita_session_broker.control.delay("Fetch", 5)
+
+    def test_fails_with_its_own_notes(partita_session_broker):
+        partita_session_broker.control.delay("Produce", 7)
+        assert False
+
+    def test_stops_it(partita_broker):
+        partita_broker.stop()
+        assert False
+"""
+
+
+def test_a_failing_test_shows_what_the_broker_noted(pytester: pytest.Pytester) -> None:
+    """T4."""
+    pytester.makepyfile(SUITE)
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(failed=3, passed=1)
+    result.stdout.re_match_lines_random(
+        [
+            r"-+ partita <Broker 127.0.0.1:\d+> -+",
+            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=requests will fail  api=OffsetCommit .*times=2",
+            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=requests will be delayed  api=Produce .*",
+            r"-+ partita <Broker not running> -+",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*api=Fetch*")
+
+
+@pytest.mark.parametrize(
+    ("decorator", "told"),
+    [
+        ("@pytest.mark.partita(num_partition=4)", "*Unknown configuration num_partition; did you mean num_partitions*"),
+        ("@pytest.mark.partita(node=3)", "*Unknown configuration node; did you mean nodes*"),
+        ("@pytest.mark.partita(3)", "*pytest.mark.partita takes keywords such as nodes=3*"),
+        ('@pytest.mark.parametrize("partita_broker", [3], indirect=True)', "*a parameter of partita_broker is a dict*"),
+    ],
+)
+def test_a_wrong_option_is_told_before_the_test_runs(pytester: pytest.Pytester, decorator: str, told: str) -> None:
+    """T3, T8."""
+    pytester.makepyfile(f"import pytest\n{decorator}\ndef test_x(partita_broker): pass")
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([told])
+
+
+def test_options_of_all_brokers_stand_in_the_ini_file(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\npartita_options =\n    nodes=2\n    num.partitions=5\n    kafka_defaults=false\n")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        def test_both(partita_session_broker, partita_broker_factory):
+            for broker in (partita_session_broker, partita_broker_factory()):
+                assert len(broker.cluster.nodes) == 2
+                assert broker.produce("t", "x", partition=4)
+
+        @pytest.mark.partita(nodes=1)
+        def test_the_marker_wins(partita_broker, partita_admin, partita_producer):
+            assert len(partita_broker.cluster.nodes) == 1
+            partita_producer.send("t", "x").result()
+            assert partita_admin.describe_topics("t")[0].partitions[4].partition == 4
+        """
+    )
+    pytester.runpytest("-p", "no:cacheprovider", "--strict-markers").assert_outcomes(passed=2)
+
+
+def test_a_module_has_one_broker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        pytestmark = pytest.mark.partita(topics={"t": 2})
+
+        def test_one(partita_module_broker):
+            partita_module_broker.produce("t", "x", partition=1)
+
+        def test_two(partita_module_broker):
+            assert [record.value for record in partita_module_broker.records("t")] == [b"x"]
+        """
+    )
+    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)
+
+
+def test_workers_of_xdist_have_brokers_of_their_own(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.parametrize("number", range(6))
+        def test_x(partita_session_broker, partita_session_topic, number):
+            partita_session_broker.produce(partita_session_topic, str(number))
+            assert len(partita_session_broker.records(partita_session_topic)) == 1
+        """
+    )
+    pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider").assert_outcomes(passed=6)
+
+
+def test_many_notes_are_cut_at_the_front() -> None:
+    cause = {"what": "session expired", "client_id": "c", "group_instance_id": None, "member_id": "m"}
+    notes = [
+        {"note": "Rebalanced", "seq": n, "wall_ms": 1000 + n, "group_id": "g\x1b", "causes": [cause]} for n in range(5)
+    ]
+    lines = list(note_lines(notes, 2))
+    assert lines[0] == "... 3 earlier notes"
+    assert lines[1].endswith(r"Rebalanced  group_id='g\x1b'  causes=[session expired (c)]")
+    assert len(lines) == 3

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from partita.broker.topics.catalogue import Partition
     from partita.group.contract import Step
     from partita.group.coordinator import GroupCoordinator
+    from partita.group.state.model import Group
 
 T = TypeVar("T")
 Act = Callable[[], None]
@@ -41,15 +42,16 @@ class Control:
     # -- members ---------------------------------------------------------------------------------------------------
 
     def evict_member(self, group_id: str, member: str) -> None:
-        """Remove a member (by member id or group instance id) as an administrator would.
+        """Remove a member as an administrator would. Name it by member id, group instance id or client id.
 
         `broker.control.evict_member("orders", member_id)`: its next heartbeat says UNKNOWN_MEMBER_ID.
         """
         self._member_verb("member evicted", group_id, member, lambda c: c.evict_member)
 
-    def expire_session(self, group_id: str, member: str) -> None:
-        """Treat a member as silent for its whole session, right now.
+    def expire_session(self, group_id: str, member: str | None = None) -> None:
+        """Treat a member as silent for its whole session, right now. Without `member`, the group's only one.
 
+        Name the member by member id, group instance id or client id.
         `broker.control.expire_session("orders", "instance-1")`: the others rebalance as after a crash.
         """
         self._member_verb("session expired", group_id, member, lambda c: c.expire_session)
@@ -188,17 +190,15 @@ class Control:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _member_verb(
-        self, what: str, group_id: str, member: str, verb: Callable[[GroupCoordinator], Callable[..., Step]]
+        self, what: str, group_id: str, member: str | None, verb: Callable[[GroupCoordinator], Callable[..., Step]]
     ) -> None:
         def prepare() -> Act:
             runner = self._runner(group_id)
             if runner.state is not State.ACTIVE:
                 raise ControlError(f"the shard of group {group_id} is {runner.state.value}")
             group = runner.coordinator.groups.get(group_id)
-            known = {} if group is None else {**group.members, **group.static, **group.pending}
-            if member not in known:
-                raise ControlError(f"group {group_id} has no member {member}; it has {', '.join(known) or 'none'}")
-            return lambda: runner.take(verb(runner.coordinator)(group_id, member, self._cluster.clock.now()))
+            chosen = _identity(group_id, group, member)
+            return lambda: runner.take(verb(runner.coordinator)(group_id, chosen, self._cluster.clock.now()))
 
         self._noted(what, prepare, group_id=group_id, member=member)
 
@@ -244,6 +244,25 @@ class Control:
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._cluster.loop).result()
+
+
+def _identity(group_id: str, group: Group | None, member: str | None) -> str:
+    """The member id or instance id that `member` stands for: itself, or the only member with that client id.
+
+    None stands for the only member of the group. Raises ControlError that names the members.
+    """
+    known = {} if group is None else {**group.members, **group.static, **group.pending}
+    if member in known:
+        return member
+    clients = {} if group is None else {m.member_id: m.client_id for m in group.members.values()}
+    named = [member_id for member_id, client in clients.items() if member in (None, client)]
+    if len(named) == 1:
+        return named[0]
+    shown = ", ".join(f"{member_id} (client {client})" for member_id, client in clients.items()) or "none"
+    if len(named) > 1:
+        which = "a member must be named" if member is None else f"client id {member} is not unique"
+        raise ControlError(f"group {group_id} has several members and {which}; they are {shown}")
+    raise ControlError(f"group {group_id} has no member {member or ''}; it has {shown}".replace("member ;", "member;"))
 
 
 def _at_least(minimum: int, **given: int) -> None:

@@ -1,0 +1,33 @@
+"""A broker's notes as lines that a person reads under a failing test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+_HEAD = frozenset({"note", "seq", "wall_ms"})
+
+
+def note_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
+    """One line per note, oldest first; only the last `limit`, and a line that says how many came before."""
+    kept = list(notes)
+    if len(kept) > limit:
+        yield f"... {len(kept) - limit} earlier notes"
+    for note in kept[-limit:]:
+        seconds, ms = divmod(note["wall_ms"], 1000)
+        at = f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{ms:03}"
+        facts = "  ".join(f"{name}={_shown(value)}" for name, value in note.items() if name not in _HEAD)
+        yield f"{at}  {note['note']}  {facts}".rstrip()
+
+
+def _shown(value: object) -> str:
+    """A fact in one line: causes as "what (who)", anything else as Python writes it, text without quotes."""
+    if isinstance(value, str):
+        return value if value.isprintable() and value else repr(value)
+    if isinstance(value, Mapping):
+        who = value.get("group_instance_id") or value.get("client_id") or value.get("member_id")
+        return f"{value['what']} ({who})" if who else str(value.get("what", dict(value)))
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_shown, value))}]"
+    return str(value)
