@@ -1,7 +1,7 @@
 """Where the group's coordinator is: looked up when somebody needs it, forgotten when it fails (consumer.md 5.1).
 
-One lookup in flight at most; failures are repeated with back-off; a fatal answer stays in `error` until a later
-lookup succeeds. `drops` tells the shell which connection to cut, so that what waits on it fails.
+One lookup in flight at most; failures are repeated with back-off. A final error is reported once per lookup that
+failed, and the next lookup may succeed. `drops` tells the shell which connection to cut, so that what waits fails.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.metadata_view import Node
 
 GROUP_KEY = 0
+_QUICK_REFUSALS = 5
 
 
 class Coordinator:
@@ -27,7 +28,8 @@ class Coordinator:
 
     def __init__(self, config: ConsumerConfig, metadata: Metadata, uniform: Callable[[float, float], float]) -> None:
         self.node: Node | None = None
-        self.error: KafkaError | None = None
+        self._error: KafkaError | None = None
+        self._reported = 0
         self.found_count = 0
         self.failed_count = 0
         self.drops: list[Node] = []
@@ -38,6 +40,27 @@ class Coordinator:
         self._in_flight: Request | None = None
         self._attempts = 0
         self._not_before_ms = 0
+        self._failed_ms = 0
+        self._refusals = 0
+        self._again_ms = int(config.values["reconnect_backoff_ms"])
+
+    def error_since(self, failed_count: int) -> KafkaError | None:
+        """The final error of the last lookup, if it failed after `failed_count` was what it is given as."""
+        return self._error if self.failed_count > failed_count else None
+
+    def take_error(self) -> KafkaError | None:
+        """The final error of the last lookup, once."""
+        error, self._reported = self.error_since(self._reported), self.failed_count
+        return error
+
+    def polled(self) -> None:
+        """The application polls: while a reachable broker refuses, the first few polls do not wait for the back-off.
+
+        Kafka's consumer begins its back-off again with every poll. A coordinator that is just being elected is found as
+        fast here, and one that stays away is not asked with every poll.
+        """
+        if self.node is None and 0 < self._refusals <= _QUICK_REFUSALS:
+            self._not_before_ms = min(self._not_before_ms, self._failed_ms + self._again_ms)
 
     def want(self) -> None:
         """Have the coordinator looked up, unless it is known."""
@@ -73,7 +96,8 @@ class Coordinator:
             self._failed(code, getattr(told, "error_message", None), now)
             return
         self.node = Node(told.node_id, told.host, told.port)
-        self.error = None
+        self._error = None
+        self._refusals = 0
         self.found_count += 1
         self._is_wanted = False
 
@@ -88,15 +112,19 @@ class Coordinator:
         self._attempts = 0
 
     def _failed(self, code: ErrorCode, message: str | None, now: Now) -> None:
+        self._error = None
+        self._refusals += 1
         if reaction("FindCoordinator", code) is Reaction.REFRESH:
             self._metadata.request_update()
         else:
-            self.error = error_for(code, message or f"looking for the coordinator of group {self._group_id!r}")
+            self._attempts = -1  # nothing is expected to change soon, but whoever repairs it should not wait long
+            self._error = error_for(code, message or f"looking for the coordinator of group {self._group_id!r}")
         self._again(now)
 
     def _again(self, now: Now) -> None:
         self.failed_count += 1
         self._attempts += 1
+        self._failed_ms = now.mono_ms
         self._not_before_ms = now.mono_ms + self._backoff.after(self._attempts)
 
 

@@ -80,6 +80,7 @@ class ConsumerCore:
         self._seen_assignment = -1
         self._seen_generation = Generation()
         self._topic_ids: dict[str, bytes] = {}
+        self._missing_topics: frozenset[str] = frozenset()
 
     # The shell's side
 
@@ -140,6 +141,7 @@ class ConsumerCore:
         self.membership.app_polling = True
         self.positions.is_started = True
         self.membership.touch(now)
+        self.coordinator.polled()
 
     def end_poll(self, now: Now) -> None:
         """The application left its poll: nothing of its own happens until the next one."""
@@ -156,9 +158,11 @@ class ConsumerCore:
             return self.member.fenced
         if self.metadata.errors:
             return self.metadata.errors.pop(0)
-        if self.subscription.is_group and self.coordinator.node is None and self.coordinator.error is not None:
-            self.coordinator.want()
-            return self.coordinator.error
+        if self.subscription.is_group and self.coordinator.node is None:
+            error = self.coordinator.take_error()
+            if error is not None:
+                self.coordinator.want()
+                return error
         if self.validation.errors:
             return self.validation.errors.pop(0)
         return self.positions.error()
@@ -194,7 +198,7 @@ class ConsumerCore:
 
     def group_metadata(self) -> GroupMetadata:
         """Generation and member id of the last completed join."""
-        generation = self.member.joined_generation
+        generation = self.member.generation if self.member.is_stable else self.member.joined_generation
         return GroupMetadata(
             self.config.group_id or "", generation.id, generation.member_id, self.config.group_instance_id
         )
@@ -238,6 +242,7 @@ class ConsumerCore:
         if self._seen_metadata != self.metadata.updates:
             self._seen_metadata = self.metadata.updates
             self._match_pattern()
+            self._note_missing_topics()
             self._start_recreated_topics_over()
         if self._seen_assignment != self.subscription.version:
             self._seen_assignment = self.subscription.version
@@ -245,11 +250,20 @@ class ConsumerCore:
             self.positions.forget()
             self.buffer.drop_unassigned()
             self.done.keep(self.subscription.assignment)
+        self.fetching.is_stopped = self.subscription.is_group and self.member.generation.is_none
         by_pattern = self.subscription.pattern is not None
         self.metadata.want_topics(None if by_pattern else self.subscription.metadata_topics | self.lookups.topics)
         if self._seen_generation != self.member.joined_generation:
             self._seen_generation = self.member.joined_generation
             self.commits.restart_timer(now)
+
+    def _note_missing_topics(self) -> None:
+        """Say once of each topic asked for that it does not exist, and again if it is gone a second time."""
+        missing = self.metadata.missing & self.subscription.metadata_topics
+        for topic in sorted(missing - self._missing_topics):
+            told = f"topic {topic} does not exist; looking for it again until it does"
+            self.member.events.append(Note("unknown_topic", told, {"topic": topic}))
+        self._missing_topics = missing
 
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.

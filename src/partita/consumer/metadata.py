@@ -14,6 +14,7 @@ from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Operation, Poll, Request
 from partita.errors import KafkaError, error_for
 from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from partita.protocol.metadata_view import MetadataView, TopicView
 
@@ -25,12 +26,15 @@ class Metadata:
         self.view = MetadataView()
         self.updates = 0
         self.errors: list[KafkaError] = []
+        self.missing: frozenset[str] = frozenset()
+        """Topics asked for that do not exist, by the last answer."""
         self._config = config
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._topics: frozenset[str] | None = frozenset()
         self._is_wanted = True
         self._in_flight: Request | None = None
         self._attempts = 0
+        self._unresolved = 0
         self._fresh_until_ms = 0
         self._not_before_ms = 0
         self._one_off_ms = 0
@@ -108,8 +112,10 @@ class Metadata:
         self.updates += 1
         self._answered = topics
         self._fresh_until_ms = now.mono_ms + self._config.metadata_max_age_ms
-        self._not_before_ms = now.mono_ms + self._config.retry_backoff_ms
         self._note_errors(response)
+        self._unresolved = self._unresolved + 1 if self._is_wanted else 0
+        wait = self._backoff.after(self._unresolved - 1) if self._unresolved else self._config.retry_backoff_ms
+        self._not_before_ms = now.mono_ms + wait
 
     def on_disconnect(self, request: Request, now: Now) -> None:
         """No answer came: ask again after the back-off."""
@@ -135,6 +141,8 @@ class Metadata:
         self._attempts += 1
 
     def _note_errors(self, response: MetadataResponse) -> None:
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self.missing = frozenset(t.name for t in response.topics if t.error_code == missing and t.name)
         raised: dict[int, list[str]] = {}
         for topic in response.topics:
             do = reaction("Metadata, each topic", topic.error_code)

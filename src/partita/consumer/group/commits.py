@@ -44,6 +44,7 @@ class Kind(Enum):
     """Who asked for a commit; it decides about retries and about who hears of a failure."""
 
     SYNC = "sync"
+    CLOSE = "close"
     ASYNC = "async"
     AUTO = "auto"
     PREPARE = "prepare"
@@ -62,6 +63,16 @@ class PendingCommit:
     not_before_ms: int = 0
     lookups_failed: int = 0
     attempts: int = 0
+
+    @property
+    def is_repeated(self) -> bool:
+        """Does somebody wait for it, so that it is sent again while its error may pass?"""
+        return self.kind in (Kind.SYNC, Kind.CLOSE)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Did the consumer begin it by itself? Then a topic that is gone must not hold up the others."""
+        return self.kind in (Kind.AUTO, Kind.PREPARE, Kind.CLOSE)
 
 
 class Commits:
@@ -84,6 +95,7 @@ class Commits:
         self._begun = 0
         self._newest: dict[TopicPartition, int] = {}
         """Of each partition, the number of the newest commit that succeeded."""
+        self._told_missing: set[str] = set()
         self._next_auto_ms: int | None = None
         self.async_sent = 0
         self.async_done = 0
@@ -175,16 +187,20 @@ class Commits:
         commit: PendingCommit = request.context
         self._in_flight.remove(commit)
         unauthorized: set[str] = set()
+        missing: set[TopicPartition] = set()
         for topic in response.topics:
             for partition in topic.partitions:
                 do = reaction("OffsetCommit", partition.error_code)
                 if do is Reaction.COLLECT:
                     unauthorized.add(topic.name)
+                elif commit.is_automatic and partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    missing.add(TopicPartition(topic.name, partition.partition_index))
                 elif do is not Reaction.TAKE:
                     tp = TopicPartition(topic.name, partition.partition_index)
                     self._refused(commit, do, partition.error_code, tp, now)
                     return
         self._coordinator.reached()
+        self._leave_out(commit, missing)
         if unauthorized:
             self._fail(commit, TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
         else:
@@ -235,9 +251,10 @@ class Commits:
         """Asynchronous commits wait for one lookup, synchronous ones for as long as their caller does."""
         self._coordinator.want()
         for commit in list(self._queue):
-            if self._coordinator.error is not None:
-                self._drop(commit, self._coordinator.error)
-            elif commit.kind is not Kind.SYNC and self._coordinator.failed_count > commit.lookups_failed:
+            error = self._coordinator.error_since(commit.lookups_failed)
+            if error is not None:
+                self._drop(commit, error)
+            elif not commit.is_repeated and self._coordinator.failed_count > commit.lookups_failed:
                 self._drop(commit, RetriableCommitFailedError("the coordinator of the group cannot be found"))
 
     def _drop(self, commit: PendingCommit, error: BaseException) -> None:
@@ -245,6 +262,19 @@ class Commits:
         self._fail(commit, error)
 
     # Outcomes
+
+    def _leave_out(self, commit: PendingCommit, missing: set[TopicPartition]) -> None:
+        """Partitions of topics that are gone have nothing to commit; said once per topic (BM-151).
+
+        Deviation: A commit that the consumer makes by itself is not repeated for topics that were deleted. Kafka's
+        consumer repeats it and holds up a rebalance for all other topics meanwhile, for up to max.poll.interval.ms.
+        """
+        commit.offsets = {tp: offset for tp, offset in commit.offsets.items() if tp not in missing}
+        for topic in sorted({tp.topic for tp in missing} - self._told_missing):
+            self._told_missing.add(topic)
+            told = f"topic {topic} does not exist any more; nothing is committed for it"
+            self._member.events.append(Note("commit_failed", told, {"topic": topic}))
+        self._told_missing -= {tp.topic for tp in commit.offsets}
 
     def _refused(self, commit: PendingCommit, do: Reaction, code: int, tp: TopicPartition, now: Now) -> None:
         member = self._member
@@ -269,7 +299,7 @@ class Commits:
         told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"
         if is_current:
             error = error_for(ErrorCode.FENCED_INSTANCE_ID, told)
-            if commit.kind is not Kind.SYNC:
+            if not commit.is_repeated:
                 self._member.fenced = error
                 commit.callback = None
             self._fail(commit, error)
@@ -293,7 +323,7 @@ class Commits:
     def _may_pass(self, commit: PendingCommit, error: KafkaError, now: Now) -> None:
         if commit.operation.is_done:
             return
-        if commit.kind is Kind.SYNC:
+        if commit.is_repeated:
             commit.not_before_ms = now.mono_ms + self._backoff.after(commit.attempts)
             commit.attempts += 1
             commit.operation.value = error

@@ -42,6 +42,10 @@ class HeartbeatTimers:
         self._attempts = 0
         self.session_ms = now.mono_ms + self._config.session_timeout_ms
 
+    def found(self, now: Now) -> None:
+        """The coordinator was looked up: the session starts over, while back-off after failed heartbeats goes on."""
+        self.session_ms = now.mono_ms + self._config.session_timeout_ms
+
     def failed(self, now: Now) -> None:
         """Try again after the back-off, however the heartbeat failed."""
         self.next_ms = now.mono_ms + self._backoff.after(self._attempts)

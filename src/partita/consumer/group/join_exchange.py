@@ -21,7 +21,7 @@ from partita.consumer.group.assigning import (
     topic_metadata,
     with_counts,
 )
-from partita.consumer.group.member import Generation, Member, MemberState
+from partita.consumer.group.member import REASON_LENGTH_MAX, Generation, Member, MemberState
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Backoff, Failed, Note, Poll, Request
@@ -209,7 +209,8 @@ class JoinExchange:
             case Reaction.ADOPT_ID:
                 member.adopt_member_id(response.member_id)
                 counts = bool(request.message.member_id)
-                self._failed(now, "the coordinator gave a member id", at_once=True, counts=counts)
+                told = f"need to re-join with the given member-id: {response.member_id}"
+                self._failed(now, told, at_once=True, counts=counts)
             case Reaction.FORGET_MEMBER:
                 if request.message.member_id == member.generation.member_id:
                     member.reset("the coordinator does not know the member id")
@@ -302,8 +303,8 @@ class JoinExchange:
         member = self._member
         if member.state is not MemberState.UNJOINED:
             member.move(MemberState.PREPARING_REBALANCE)
-        if not member.rejoin_needed:
-            member.request_rejoin(reason)
+        member.request_rejoin(reason)
+        member.rejoin_reason = reason[:REASON_LENGTH_MAX]
         if not counts:
             return
         if at_once and self._failures == 0:

@@ -75,7 +75,7 @@ class Membership:
         member = self.member
         if self._coordinator.found_count != self._found_count:
             self._found_count = self._coordinator.found_count
-            self.timers.alive(now)
+            self.timers.found(now)
         if self.app_polling and not self._awaits_callback:
             self.timers.polled(now)
         if member.state in _BEATING:

@@ -30,7 +30,8 @@ Found: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
 @dataclass(slots=True, eq=False)
 class _Ask:
     partitions: frozenset[TopicPartition]
-    operation: Operation
+    operations: list[Operation]
+    lookups_failed: int
     in_flight: bool = False
     not_before_ms: int = 0
     attempts: int = 0
@@ -46,18 +47,21 @@ class CommittedOffsets:
         self._asks: list[_Ask] = []
 
     def ask(self, partitions: Iterable[TopicPartition]) -> Operation:
-        """The question's operation; the same set asked again while under way shares it."""
+        """Ask for these partitions. Callers that ask for the same set share a request; each has its own operation."""
         wanted = frozenset(TopicPartition(*tp) for tp in partitions)
-        same = next((a for a in self._asks if a.partitions == wanted and not a.operation.is_done), None)
+        operation = Operation()
+        same = next((ask for ask in self._asks if ask.partitions == wanted), None)
         if same is not None:
-            return same.operation
-        ask = _Ask(wanted, Operation())
-        self._asks.append(ask)
-        return ask.operation
+            same.operations.append(operation)
+        else:
+            self._asks.append(_Ask(wanted, [operation], self._coordinator.failed_count))
+        return operation
 
     def cancel(self, operation: Operation) -> None:
-        """Nobody waits for this operation any longer."""
-        self._asks = [a for a in self._asks if a.operation is not operation]
+        """This caller waits no longer; the request goes on as long as another caller does."""
+        for ask in self._asks:
+            ask.operations = [one for one in ask.operations if one is not operation]
+        self._asks = [ask for ask in self._asks if ask.operations]
 
     def poll(self, now: Now) -> Poll:
         """The OffsetFetch requests to send now; without a coordinator it is looked up first."""
@@ -67,8 +71,9 @@ class CommittedOffsets:
                 continue
             if self._coordinator.node is None:
                 self._coordinator.want()
-                if self._coordinator.error is not None:
-                    self._finish(ask, error=self._coordinator.error)
+                error = self._coordinator.error_since(ask.lookups_failed)
+                if error is not None:
+                    self._finish(ask, error=error)
             elif now.mono_ms < ask.not_before_ms:
                 poll.wake_in(ask.not_before_ms - now.mono_ms)
             else:
@@ -144,7 +149,5 @@ class CommittedOffsets:
 
     def _finish(self, ask: _Ask, found: Found | None = None, *, error: KafkaError | None = None) -> None:
         self._asks = [a for a in self._asks if a is not ask]
-        if error is not None:
-            ask.operation.fail(error)
-        else:
-            ask.operation.succeed(found)
+        for operation in ask.operations:
+            operation.fail(error) if error is not None else operation.succeed(found)

@@ -57,6 +57,8 @@ class Fetching:
         self._brokers: dict[int, _Broker] = {}
         self._answers = FetchAnswers(config, subscription, metadata, positions)
         self.is_closed = False
+        self.is_stopped = False
+        """The membership is lost: what is still assigned belongs to others, as the next poll will tell."""
 
     # Asking
 
@@ -70,7 +72,7 @@ class Fetching:
         position yet are left out of the request, so the session forgets them until they come back.
         """
         poll = Poll()
-        if self.is_closed or not self._subscription.assignment:
+        if self.is_closed or self.is_stopped or not self._subscription.assignment:
             return poll
         room = self._config.fetch_buffer_max_bytes - (self._buffer.size)
         if room <= 0:

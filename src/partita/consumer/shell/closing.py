@@ -67,7 +67,7 @@ async def _commit(driver: ConsumerDriver, deadline_ms: int) -> None:
     core = driver.core
     with driver.io.lock:
         wanted = driver.config.enable_auto_commit and bool(core.offsets_to_commit())
-        operation = core.commits.commit(Kind.SYNC, None) if wanted else None
+        operation = core.commits.commit(Kind.CLOSE, None) if wanted else None
         driver.step()
     if operation is not None:
         try:

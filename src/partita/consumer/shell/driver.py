@@ -29,6 +29,7 @@ _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
 _WARNED = frozenset((
     "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
+    "unknown_topic",
 ))  # fmt: skip
 
 
