@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 VERSION = "4.3.1"
@@ -87,10 +88,17 @@ def free_ports(count: int) -> list[int]:
 
 
 class KafkaNode:
-    """One running node; `with KafkaNode() as kafka: kafka.bootstrap`. Extra settings replace the ones above."""
+    """One running node; `with KafkaNode() as kafka: kafka.bootstrap`. Extra settings replace the ones above.
 
-    def __init__(self, **settings: str) -> None:
-        self._extra = "".join(f"{name.replace('_', '.')}={value}\n" for name, value in settings.items())
+    `listeners` are further ones, by name, with their security protocols; `kafka.ports` says where they are.
+    """
+
+    def __init__(self, listeners: Mapping[str, str] | None = None, **settings: str) -> None:
+        self._more = dict(listeners or {})
+        self.ports: dict[str, int] = {}
+        self._extra = "".join(
+            f"{name if '.' in name else name.replace('_', '.')}={value}\n" for name, value in settings.items()
+        )
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> KafkaNode:
@@ -98,6 +106,9 @@ class KafkaNode:
         self.port, controller = free_ports(2)
         self.bootstrap = f"127.0.0.1:{self.port}"
         text = SETTINGS.format(broker=self.port, controller=controller, folder=self.folder) + self._extra
+        if self._more:
+            self.ports = dict(zip(self._more, free_ports(len(self._more)), strict=True))
+            text += self._listener_settings(controller)
         (self.folder / "server.properties").write_text(text)
         config = str(self.folder / "server.properties")
         cluster = "MkU3OEVBNTcwNTJENDM2Qk"
@@ -110,6 +121,16 @@ class KafkaNode:
             raise KafkaUnavailable(f"formatting failed:\n{formatted.stdout[-2000:]}{formatted.stderr[-2000:]}")
         self.start()
         return self
+
+    def _listener_settings(self, controller: int) -> str:
+        named = "".join(f",{name}://localhost:{port}" for name, port in self.ports.items())
+        protocols = "".join(f",{name}:{protocol}" for name, protocol in self._more.items())
+        plain = f"PLAINTEXT://127.0.0.1:{self.port}"
+        return (
+            f"listeners={plain},CONTROLLER://127.0.0.1:{controller}{named}\n"
+            f"advertised.listeners={plain}{named}\n"
+            f"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}\n"
+        )
 
     def start(self) -> None:
         """Start (again) on the same data and port; return when it answers."""

@@ -10,6 +10,7 @@ import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
+    NoEncryption,
     PrivateFormat,
     load_pem_private_key,
     pkcs12,
@@ -73,4 +74,13 @@ def as_pkcs12(path: Path, password: str, suffix: str = ".p12") -> Path:
     sealed = BestAvailableEncryption(password.encode())
     made = path.with_suffix(suffix)
     made.write_bytes(pkcs12.serialize_key_and_certificates(b"key", loaded, certificate, None, sealed))  # type: ignore[arg-type]  # trustme makes EC keys, which are among the accepted types
+    return made
+
+
+def as_pkcs8(path: Path) -> Path:
+    """The same file with its key in the one form that Java reads."""
+    key, chain = key_and_chain(path)
+    loaded = load_pem_private_key(key.encode(), None)
+    made = path.with_suffix(".pkcs8.pem")
+    made.write_bytes(loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + chain.encode())
     return made
