@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from partita.assignors.payloads import decode_subscription
 from partita.group.notes import Cause, Note
 from partita.group.records import log_records
 from partita.group.requests import TransactionEnded
 from partita.group.state.model import NO_DEADLINE, Group
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsResponse
 from partita.protocol.messages.heartbeat import HeartbeatResponse
@@ -150,12 +152,13 @@ def _listed(answer: ListGroupsResponse, version: int) -> str:
 
 
 def _text(data: Buffer) -> str:
-    """Assignments are plain words in scenarios, subscriptions their topics."""
+    """Bytes as scenario text: topics of a subscription, with its generation if it says one, else the text it is."""
     raw = bytes(data)
-    if raw[:2] == b"\x00\x00":
-        from partita.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-
+    if raw[:2] == b"\x00\x00" and len(raw) > 2:
         return "+".join(ConsumerProtocolSubscription.decode(raw[2:], 0).topics)
+    if raw[:2] == b"\x00\x03":
+        told = decode_subscription(raw)
+        return "+".join(told.topics) + f" gen={told.generation_id}"
     return raw.decode(errors="replace") or "-"
 
 

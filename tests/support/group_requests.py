@@ -1,12 +1,14 @@
 """Requests as group scenarios spell them: words become messages of one client.
 
-A method per kind of request, called by the second word of a command. Must not know who answers.
+A method per kind of request, called by the second word of a command.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partita.assignors.interface import Subscription
+from partita.assignors.payloads import encode_subscription
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
 from partita.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from partita.protocol.messages.heartbeat import HeartbeatRequest
@@ -33,19 +35,27 @@ from partita.protocol.messages.txn_offset_commit import (
 GROUP = "g"
 
 
-def subscription(topics: str) -> bytes:
-    """Consumer-protocol metadata, "t1+t2" for two topics; "!x" and "-" stand for raw bytes and none."""
+def subscription(topics: str, generation: int | None = None) -> bytes:
+    """Consumer-protocol metadata, "t1+t2" for two topics; "!x" and "-" stand for raw bytes and none.
+
+    With a generation it is what clients of today send, whose bytes differ at every rejoin.
+    """
     if topics.startswith("!"):
         return topics[1:].encode()
     if topics == "-":
         return b""
+    if generation is not None:
+        return encode_subscription(Subscription(topics.split("+"), generation_id=generation))
     return b"\x00\x00" + ConsumerProtocolSubscription(topics=topics.split("+")).encode(0)
 
 
-def protocols(text: str) -> list[JoinGroupRequestProtocol]:
+def protocols(text: str, generation: int | None = None) -> list[JoinGroupRequestProtocol]:
     """ "range:t1,rr:t2" (topics default to t)."""
     pairs = [part.partition(":") for part in text.split(",") if part]
-    return [JoinGroupRequestProtocol(name=name, metadata=subscription(topics or "t")) for name, _, topics in pairs]
+    return [
+        JoinGroupRequestProtocol(name=name, metadata=subscription(topics or "t", generation))
+        for name, _, topics in pairs
+    ]
 
 
 def partition_of(text: str) -> tuple[str, int]:
@@ -98,7 +108,7 @@ class Requests:
             member_id=member_id,
             group_instance_id=instance,
             protocol_type=client.kind,
-            protocols=protocols(client.protocols),
+            protocols=protocols(client.protocols, int(options["gen"]) if "gen" in options else None),
             reason=options.get("reason"),
         )
 

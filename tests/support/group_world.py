@@ -178,6 +178,7 @@ class World:
 
 _OPTIONS = {
     *("id", "g", "i", "v", "S", "R", "p", "type", "group", "reason", "retention", "epoch"),
+    "gen",
     *("meta", "pid", "pe", "states", "types"),
 }
 

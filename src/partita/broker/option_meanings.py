@@ -99,6 +99,7 @@ MEANINGS: dict[str, str] = {
     "offsets.topic.num.partitions": "partitions of `__consumer_offsets`, and so shards of the coordinator",
     "offsets.topic.replication.factor": "replicas of `__consumer_offsets`",
     "offsets.topic.segment.bytes": "segment size of `__consumer_offsets`",
+    "partita.rebalance.on.static.change": "rebalance when a static member restarts with other topics (Kafka waits)",
     "preallocate": "reserve a segment's space when it is begun",
     "producer.id.expiration.check.interval.ms": "how often idle producers are looked for",
     "producer.id.expiration.ms": "an idempotent producer that is silent this long is forgotten",

@@ -91,6 +91,7 @@ class BrokerOptions(TypedDict, total=False):
     offsets_topic_num_partitions: int
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
+    partita_rebalance_on_static_change: bool
     producer_id_expiration_check_interval_ms: int
     producer_id_expiration_ms: int
     socket_request_max_bytes: int

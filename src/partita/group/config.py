@@ -79,7 +79,7 @@ class GroupConfig:
     @classmethod
     def from_options(cls, options: Any) -> GroupConfig:
         """Read every setting from a mapping or look-up `options.get("group.max.size")`; None leaves the default."""
-        given = {f.name: options.get(_dotted(f.name)) for f in fields(cls) if f.name in _KAFKAS}
+        given = {f.name: options.get(_dotted(f.name)) for f in fields(cls) if f.name in _OPTIONS}
         return cls(**{name: value for name, value in given.items() if value is not None})
 
 
@@ -87,13 +87,12 @@ def _dotted(name: str) -> str:
     return name.replace("_", ".")
 
 
-_KAFKAS = frozenset(f.name for f in fields(GroupConfig)) - {
+_OPTIONS = frozenset(f.name for f in fields(GroupConfig)) - {
     "max_message_bytes",
     "partita_groups_max",
     "partita_pending_members_max",
     "partita_member_metadata_max_bytes",
     "partita_protocols_max",
-    "partita_rebalance_on_static_change",
 }
 
 _AT_LEAST = {

@@ -23,7 +23,12 @@ LEFT = "member left"
 EXPIRED = "session expired"
 EVICTED = "member evicted"
 SUBSCRIPTION_CHANGED = "subscription changed"
+PROTOCOLS_CHANGED = "protocols changed"
+PARTITIONS_CHANGED = "partitions of a subscribed topic changed"
+PARTITIONS_GIVEN_UP = "member gave partitions up"
+ENFORCED = "rebalance enforced"
 LEADER_REJOINED = "group leader rejoined"
+MEMBER_REJOINED = "member rejoined"
 STATIC_REPLACED = "static member replaced"
 DID_NOT_REJOIN = "member did not rejoin in time"
 DID_NOT_SYNC = "member did not sync in time"
@@ -76,6 +81,24 @@ class MemberFenced(NamedTuple):
     wall_ms: int
 
 
+class MemberIdIssued(NamedTuple):
+    """A new client was told to join again with this id; it is no member before it does."""
+
+    group_id: str
+    member_id: str
+    client_id: str
+    wall_ms: int
+
+
+class MemberIdUnused(NamedTuple):
+    """An id was handed out, and nobody joined with it; `why` is "expired", "left" or "refused"."""
+
+    group_id: str
+    member_id: str
+    why: str
+    wall_ms: int
+
+
 class OffsetsExpired(NamedTuple):
     """Committed offsets of a group outlived their retention."""
 
@@ -101,7 +124,15 @@ class GroupsLoaded(NamedTuple):
 
 
 Note: TypeAlias = (
-    RebalanceStarted | Rebalanced | MemberGone | MemberFenced | OffsetsExpired | GroupDeleted | GroupsLoaded
+    RebalanceStarted
+    | Rebalanced
+    | MemberGone
+    | MemberFenced
+    | MemberIdIssued
+    | MemberIdUnused
+    | OffsetsExpired
+    | GroupDeleted
+    | GroupsLoaded
 )
 
 

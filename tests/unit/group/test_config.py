@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from partita.broker.config import BrokerConfig
 from partita.group.config import GroupConfig
 
 CONFIGS = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())["broker"]
@@ -56,3 +57,10 @@ def test_session_bounds_must_be_in_order() -> None:
 def test_options_are_looked_up_by_kafkas_names() -> None:
     config = GroupConfig.from_options({"group.max.size": 7, "offsets.retention.minutes": None})
     assert (config.group_max_size, config.offsets_retention_ms) == (7, 10_080 * 60_000)
+
+
+def test_the_brokers_option_for_restarted_static_members_reaches_the_coordinator() -> None:
+    """R1: the option was praised in a decision and refused by the broker."""
+    given = BrokerConfig({"partita.rebalance.on.static.change": "true"})
+    assert GroupConfig.from_options(given).partita_rebalance_on_static_change
+    assert not GroupConfig.from_options(BrokerConfig()).partita_rebalance_on_static_change

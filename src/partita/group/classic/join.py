@@ -11,10 +11,11 @@ from functools import wraps
 
 from partita.group import answers
 from partita.group.classic import rebalance
-from partita.group.classic.static_members import metadata_changed, swap, swap_record
+from partita.group.classic.rejoin_causes import rejoin_cause
+from partita.group.classic.static_members import asks_for_other_topics, swap, swap_record
 from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, first_error, group_is_dead
-from partita.group.notes import JOINED, LEADER_REJOINED, REFUSED_FULL, STATIC_REPLACED, SUBSCRIPTION_CHANGED
+from partita.group.notes import JOINED, REFUSED_FULL, STATIC_REPLACED, MemberIdIssued
 from partita.group.state.model import (
     COMPLETING,
     EMPTY,
@@ -216,7 +217,7 @@ def refuse(turn: Turn, join: Join, error: ErrorCode) -> None:
         if join.member is not None:
             rebalance.drop_member(turn, join.group, join.member, join.member.cause(REFUSED_FULL))
         else:
-            turn.state.drop_pending(join.group, member_id)
+            turn.drop_pending(join.group, member_id, "refused")
         member_id = ""
     elif error is ErrorCode.UNKNOWN_SERVER_ERROR:
         member_id = ""
@@ -251,6 +252,7 @@ def ISSUE_ID(turn: Turn, join: Join) -> None:
     join.group.pending[member_id] = deadline_ms
     turn.state.pending_count += 1
     turn.state.arm(join.group, deadline_ms)
+    turn.out.note(MemberIdIssued(join.group.group_id, member_id, join.request.client_id, turn.now.wall_ms))
     turn.out.answer(join.token, answers.join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id, version=join.version))
 
 
@@ -277,10 +279,9 @@ def REJOIN(turn: Turn, join: Join) -> None:
     """
     group, member = join.group, join.member
     assert member is not None
-    changed = member.protocols != join.protocols
+    cause = rejoin_cause(group, member, join.protocols, join.wire.reason or "")
     supersede_join(turn, group, member)
     group.update_member(member, join.protocols, join.rebalance_timeout_ms, join.wire.session_timeout_ms)
-    cause = member.cause(SUBSCRIPTION_CHANGED if changed else LEADER_REJOINED, join.wire.reason or "")
     if group.state is PREPARING:
         turn.park_join(group, member, join.waiter)
         rebalance.complete_if_all_joined(turn, group)
@@ -333,7 +334,8 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
     group, old = join.group, _holder(join)
     new = _replacement(turn, join, old)
     members = [new if member is old else member for member in group.members.values()]
-    must_rebalance = turn.state.config.partita_rebalance_on_static_change and metadata_changed(group, old, new)
+    wants_other_topics = asks_for_other_topics(group, old, new)
+    must_rebalance = wants_other_topics and turn.state.config.partita_rebalance_on_static_change
     if must_rebalance or group.vote(members) != group.protocol_name:
         _swap_and_rebalance(turn, join, old, new)
         return

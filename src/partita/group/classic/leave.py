@@ -95,7 +95,7 @@ def REMOVE(turn: Turn, leave: Leave) -> None:
 
 def FORGET_ID(turn: Turn, leave: Leave) -> None:
     """The id will not be used. (Kafka: removePendingJoinMember)"""
-    turn.state.drop_pending(leave.group, leave.member_id)
+    turn.drop_pending(leave.group, leave.member_id, "left")
 
 
 Action = Callable[[Turn, Leave], None]

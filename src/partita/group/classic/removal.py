@@ -28,7 +28,7 @@ def session_expired(turn: Turn, group: Group, member: Member) -> None:
 
 def pending_expired(turn: Turn, group: Group, member_id: str) -> None:
     """An id was never used: a join phase that waited for it may end."""
-    turn.state.drop_pending(group, member_id)
+    turn.drop_pending(group, member_id, "expired")
     rebalance.complete_if_all_joined(turn, group, even_initial=True)
 
 

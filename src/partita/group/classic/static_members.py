@@ -39,7 +39,7 @@ def swap(turn: Turn, group: Group, old: Member, new: Member) -> None:
             group_instance_id=old.instance_id,
             old_member_id=old.member_id,
             new_member_id=new.member_id,
-            subscription_changed=metadata_changed(group, old, new),
+            subscription_changed=asks_for_other_topics(group, old, new),
             wall_ms=turn.now.wall_ms,
         )
     )
@@ -52,6 +52,7 @@ def swap_record(group: Group, old: Member, new: Member) -> Record:
     return group_record(group, members, leader_id=new.member_id if was_leader else None)
 
 
-def metadata_changed(group: Group, old: Member, new: Member) -> bool:
-    """Does the new process give other metadata for the selected protocol?"""
-    return old.metadata(group.protocol_name) != new.metadata(group.protocol_name)
+def asks_for_other_topics(group: Group, old: Member, new: Member) -> bool:
+    """Does the new process subscribe to other topics, by the protocol agreed on?"""
+    name = group.protocol_name
+    return group.topics_differ(old.metadata(name), new.metadata(name))

@@ -58,6 +58,7 @@ class Member:
         "rebalance_timeout_ms",
         "session_timeout_ms",
         "sync",
+        "was_loaded",
     )
 
     def __init__(
@@ -83,6 +84,8 @@ class Member:
         self.sync: Waiter | None = None
         self.is_new = False
         """Added in the running rebalance and not answered yet."""
+        self.was_loaded = False
+        """It comes from the log and has not joined since: of its protocols only the selected one is known."""
         self.deadline_ms = NO_DEADLINE
 
     def metadata(self, protocol_name: str | None) -> bytes:
@@ -196,6 +199,7 @@ class Group:
         self.count_protocols(member.protocols, -1)
         self.count_protocols(protocols, 1)
         member.protocols = protocols
+        member.was_loaded = False
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_ms
 
@@ -218,6 +222,16 @@ class Group:
             return tied[0]
         leader = next((m for m in members if m.member_id == self.leader_id), members[0])
         return next((name for name, _ in leader.protocols if name in tied), tied[0])
+
+    def topics_differ(self, old: bytes, new: bytes) -> bool:
+        """Do two metadata name other topics? Those of an unknown layout differ if their bytes do.
+
+        A consumer's metadata hold its generation and what it owns, so their bytes differ at nearly every rejoin.
+        """
+        if old == new:
+            return False
+        topics = topics_in(old) if self.protocol_type == "consumer" else None
+        return topics is None or topics != topics_in(new)
 
     def subscribed_topics(self) -> frozenset[str] | None:
         """The union over members as of the last generation; None when a member's metadata cannot be read.

@@ -93,4 +93,5 @@ def stored_member(stored: GroupMetadataValueMember, protocol_name: str | None) -
         protocols=((protocol_name or "", bytes(stored.subscription)),),
     )
     member.assignment = bytes(stored.assignment)
+    member.was_loaded = True
     return member

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from partita.group.contract import Producer, Record
+from partita.group.notes import MemberIdUnused
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
 from partita.group.state.outbox import Outbox
 from partita.group.state.shard import ShardState
@@ -32,6 +33,13 @@ class Turn(NamedTuple):
         replay = self.state.hard.replay
         for record in records:
             replay(record, *(producer or _NO_PRODUCER))
+
+    def drop_pending(self, group: Group, member_id: str, why: str) -> bool:
+        """Nobody will join with this id, which was handed out; False if it was not."""
+        if not self.state.drop_pending(group, member_id):
+            return False
+        self.out.note(MemberIdUnused(group.group_id, member_id, why, self.now.wall_ms))
+        return True
 
     def start_session(self, group: Group, member: Member) -> None:
         """The member was just heard of, or just answered: it has a whole session again, unless it waits here."""
