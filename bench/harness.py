@@ -23,7 +23,7 @@ from pathlib import Path
 BENCH = Path(__file__).parent
 sys.path.insert(0, str(BENCH.parent / "tests"))
 
-from support.apache_kafka import KafkaNode, KafkaUnavailable, free_ports  # noqa: E402
+from support.kafka.node import KafkaNode, KafkaUnavailable, free_ports  # noqa: E402
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -13,7 +13,7 @@ from harness import Server, apache_kafka, process, report
 import partita
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.api_versions import ApiVersionsRequest
-from support.apache_kafka import free_ports
+from support.kafka.node import free_ports
 
 RUNS = 7
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.histories import PARTITIONS, TOPICS
-from support.apache_kafka import KafkaNode, KafkaUnavailable, run_tool
+from support.kafka.node import KafkaNode, KafkaUnavailable, run_tool
 
 
 @pytest.fixture(scope="session")

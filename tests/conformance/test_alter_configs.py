@@ -10,8 +10,8 @@ import pytest
 from conformance.wire import RawClient
 from partita import Broker
 from partita.protocol.messages import alter_configs, create_topics, incremental_alter_configs
-from support.apache_kafka import KafkaNode
-from support.clients_broker import fresh
+from support.clients.broker import fresh
+from support.kafka.node import KafkaNode
 
 pytestmark = pytest.mark.conformance
 

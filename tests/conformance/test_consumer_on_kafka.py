@@ -7,8 +7,8 @@ from collections.abc import Callable
 import confluent_kafka
 import pytest
 
-from support.apache_kafka import KafkaNode
-from support.consumer_stories import STORIES, Stage
+from support.consumer.stories import STORIES, Stage
+from support.kafka.node import KafkaNode
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from partita.group.config import GroupConfig
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.log_records import read_group_value, read_offset_value
-from support.apache_kafka import KafkaNode, run_tool
+from support.kafka.node import KafkaNode, run_tool
 
 pytestmark = pytest.mark.conformance
 

@@ -10,8 +10,8 @@ import pytest
 from conformance.histories import PARTITIONS, TOPICS, history
 from conformance.lockstep import SILENCE_S, Lockstep, Side
 from partita import Admin
-from support.apache_kafka import KafkaNode
-from support.broker_process import broker_process
+from support.broker.process import broker_process
+from support.kafka.node import KafkaNode
 
 HISTORIES = int(os.environ.get("PARTITA_HISTORIES", "2000"))
 AT_ONCE = 24

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from partita import Broker
-from support.apache_kafka import KafkaNode
-from support.clients_broker import fresh
-from support.kafka_tools import Output, Twins
+from support.clients.broker import fresh
+from support.kafka.node import KafkaNode
+from support.kafka.tools import Output, Twins
 
 pytestmark = pytest.mark.conformance
 

@@ -13,7 +13,7 @@ from partita.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from support.apache_kafka import KafkaNode, run_tool
+from support.kafka.node import KafkaNode, run_tool
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 
 from partita import Admin, Consumer, Producer
 from partita.errors import AuthenticationError, TlsError
-from support.apache_kafka import KafkaNode, run_tool
 from support.certificates import Certificates, as_pkcs8
+from support.kafka.node import KafkaNode, run_tool
 
 pytestmark = pytest.mark.conformance
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.apache_kafka import KafkaNode, KafkaUnavailable
-from support.broker_process import broker_process
+from support.broker.process import broker_process
+from support.kafka.node import KafkaNode, KafkaUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from support.spark_world import SparkWorld
+    from support.spark.world import SparkWorld
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +45,6 @@ def spark_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def world(spark_session: SparkSession, spark_broker: str) -> SparkWorld:
     """Session and broker, with a topic name and a group name of the test's own."""
-    from support.spark_world import SparkWorld
+    from support.spark.world import SparkWorld
 
     return SparkWorld(spark_session, spark_broker)

@@ -20,7 +20,7 @@ from partita.protocol.framing import read_request_header
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.primitives import Buffer
-from support.raw import Raw
+from support.broker.raw import Raw
 
 CANARY = "canary"
 

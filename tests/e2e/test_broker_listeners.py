@@ -12,7 +12,7 @@ from partita.broker.launch import StartError
 from partita.protocol.messages.describe_cluster import DescribeClusterRequest
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.metadata import MetadataRequest
-from support.raw import Raw
+from support.broker.raw import Raw
 
 TWO = "PLAINTEXT://127.0.0.1:0,SIDE://127.0.0.1:0"
 NODES = 3

@@ -20,7 +20,7 @@ from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.builder import build_batch
-from support.raw import Raw, join_request
+from support.broker.raw import Raw, join_request
 
 COMMAND = [sys.executable, "-m", "partita.cli.main", "broker"]
 

@@ -17,7 +17,7 @@ from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.builder import build_batch
-from support.raw import Raw, commit_request, join_request, sync_request
+from support.broker.raw import Raw, commit_request, join_request, sync_request
 
 
 @pytest.fixture(params=["uvloop", "asyncio"])

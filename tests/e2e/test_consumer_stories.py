@@ -12,7 +12,7 @@ from partita import Broker
 from partita.records.batch import build_batch
 from partita.records.builder import build_marker
 from partita.records.control import ABORT, COMMIT
-from support.consumer_stories import STORIES, Stage
+from support.consumer.stories import STORIES, Stage
 
 
 def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> None:

@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from partita import Broker, Producer
-from support.team import Member, Team
+from support.clients.member_processes import Member, MemberProcesses
 
 PARTITIONS, KILLS, PAUSE_S = 4, 10, 30.0
 WITHIN_S = 60.0
@@ -64,24 +64,26 @@ def test_members_killed_again_and_again_lose_nothing(request: pytest.FixtureRequ
     kills = 0
     with (
         Broker(num_partitions=PARTITIONS, group_min_session_timeout_ms=500) as broker,
-        Team("partita", broker.bootstrap, "crew", "jobs") as team,
+        MemberProcesses("partita", broker.bootstrap, "crew", "jobs") as processes,
     ):
         with producing(broker.bootstrap) as sent:
-            team.start("m0", "m1", "m2")
+            processes.start("m0", "m1", "m2")
             while kills < KILLS or time.monotonic() < until:
-                team.wait("all three share", lambda: team.shares(PARTITIONS), WITHIN_S)
-                victim = random.choice(sorted(team.members))
+                processes.wait("all three share", lambda: processes.shares(PARTITIONS), WITHIN_S)
+                victim = random.choice(sorted(processes.members))
                 if kills % 2:
-                    team.wait("it has something in hand", partial(has_something_in_hand, team.members[victim]))
-                everybody.append(team.kill(victim))
+                    processes.wait(
+                        "it has something in hand", partial(has_something_in_hand, processes.members[victim])
+                    )
+                everybody.append(processes.kill(victim))
                 kills += 1
-                team.start(f"m{2 + kills}")
+                processes.start(f"m{2 + kills}")
                 if minutes:
                     threading.Event().wait(PAUSE_S)
-        team.wait("all three share", lambda: team.shares(PARTITIONS), WITHIN_S)
-        team.wait("everything was processed", lambda: team.values() >= set(sent), WITHIN_S)
-        everybody += team.members.values()
-        team.stop()
-    assert set(sent) == team.values()
+        processes.wait("all three share", lambda: processes.shares(PARTITIONS), WITHIN_S)
+        processes.wait("everything was processed", lambda: processes.values() >= set(sent), WITHIN_S)
+        everybody += processes.members.values()
+        processes.stop()
+    assert set(sent) == processes.values()
     done = Counter(record for member in everybody for record in records_of_committed_batches(member))
     assert max(done.values()) == 1, "what was committed came again"

@@ -21,8 +21,8 @@ from aiokafka.errors import (
 )
 
 from partita import Broker
-from support import clients_broker
-from support.clients_broker import broker, fresh
+from support.clients import broker as clients_broker
+from support.clients.broker import broker, fresh
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client

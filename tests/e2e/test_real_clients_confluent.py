@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import OFFSET_END, TIMESTAMP_CREATE_TIME, KafkaError, KafkaException, Producer, TopicPartition
 
 from partita import Broker
-from support.clients_broker import broker, fresh
-from support.confluent import WITHIN_S, consumer, create, from_start, numbered, produce, read
+from support.clients.broker import broker, fresh
+from support.clients.confluent import WITHIN_S, consumer, create, from_start, numbered, produce, read
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client

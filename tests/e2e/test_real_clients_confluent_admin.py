@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from partita import Broker
-from support.clients_broker import broker, fresh, until
+from support.clients.broker import broker, fresh, until
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError
 
 from partita import Broker
-from support.clients_broker import broker, fresh, until
-from support.confluent import WITHIN_S, consumer, count_rebalances, create, members, shared
+from support.clients.broker import broker, fresh, until
+from support.clients.confluent import WITHIN_S, consumer, count_rebalances, create, members, shared
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client

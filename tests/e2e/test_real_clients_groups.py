@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from partita import Broker
-from support.real_clients import CHORES, PARTITIONS
-from support.team import Team
+from support.clients.chores import CHORES, PARTITIONS
+from support.clients.member_processes import MemberProcesses
 
 pytestmark = pytest.mark.client
 
@@ -40,28 +40,28 @@ def numbered(prefix: str) -> list[str]:
 @pytest.mark.parametrize("client", CHORES)
 def test_a_group_of_three_loses_a_member_and_outlives_the_broker(client: str, storage: str, start: Start) -> None:
     chores = CHORES[client]
-    with start(0) as broker, Team(client, broker.bootstrap, "crew", "jobs") as team:
+    with start(0) as broker, MemberProcesses(client, broker.bootstrap, "crew", "jobs") as processes:
         port = broker.port
         chores.create_topic(broker.bootstrap, "jobs")
         first = numbered("first")
         chores.produce(broker.bootstrap, "jobs", first)
 
-        team.start("ann", "bob", "cid")
-        team.wait("all three share the partitions", lambda: team.shares(PARTITIONS))
-        team.wait("every record came", lambda: team.values() == set(first))
-        team.wait("everything is committed", lambda: team.committed == dict.fromkeys(range(PARTITIONS), 10))
+        processes.start("ann", "bob", "cid")
+        processes.wait("all three share the partitions", lambda: processes.shares(PARTITIONS))
+        processes.wait("every record came", lambda: processes.values() == set(first))
+        processes.wait("everything is committed", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), 10))
 
-        team.kill("cid")
+        processes.kill("cid")
         (silent,) = [m for m in broker.control.members("crew") if m.startswith("cid")]
         broker.control.expire_session("crew", silent)
-        team.wait("two share the partitions", lambda: team.shares(PARTITIONS))
+        processes.wait("two share the partitions", lambda: processes.shares(PARTITIONS))
 
         second = numbered("second")
         chores.produce(broker.bootstrap, "jobs", second)
-        team.wait("nothing was lost", lambda: team.values() == {*first, *second})
-        team.wait("everything is committed", lambda: team.committed == dict.fromkeys(range(PARTITIONS), 20))
-        assert chores.committed(broker.bootstrap, "crew", "jobs") == team.committed
-        assert len(team.seen) == len(set(team.seen)) == 120, "committed work is not done twice"
+        processes.wait("nothing was lost", lambda: processes.values() == {*first, *second})
+        processes.wait("everything is committed", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), 20))
+        assert chores.committed(broker.bootstrap, "crew", "jobs") == processes.committed
+        assert len(processes.seen) == len(set(processes.seen)) == 120, "committed work is not done twice"
 
         broker.stop()
         with start(port) as again:
@@ -70,28 +70,28 @@ def test_a_group_of_three_loses_a_member_and_outlives_the_broker(client: str, st
                 chores.create_topic(again.bootstrap, "jobs")
             third = numbered("third")
             chores.produce(again.bootstrap, "jobs", third)
-            team.wait("the members go on", lambda: team.values() == {*first, *second, *third})
-            assert len(team.seen) == len(set(team.seen)) == 180
+            processes.wait("the members go on", lambda: processes.values() == {*first, *second, *third})
+            assert len(processes.seen) == len(set(processes.seen)) == 180
             end = 10 if storage == "memory" else 30
-            team.wait("commits go on", lambda: team.committed == dict.fromkeys(range(PARTITIONS), end))
-            team.stop()
-            assert chores.committed(again.bootstrap, "crew", "jobs") == team.committed
+            processes.wait("commits go on", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), end))
+            processes.stop()
+            assert chores.committed(again.bootstrap, "crew", "jobs") == processes.committed
             assert again.control.members("crew") == {}
 
 
 @pytest.mark.parametrize("client", CHORES)
 def test_a_newcomer_takes_its_share_and_starts_from_the_commits(client: str, start: Start) -> None:
     chores = CHORES[client]
-    with start(0) as broker, Team(client, broker.bootstrap, "crew", "jobs") as team:
+    with start(0) as broker, MemberProcesses(client, broker.bootstrap, "crew", "jobs") as processes:
         chores.create_topic(broker.bootstrap, "jobs")
         chores.produce(broker.bootstrap, "jobs", numbered("first"))
-        team.start("ann")
-        team.wait("one member owns all", lambda: team.shares(PARTITIONS))
-        team.wait("everything is committed", lambda: team.committed == dict.fromkeys(range(PARTITIONS), 10))
-        team.start("bob")
-        team.wait("two share the partitions", lambda: team.shares(PARTITIONS))
+        processes.start("ann")
+        processes.wait("one member owns all", lambda: processes.shares(PARTITIONS))
+        processes.wait("everything is committed", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), 10))
+        processes.start("bob")
+        processes.wait("two share the partitions", lambda: processes.shares(PARTITIONS))
         chores.produce(broker.bootstrap, "jobs", numbered("second"))
-        team.wait("everything is committed", lambda: team.committed == dict.fromkeys(range(PARTITIONS), 20))
-        assert len(team.seen) == len(set(team.seen)) == 120
-        team.stop()
+        processes.wait("everything is committed", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), 20))
+        assert len(processes.seen) == len(set(processes.seen)) == 120
+        processes.stop()
         assert broker.control.members("crew") == {}

@@ -17,7 +17,7 @@ from kafka.errors import MessageSizeTooLargeError, TransactionalIdAuthorizationF
 from kafka.structs import OffsetAndMetadata
 
 from partita import Broker
-from support.clients_broker import broker, fresh, until
+from support.clients.broker import broker, fresh, until
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client

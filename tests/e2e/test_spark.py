@@ -15,7 +15,7 @@ from partita.spark import session
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from support.spark_world import SparkWorld
+    from support.spark.world import SparkWorld
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.spark_world import Collector
+from support.spark.world import Collector
 
 if TYPE_CHECKING:
-    from support.spark_world import SparkWorld
+    from support.spark.world import SparkWorld
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from partita.group.config import GroupConfig
 from partita.group.records.hard_state import HardState
-from support.group_clients import LISTS, Clients
-from support.group_compaction import compacted
-from support.group_shell import GroupShell, replayed
+from support.group.clients import LISTS, Clients
+from support.group.compaction import compacted
+from support.group.shell import GroupShell, replayed
 
 WHO = st.integers(0, 13)
 CONFIG = GroupConfig(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
-from support.schemas import Described, described
+from support.vectors.schemas import Described, described
 
 VERSIONS = [
     pytest.param(message, version, id=f"{message.schema.name}-v{version}")

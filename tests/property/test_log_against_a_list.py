@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
-from support.logs import SMALL, at, batch, open_log, served
+from support.log.logs import SMALL, at, batch, open_log, served
 
 STEP = st.one_of(
     st.tuples(st.just("append"), st.integers(1, 4)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from partita.protocol.framing import encode_request, encode_response, read_request_header, read_response_header
 from partita.protocol.primitives import MalformedRequest
-from support.schemas import described
+from support.vectors.schemas import described
 
 MESSAGES = {message.schema.name: message for message in described()}
 EVERY_MESSAGE = pytest.mark.parametrize("name", MESSAGES)

@@ -19,7 +19,7 @@ from partita.records.batch import (
 from partita.records.compression import compress, decompress
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.to_arrow import FetchedPart, to_arrow
-from support import record_vectors
+from support.vectors import record_batches as record_vectors
 
 SMALL = st.binary(max_size=40)
 HEADERS = st.lists(st.tuples(st.text(max_size=8), st.none() | SMALL), max_size=3)

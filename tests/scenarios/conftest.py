@@ -10,7 +10,7 @@ import pytest
 
 from support import scenario_text
 
-WORLDS = {"consumer": "support.consumer_text", "group": "support.group_world"}
+WORLDS = {"consumer": "support.consumer.text", "group": "support.group.world"}
 """Folder -> module whose `new_runner()` makes a world and returns what runs commands in it."""
 
 

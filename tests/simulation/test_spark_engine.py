@@ -18,7 +18,7 @@ from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
 from partita.spark.planning.stream_core import StreamCore
 from partita.spark.positions import TopicPartition
-from support.spark_cluster import MemoryCluster
+from support.spark.cluster import MemoryCluster
 
 COMMIT = {"group": "g", "groupMode": "commit", "queryName": "q"}
 

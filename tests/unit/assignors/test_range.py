@@ -5,7 +5,7 @@ import pytest
 
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.range import assign
-from support import assignor_vectors as vectors
+from support.vectors import assignors as vectors
 
 RACKS = ("a", "b", "c")
 

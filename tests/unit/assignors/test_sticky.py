@@ -7,7 +7,7 @@ from partita.assignors.interface import Assignment, Assignor, Subscription, Topi
 from partita.assignors.roundrobin import RoundRobinAssignor
 from partita.assignors.sticky import StickyAssignor
 from partita.assignors.user_data import encode_user_data
-from support import assignor_vectors as vectors
+from support.vectors import assignors as vectors
 
 
 def partitions(text: str) -> list[TopicPartition]:

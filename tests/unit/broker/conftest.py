@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from partita import Broker
-from support.raw import Raw
+from support.broker.raw import Raw
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from partita.consumer.records import ConsumerRecords
 from partita.errors import InvalidGroupIdError
 from partita.options import ConfigError
 from partita.protocol.messages import list_offsets
-from support.consumer_world import DROP, HOLD, Delay, World
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0, T1 = ("t", 0), ("t", 1)
 

@@ -23,8 +23,8 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from support.consumer_members import member
-from support.consumer_world import DROP, HOLD, Delay, World
+from support.consumer.members import member
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0, T1 = ("t", 0), ("t", 1)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from partita.assignors.payloads import decode_subscription
 from partita.protocol.messages.heartbeat import HeartbeatResponse
-from support.consumer_members import Heard, member
-from support.consumer_world import HOLD, World
+from support.consumer.members import Heard, member
+from support.consumer.world import HOLD, World
 
 COOP: dict[str, Any] = {"partition_assignment_strategy": ["cooperative-sticky"]}
 

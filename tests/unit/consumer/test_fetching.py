@@ -11,8 +11,8 @@ from partita.consumer.topic_partition import TopicPartition
 from partita.errors import KafkaError, TopicAuthorizationFailedError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch
-from support.consumer_members import member
-from support.consumer_world import DROP, HOLD, Delay, World
+from support.consumer.members import member
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0, T1 = ("t", 0), ("t", 1)
 

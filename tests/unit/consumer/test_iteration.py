@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from partita.consumer.errors import WakeupError
 from partita.errors import KafkaError
-from support.consumer_world import World
+from support.consumer.world import World
 
 T0, T1 = ("t", 0), ("t", 1)
 

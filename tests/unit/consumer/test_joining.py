@@ -25,8 +25,8 @@ from partita.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from partita.protocol.messages.sync_group import SyncGroupResponse
-from support.consumer_members import Heard, member
-from support.consumer_world import DROP, HOLD, Delay, World
+from support.consumer.members import Heard, member
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0 = ("t", 0)
 

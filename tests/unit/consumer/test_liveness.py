@@ -12,8 +12,8 @@ from partita.consumer.errors import CommitFailedError, RebalanceListenerError, R
 from partita.errors import FencedInstanceIdError
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
-from support.consumer_members import Heard, member
-from support.consumer_world import DROP, HOLD, World
+from support.consumer.members import Heard, member
+from support.consumer.world import DROP, HOLD, World
 
 T0 = ("t", 0)
 

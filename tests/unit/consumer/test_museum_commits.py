@@ -18,8 +18,8 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from partita.records.batch import build_batch
-from support.consumer_members import member
-from support.consumer_world import DROP, HOLD, World
+from support.consumer.members import member
+from support.consumer.world import DROP, HOLD, World
 
 T0 = TopicPartition("t", 0)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.consumer_world import DROP, World
+from support.consumer.world import DROP, World
 
 WHY = "cannot connect to node1:9092: refused; cannot connect to node2:9092: refused"
 

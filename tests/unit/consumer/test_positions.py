@@ -17,8 +17,8 @@ from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.options import ConfigError
 from partita.protocol.messages import list_offsets, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
-from support.consumer_members import member
-from support.consumer_world import DROP, HOLD, Delay, World
+from support.consumer.members import member
+from support.consumer.world import DROP, HOLD, Delay, World
 
 T0, T1 = ("t", 0), ("t", 1)
 

@@ -24,7 +24,7 @@ from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupResponse
 from partita.protocol.messages.sync_group import SyncGroupResponse
-from support.consumer_world import Sent, World
+from support.consumer.world import Sent, World
 
 T0 = ("t", 0)
 PLAIN: dict[str, Any] = {

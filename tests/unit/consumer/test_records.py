@@ -13,7 +13,7 @@ from partita.consumer.errors import ConsumerError, CorruptRecordError, RecordDes
 from partita.options import ConfigError
 from partita.records.batch import ABORT, COMMIT, build_batch
 from partita.records.control import marker_key, marker_value
-from support.consumer_world import World
+from support.consumer.world import World
 
 T0 = ("t", 0)
 

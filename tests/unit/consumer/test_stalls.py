@@ -13,8 +13,8 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import offset_commit
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
-from support.consumer_members import member
-from support.consumer_world import DROP, HOLD, World
+from support.consumer.members import member
+from support.consumer.world import DROP, HOLD, World
 
 T0, U0 = ("t", 0), ("u", 0)
 

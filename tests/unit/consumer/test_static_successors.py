@@ -7,8 +7,8 @@ import pytest
 from partita.assignors.payloads import decode_assignment, encode_assignment
 from partita.consumer.group.assigning import Successor
 from partita.protocol.messages.sync_group import SyncGroupResponse
-from support.consumer_members import member
-from support.consumer_world import World
+from support.consumer.members import member
+from support.consumer.world import World
 
 TWO = Successor({"t": 2, "ü": 7}, must_rejoin=True)
 

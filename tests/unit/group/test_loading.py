@@ -11,9 +11,9 @@ from partita.group.records import log_records
 from partita.group.records.log_records import CommittedOffset
 from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
-from support.group_compaction import compacted
-from support.group_shell import Entry, GroupShell, replayed
-from support.group_world import World
+from support.group.compaction import compacted
+from support.group.shell import Entry, GroupShell, replayed
+from support.group.world import World
 
 START_MS = 1_000_000_000_000
 

@@ -159,7 +159,7 @@ def test_what_the_loader_accepts_is_what_kafkas_accepts() -> None:
 
 @pytest.mark.case("GC-R04")
 def test_a_group_record_cut_short_fails_the_load() -> None:
-    from support.group_shell import GroupShell
+    from support.group.shell import GroupShell
 
     shell = GroupShell()
     full = log_records.group_value(log_records.empty_group("consumer", 3, 5))

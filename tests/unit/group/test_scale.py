@@ -13,8 +13,8 @@ from partita.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
-from support.group_shell import GroupShell
-from support.group_world import World
+from support.group.shell import GroupShell
+from support.group.world import World
 
 PROTOCOLS = [JoinGroupRequestProtocol(name="range", metadata=b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff")]
 
@@ -178,7 +178,7 @@ def test_a_group_record_larger_than_any_buffer_loads() -> None:
 
 
 def test_a_sweep_larger_than_a_batch_is_done_in_slices() -> None:
-    from support.group_world import World as Words
+    from support.group.world import World as Words
 
     world = Words()
     world.shell.checks = False

@@ -19,7 +19,7 @@ from partita.group.guards import IMPOSSIBLE
 from partita.group.offsets.commit import COMMIT, CommitCase
 from partita.group.offsets.transactional import TXN_COMMIT
 from partita.group.state.model import COMPLETING, DEAD, EMPTY, PREPARING, STABLE, GroupState
-from support.group_world import World
+from support.group.world import World
 
 LIVE = (EMPTY, PREPARING, COMPLETING, STABLE)
 SETUP = {

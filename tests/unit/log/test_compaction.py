@@ -13,7 +13,7 @@ from partita.log.compaction import install_compacted, plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records
-from support.logs import DIRECTORY, SMALL, at, open_log, pairs, text
+from support.log.logs import DIRECTORY, SMALL, at, open_log, pairs, text
 
 COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
 
@@ -113,7 +113,7 @@ def test_tombstones_outlive_the_values_and_go_after_delete_retention() -> None:
 
 
 def test_records_without_key_go() -> None:
-    from support.logs import batch
+    from support.log.logs import batch
 
     log = open_log(config=COMPACT)
     log.append(batch("nobody"), 0, at(0))

@@ -14,8 +14,8 @@ from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.records.batch import iter_batches
-from support.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
-from support.logs import DIRECTORY, at, open_log, pairs, served
+from support.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
+from support.log.logs import DIRECTORY, at, open_log, pairs, served
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100)
 MODELS = [model for model in CrashModel if model is not CrashModel.COLD_FLIP]

@@ -11,7 +11,7 @@ from partita.log.log_config import LogConfig
 from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import MemoryStorage
 from partita.records.batch import LOG_APPEND_TIME, iter_batches
-from support.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served
+from support.log.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served
 
 
 def test_a_batch_gets_the_next_offset_and_the_leader_epoch() -> None:

@@ -10,7 +10,7 @@ from partita.log.partition_log import Appended, AppendRefused, PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import ABORT, COMMIT, build_marker
-from support.logs import SMALL, at, batch, open_log, served
+from support.log.logs import SMALL, at, batch, open_log, served
 
 CODE = ErrorCode
 

@@ -11,7 +11,7 @@ from partita.log.partition_log import PartitionLog
 from partita.log.segment import file_name
 from partita.log.storage import MemoryStorage
 from partita.records.batch import restamp
-from support.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served
+from support.log.logs import DIRECTORY, SMALL, at, batch, fill, open_log, served
 
 WHOLE = LogConfig()
 COUNT = 4

@@ -21,7 +21,7 @@ from partita.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from partita.protocol.metadata_view import MetadataView, Node
-from support.wire_server import WireServer
+from support.broker.wire_server import WireServer
 
 CONFIG = ClientConfig(retry_backoff_ms=5, reconnect_backoff_ms=5, default_api_timeout_ms=2_000)
 

@@ -15,7 +15,7 @@ from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsRespon
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.list_groups import ListGroupsRequest
 from partita.protocol.messages.metadata import MetadataRequest
-from support.wire_server import WireServer, all_versions
+from support.broker.wire_server import WireServer, all_versions
 
 CONFIG = ClientConfig(request_timeout_ms=5_000)
 

@@ -17,9 +17,9 @@ from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from partita.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from partita.secret import Secret
 from partita.security import scram
+from support.broker.wire_server import CLOSE, WireServer
 from support.loops import in_loop
 from support.sasl_server import SaslAnswers
-from support.wire_server import CLOSE, WireServer
 
 SCRAMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 

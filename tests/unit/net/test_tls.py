@@ -15,9 +15,9 @@ from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.pool import ConnectionPool
 from partita.options import ConfigError
+from support.broker.wire_server import WireServer
 from support.certificates import Certificates, as_pkcs12, encrypted, key_and_chain
 from support.loops import in_loop
-from support.wire_server import WireServer
 
 
 @pytest.fixture

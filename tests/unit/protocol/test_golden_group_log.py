@@ -14,7 +14,7 @@ from partita.protocol.messages.group_log import (
     OffsetCommitValue,
 )
 from partita.protocol.primitives import Message, Reader
-from support.schemas import described
+from support.vectors.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SCHEMAS = {message.schema.name: message for message in described()}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partita.protocol.primitives import MalformedRequest, Reader
-from support.schemas import described
+from support.vectors.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 MESSAGES = {message.schema.name: message for message in described()}

@@ -22,7 +22,7 @@ from partita.records.control import control_type, coordinator_epoch
 from partita.records.header import CODEC_NAMES
 from partita.records.legacy import read_legacy
 from partita.records.validate import check_produced
-from support import record_vectors
+from support.vectors import record_batches as record_vectors
 
 VECTORS = record_vectors.load()
 READABLE = [vector for vector in VECTORS if "hex" in vector]

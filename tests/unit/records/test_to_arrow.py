@@ -8,7 +8,7 @@ import pytest
 from partita.records.batch import ABORT, InvalidBatch, build_batch, build_marker, restamp
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
 from partita.records.to_arrow import FetchedPart, arrow_schema, count_records, to_arrow
-from support import record_vectors
+from support.vectors import record_batches as record_vectors
 
 T = 1_700_000_000_000
 VECTORS = [vector for vector in record_vectors.load() if "hex" in vector]

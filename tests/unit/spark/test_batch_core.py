@@ -9,7 +9,7 @@ from partita.spark.options import parse_source
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.starts import SourceError
-from support.spark_cluster import MemoryCluster
+from support.spark.cluster import MemoryCluster
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, SourceError
 from partita.spark.reading.portions import Portions
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
-from support.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
+from support.spark.scripted_broker import TOPIC_ID, ScriptedBroker, scripted_broker
 
 
 @pytest.fixture

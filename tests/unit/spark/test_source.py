@@ -17,7 +17,7 @@ from partita.options import ConfigError
 from partita.records.batch import build_batch
 from partita.spark.planning.planner import RangeTask
 from partita.spark.source import BatchReader, GroupSource, PushdownBatchReader, RangePartition, StreamReader
-from support.scripted_broker import TOPIC_ID, scripted_broker
+from support.spark.scripted_broker import TOPIC_ID, scripted_broker
 
 
 def source(**options: str) -> GroupSource:

@@ -15,7 +15,7 @@ from partita.records.batch import iter_records
 from partita.records.header import read_header
 from partita.spark.writing.packed_records import PackedRecords, Rows, pack
 from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
-from support.scripted_broker import scripted_broker
+from support.spark.scripted_broker import scripted_broker
 
 PLAIN = ProduceSettings(idempotent=False, delivery_timeout_ms=5000, max_block_ms=300)
 

@@ -1,0 +1,162 @@
+"""Apache Kafka itself, for comparison: its published jars by Maven, one KRaft node on loopback.
+
+The jars are kept in the user's cache folder. Everything the node writes goes to a temporary folder that is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+VERSION = "4.3.1"
+POM = Path(__file__).parents[2] / "conformance" / "pom.xml"
+START_LIMIT_S = 60.0
+
+# The last line keeps records with old timestamps from being removed in the middle of a test.
+SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{broker}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/data
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+log.initial.task.delay.ms=86400000
+"""
+
+
+class KafkaUnavailable(RuntimeError):
+    """Java or Maven is not there, or the jars cannot be had."""
+
+
+def jars() -> Path:
+    """The folder with Kafka's jars; fetched once. Raises KafkaUnavailable."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "partita" / f"kafka-{VERSION}"
+    if (cache / ".complete").exists():
+        return cache
+    maven = shutil.which("mvn")
+    if maven is None or shutil.which("java") is None:
+        raise KafkaUnavailable("Java 17 and Maven are needed to run Apache Kafka")
+    command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={cache}"]
+    done = subprocess.run([*command, "-DincludeScope=runtime"], capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        raise KafkaUnavailable(f"Maven could not fetch Kafka's jars:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    (cache / ".complete").touch()
+    return cache
+
+
+def java_command(main_class: str, *arguments: str, heap: str = "512m") -> list[str]:
+    """The command line that runs one of Kafka's classes."""
+    return [
+        "java",
+        f"-Xmx{heap}",
+        "-XX:+UseSerialGC",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        f"{jars()}/*",
+        main_class,
+        *arguments,
+    ]
+
+
+def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run one of Kafka's command-line tools to its end."""
+    command = java_command(main_class, *arguments, heap="256m")
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on now."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports: list[int] = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class KafkaNode:
+    """One running node; `with KafkaNode() as kafka: kafka.bootstrap`. Extra settings replace the ones above.
+
+    `listeners` are further ones, by name, with their security protocols; `kafka.ports` says where they are.
+    """
+
+    def __init__(self, listeners: Mapping[str, str] | None = None, **settings: str) -> None:
+        self._more = dict(listeners or {})
+        self.ports: dict[str, int] = {}
+        self._extra = "".join(
+            f"{name if '.' in name else name.replace('_', '.')}={value}\n" for name, value in settings.items()
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> KafkaNode:
+        self.folder = Path(tempfile.mkdtemp(prefix="partita-kafka-"))
+        self.port, controller = free_ports(2)
+        self.bootstrap = f"127.0.0.1:{self.port}"
+        text = SETTINGS.format(broker=self.port, controller=controller, folder=self.folder) + self._extra
+        if self._more:
+            self.ports = dict(zip(self._more, free_ports(len(self._more)), strict=True))
+            text += self._listener_settings(controller)
+        (self.folder / "server.properties").write_text(text)
+        config = str(self.folder / "server.properties")
+        cluster = "MkU3OEVBNTcwNTJENDM2Qk"
+        formatted = subprocess.run(
+            java_command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", config),
+            capture_output=True,
+            text=True,
+        )
+        if formatted.returncode != 0:
+            raise KafkaUnavailable(f"formatting failed:\n{formatted.stdout[-2000:]}{formatted.stderr[-2000:]}")
+        self.start()
+        return self
+
+    def _listener_settings(self, controller: int) -> str:
+        named = "".join(f",{name}://localhost:{port}" for name, port in self.ports.items())
+        protocols = "".join(f",{name}:{protocol}" for name, protocol in self._more.items())
+        plain = f"PLAINTEXT://127.0.0.1:{self.port}"
+        return (
+            f"listeners={plain},CONTROLLER://127.0.0.1:{controller}{named}\n"
+            f"advertised.listeners={plain}{named}\n"
+            f"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT{protocols}\n"
+        )
+
+    def start(self) -> None:
+        """Start (again) on the same data and port; return when it answers."""
+        log = (self.folder / "server.log").open("ab")
+        config = str(self.folder / "server.properties")
+        self._process = subprocess.Popen(java_command("kafka.Kafka", config, heap="768m"), stdout=log, stderr=log)
+        limit = time.monotonic() + START_LIMIT_S
+        while time.monotonic() < limit:
+            if self._process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.1)
+        raise KafkaUnavailable(f"Kafka did not start:\n{(self.folder / 'server.log').read_text()[-3000:]}")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)

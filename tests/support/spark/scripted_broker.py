@@ -1,0 +1,98 @@
+"""One topic "t" on a broker that answers fetches and produces from a script; for the clients of Spark tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from partita.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from partita.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from partita.protocol.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
+from partita.spark.cluster.broker_link import BrokerLink
+from support.broker.wire_server import WireServer
+
+TOPIC_ID = bytes(range(16))
+
+
+class ScriptedBroker:
+    """`fetches` maps an offset to what is answered there: bytes of batches, or an error code, or a list of such."""
+
+    def __init__(self) -> None:
+        self.topic_id = TOPIC_ID
+        self.fetches: dict[int, bytes | int | list[bytes | int]] = {}
+        self.log_start = 0
+        self.high_watermark = 0
+        self.aborted: list[Any] = []
+        self.produce_errors: list[int] = []
+        self.produced: list[tuple[int, bytes]] = []
+        self.stored: list[tuple[int, bytes]] = []
+        self.message_bytes_max: int | None = None
+        self.server = WireServer(self.answer)
+
+    def answer(self, key: int, version: int, request: Any) -> Any:
+        match key:
+            case 0:
+                return self._produce(request)
+            case 1:
+                return self._fetch(request)
+            case 2:
+                asked = [p.partition_index for p in request.topics[0].partitions]
+                found = [ListOffsetsPartitionResponse(partition_index=p, offset=self.log_start) for p in asked]
+                return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=found)])
+            case 3:
+                parts = [MetadataResponsePartition(partition_index=p, leader_id=1, leader_epoch=0) for p in range(2)]
+                return MetadataResponse(
+                    brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.server.port)],
+                    topics=[MetadataResponseTopic(name="t", topic_id=self.topic_id, partitions=parts)],
+                )
+        return None
+
+    def _fetch(self, request: Any) -> FetchResponse:
+        asked = request.topics[0].partitions[0]
+        found = self.fetches.get(asked.fetch_offset, b"")
+        if isinstance(found, list):
+            found = found.pop(0)
+        data = PartitionData(
+            partition_index=asked.partition,
+            error_code=found if isinstance(found, int) else 0,
+            high_watermark=self.high_watermark,
+            aborted_transactions=self.aborted,
+            records=None if isinstance(found, int) else found,
+        )
+        topic = FetchableTopicResponse(topic="t", topic_id=request.topics[0].topic_id, partitions=[data])
+        return FetchResponse(responses=[topic])
+
+    def _produce(self, request: Any) -> ProduceResponse:
+        error = self.produce_errors.pop(0) if self.produce_errors else 0
+        answers = []
+        for data in request.topic_data[0].partition_data:
+            self.produced.append((data.index, bytes(data.records)))
+            if self.message_bytes_max is not None and len(data.records) > self.message_bytes_max:
+                error = ErrorCode.MESSAGE_TOO_LARGE
+            if not error:
+                self.stored.append((data.index, bytes(data.records)))
+            answers.append(PartitionProduceResponse(index=data.index, error_code=error))
+        return ProduceResponse(responses=[TopicProduceResponse(name="t", partition_responses=answers)])
+
+
+@contextmanager
+def scripted_broker(client: dict[str, str] | None = None) -> Iterator[tuple[ScriptedBroker, BrokerLink]]:
+    """The broker, and a link to it with these client options; the server runs in the loop of a link of its own."""
+    broker, runner = ScriptedBroker(), BrokerLink({"bootstrap.servers": "127.0.0.1:1"})
+    runner.call(broker.server.__aenter__())
+    try:
+        yield broker, BrokerLink({"bootstrap.servers": f"127.0.0.1:{broker.server.port}"} | (client or {}))
+    finally:
+        runner.call(broker.server.__aexit__())

@@ -1,0 +1,296 @@
+"""Shards of the coordinator: election, load, resignation, durability, failing appends."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from partita.broker.groups.runner import State
+from partita.broker.handlers import list_groups
+from partita.group import partition_for
+from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest
+from partita.protocol.messages.join_group import JoinGroupRequestProtocol
+from partita.protocol.messages.leave_group import LeaveGroupRequest
+from partita.protocol.messages.list_groups import ListGroupsRequest
+from partita.records.builder import build_batch
+from support.broker.raw import commit_request, join_request, sync_request
+from support.broker.shard_world import ShardWorld, error_of, shard_world
+
+NOT_COORDINATOR = ErrorCode.NOT_COORDINATOR
+LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
+@pytest.mark.case("GC-M20")
+def test_a_commit_whose_record_does_not_become_durable_in_time_is_not_available(tmp_path: Path) -> None:
+    with shard_world(tmp_path, offsets_commit_timeout_ms=5000) as world:
+        answer = world.begin_commit(7)
+        world.do(lambda: world.running.advance_clock(4000))
+        assert not answer.done()
+        world.do(lambda: world.running.advance_clock(1000))
+        assert error_of(answer.result()) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        world.sync()
+        assert world.committed() == 7
+
+
+@pytest.mark.case("GC-N09")
+def test_an_offset_fetch_that_waits_too_long_is_told_to_look_elsewhere(tmp_path: Path) -> None:
+    with shard_world(tmp_path) as world:
+        world.begin_commit(7)
+        answer = world.begin_fetch(require_stable=True)
+        world.do(lambda: world.running.advance_clock(5000))
+        assert answer.result().error_code == NOT_COORDINATOR
+
+
+def test_no_reply_leaves_before_what_was_decided_before_it_is_durable(tmp_path: Path) -> None:
+    with shard_world(tmp_path) as world:
+        first = world.begin_commit(1)
+        read = world.begin_fetch()
+        second = world.begin_commit(2)
+        assert not any(answer.done() for answer in (first, read, second))
+        world.sync()
+        assert all(answer.done() for answer in (first, read, second))
+        assert read.result().topics[0].partitions[0].committed_offset == 1
+
+
+def test_heartbeats_too_wait_for_the_log(tmp_path: Path) -> None:
+    with shard_world(tmp_path) as world:
+        world.begin_commit(1)
+        heartbeat = world.begin(LeaveGroupRequest(group_id="g"), "g", 5)
+        assert not heartbeat.done()
+        world.sync()
+        assert heartbeat.done()
+
+
+def test_commits_of_one_loop_turn_share_a_batch() -> None:
+    with shard_world() as world:
+        requests = [world.groups.ask] * 3
+        ctx = world.ctx(8)
+        futures = world.do(lambda: [ask(ctx, commit_request("g", offset), "g") for offset, ask in enumerate(requests)])
+        assert all(future.done() for future in futures)
+        log = world.partition().log
+        assert log.log_end_offset == 3
+        assert log.read(0, 1 << 20)[57:61] == (3).to_bytes(4, "big")
+
+
+@pytest.mark.case("GC-S07")
+def test_a_commit_that_waits_at_resignation_gets_not_coordinator(tmp_path: Path) -> None:
+    with shard_world(tmp_path) as world:
+        answer = world.begin_commit(7)
+        world.do(lambda: world.groups.resigned(0))
+        assert error_of(answer.result()) == NOT_COORDINATOR
+
+
+@pytest.mark.case("GC-S08")
+def test_an_election_with_a_known_epoch_changes_nothing() -> None:
+    with shard_world() as world:
+        partition, groups = world.partition(), world.groups
+        for _ in range(5):
+            world.do(lambda: world.cluster.elect(partition, 1))
+        runner = world.runner()
+        assert runner.leader_epoch == 5
+        for epoch in (5, 4):
+            partition.leader_epoch = epoch
+            world.do(lambda: groups.elected(partition))
+            assert world.runner() is runner
+            assert runner.leader_epoch == 5
+
+
+@pytest.mark.case("GC-S09")
+def test_a_resignation_with_a_known_epoch_changes_nothing() -> None:
+    with shard_world() as world:
+        partition, groups = world.partition(), world.groups
+        for _ in range(5):
+            world.do(lambda: world.cluster.elect(partition, 1))
+        for epoch in (5, 4):
+            world.do(partial(groups.resigned, 0, epoch))
+            assert world.runner().state is State.ACTIVE
+        world.do(lambda: groups.resigned(0, 6))
+        assert 0 not in groups.runners
+        partition.leader_epoch = 7
+        world.do(lambda: groups.elected(partition))
+        assert world.runner().state is State.ACTIVE
+        world.do(lambda: groups.resigned(0))
+        assert 0 not in groups.runners
+
+
+@pytest.mark.case("GC-S10", "GC-B05", "GC-B06", "GC-P10")
+def test_while_a_shard_loads_its_groups_are_loading_and_another_election_does_not_load_twice() -> None:
+    with shard_world(nodes=2, offsets_load_buffer_size=1) as world:
+        joined = world.stable()
+        for offset in range(20):
+            world.commit(offset, "other")
+        other = 3 - world.runner().node_id
+        world.loop.call_soon(lambda: world.cluster.elect(world.partition(), other))
+        world.loop.run_until_complete(_one_turn())
+        runner = world.runner()
+        assert runner.state is State.LOADING
+        assert world.groups.runner_of("g") is runner
+
+        ctx = world.ctx(8, other)
+        handle = world.groups.ask
+        assert handle(ctx, join_request("g"), "g").error_code == LOADING
+        assert error_of(handle(ctx, commit_request("g", 1), "g")) == LOADING
+        assert handle(ctx, HeartbeatRequest(group_id="g", member_id="nobody"), "g").error_code == 0
+        listed = list_groups.handle(ctx, ListGroupsRequest())
+        assert (listed.error_code, listed.groups) == (LOADING, [])  # type: ignore[union-attr]
+        world.cluster.elect(world.partition(), other)
+        assert world.runner() is runner
+        while runner.state is State.LOADING:
+            world.loop.run_until_complete(_one_turn())
+        assert runner.state is State.ACTIVE
+        assert runner.leader_epoch == 2
+        assert world.heartbeat(joined) == 0
+        assert world.committed("other") == 19
+
+
+async def _one_turn() -> None:
+    await asyncio.sleep(0)
+
+
+@pytest.mark.case("GC-S11")
+def test_leadership_lost_during_the_load_leaves_no_shard() -> None:
+    with shard_world(nodes=2, offsets_load_buffer_size=1) as world:
+        for offset in range(20):
+            world.commit(offset)
+        other = 3 - world.runner().node_id
+        world.loop.call_soon(lambda: world.cluster.elect(world.partition(), other))
+        world.loop.run_until_complete(_one_turn())
+        loading = world.runner()
+        assert loading.state is State.LOADING
+        world.do(lambda: world.groups.resigned(0))
+        for _ in range(50):
+            world.loop.run_until_complete(_one_turn())
+        assert loading.state is State.CLOSED  # type: ignore[comparison-overlap]  # it changed in between
+        assert world.commit(1, node=other) == NOT_COORDINATOR
+
+
+@pytest.mark.case("GC-S12")
+def test_a_log_longer_than_the_load_buffer_with_a_larger_batch_loads_whole() -> None:
+    with shard_world(offsets_load_buffer_size=256) as world:
+        for offset in range(50):
+            world.commit(offset)
+        world.stable("big", protocols=[JoinGroupRequestProtocol(name="range", metadata=b"x" * 5000)])
+        world.commit(77, "last")
+        end = world.partition().log.log_end_offset
+        world.do(lambda: world.groups.resigned(0))
+        world.partition().leader_epoch += 1
+        world.do(lambda: world.groups.elected(world.partition()))
+        for _ in range(200):
+            world.loop.run_until_complete(_one_turn())
+        assert world.runner().state is State.ACTIVE
+        assert (world.committed(), world.committed("last")) == (49, 77)
+        assert world.runner().coordinator.groups["big"].members
+        assert world.partition().log.log_end_offset == end
+
+
+@pytest.mark.case("GC-S13")
+def test_records_above_the_high_watermark_are_replayed_and_shown_once_durable(tmp_path: Path) -> None:
+    with shard_world(tmp_path, nodes=2) as world:
+        world.begin_commit(7)
+        world.do(lambda: world.cluster.elect(world.partition(), 2))
+        assert world.runner().coordinator.hard_state.offsets["g"]
+        read = world.begin_fetch()
+        assert not read.done()
+        world.sync()
+        assert read.result().topics[0].partitions[0].committed_offset == 7
+
+
+@pytest.mark.case("GC-S18")
+def test_a_shard_that_moves_leaves_the_groups_of_the_others_alone() -> None:
+    with shard_world(nodes=2, offsets_topic_num_partitions=2) as world:
+        here, there = (next(g for g in map(str, range(99)) if partition_for(g, 2) == index) for index in (0, 1))
+        stays, moves = world.stable(here), world.stable(there)
+        other = 3 - world.runner(1).node_id
+        before = world.runner(0)
+        world.do(lambda: world.cluster.elect(world.partition(1), other))
+        assert world.runner(0) is before
+        assert world.heartbeat(stays, here) == 0
+        assert world.heartbeat(moves, there) == 0
+        assert world.heartbeat(moves, there, node=3 - other) == NOT_COORDINATOR
+
+
+@pytest.mark.case("GC-S20")
+def test_an_append_that_lands_elsewhere_than_expected_reloads_the_shard() -> None:
+    with shard_world() as world:
+        assert world.commit(1) == 0
+        foreign = CommittedOffset(99, -1, "", 0, -1, bytes(16))
+        batch = build_batch([(0, offset_key("other", "t", 0), offset_value(foreign), ())])
+        world.partition().log.append(batch, 0, world.cluster.clock.now())
+        assert world.commit(2) == NOT_COORDINATOR
+        assert world.committed("other") == 99
+        assert world.committed() == 2
+
+
+def test_a_failed_append_replays_the_shard_and_the_next_one_works() -> None:
+    with shard_world() as world:
+        joined = world.stable()
+        assert world.commit(1, "other") == 0
+        world.runner().fail_next_append = True
+        assert world.commit(5, "other") == NOT_COORDINATOR
+        assert world.committed("other") == 1
+        assert world.heartbeat(joined) == 0
+        assert world.commit(6, "other") == 0
+
+
+def test_a_generation_told_before_a_failed_append_is_not_told_again() -> None:
+    """The replay is an unclean start: generation 2 was told and never written, so the next one is 3."""
+    with shard_world() as world:
+        first = world.stable()
+        request = join_request("g", first.member_id)
+        told = world.ask(request, "g", 9)
+        assert (first.generation_id, told.generation_id) == (1, 2)
+        world.runner().fail_next_append = True
+        assert world.ask(sync_request("g", told), "g", 5).error_code == NOT_COORDINATOR
+        assert world.ask(request, "g", 9).generation_id == 3
+
+
+@pytest.mark.case("BM-096")
+def test_what_was_not_appended_is_not_noted() -> None:
+    with shard_world() as world:
+        first = world.stable()
+        told = world.ask(join_request("g", first.member_id), "g", 9)
+        before = stable_generations(world)
+        world.runner().fail_next_append = True
+        assert world.ask(sync_request("g", told), "g", 5).error_code == NOT_COORDINATOR
+        assert stable_generations(world) == before == [1]
+        again = world.ask(join_request("g", first.member_id), "g", 9)
+        assert world.ask(sync_request("g", again), "g", 5).error_code == 0
+        assert stable_generations(world) == [1, again.generation_id]
+
+
+def stable_generations(world: ShardWorld) -> list[int]:
+    """Of every completed rebalance that was noted."""
+    return [note["generation"] for note in world.cluster.notes.since() if note["note"] == "Rebalanced"]
+
+
+@pytest.mark.case("GC-B08", "GC-R04", "BM-065")
+def test_a_shard_whose_log_cannot_be_read_is_nobodys_until_a_higher_epoch_loads_it() -> None:
+    with shard_world() as world:
+        world.commit(1)
+        key = offset_key("g", "t", 0)
+        world.partition().log.append(build_batch([(0, key, b"\0\3\0", ())]), 0, world.cluster.clock.now())
+        world.do(lambda: world.groups.resigned(0))
+        world.partition().leader_epoch += 1
+        world.do(lambda: world.groups.elected(world.partition()))
+        assert world.runner().state is State.FAILED
+        assert world.commit(2) == NOT_COORDINATOR
+        good = offset_value(CommittedOffset(3, -1, "", 0, -1, bytes(16)))
+        world.partition().log.delete_records_before(world.partition().log.log_end_offset)
+        world.partition().log.append(build_batch([(0, key, good, ())]), 0, world.cluster.clock.now())
+        world.partition().leader_epoch += 1
+        world.do(lambda: world.groups.elected(world.partition()))
+        assert world.committed() == 3
+
+
+def test_silence_is_counted_across_a_move_so_that_moves_keep_nobody_alive() -> None:
+    with shard_world(nodes=2) as world:
+        joined = world.stable(session_timeout_ms=10_000)
+        world.do(lambda: world.running.advance_clock(9_000))
+        world.do(lambda: world.cluster.elect(world.partition(), 3 - world.runner().node_id))
+        world.do(lambda: world.running.advance_clock(20_000))
+        assert world.heartbeat(joined) == ErrorCode.UNKNOWN_MEMBER_ID

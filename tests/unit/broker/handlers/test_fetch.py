@@ -1,0 +1,373 @@
+"""Fetch: limits, isolation, epochs, long polls, sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from partita.broker.reading import fetch_sessions
+from partita.broker.requests.slices import SLICE
+from partita.log.partition_log import PartitionLog
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchRequest, FetchResponse, ForgottenTopic, ReplicaState
+from partita.records.batch import ABORT, build_marker, iter_batches
+from support.broker.data_plane import DataPlane, data_plane, fetch_request
+from support.log.logs import at, batch
+
+SIZE = len(batch("v0"))
+
+
+@pytest.fixture
+def plane() -> Iterator[DataPlane]:
+    with data_plane() as made:
+        made.topic(partitions=3)
+        yield made
+
+
+def put(plane: DataPlane, *values: str, partition: int = 0, topic: str = "t") -> None:
+    for value in values:
+        assert plane.produce(batch(value), topic, partition).error_code == 0
+
+
+def offsets(records: object) -> list[int]:
+    return [header.base_offset for header, _ in iter_batches(records)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+def test_records_and_offsets_are_answered_at_every_version(plane: DataPlane, version: int) -> None:
+    put(plane, "v0", "v1")
+    data = plane.fetch(1, version)
+    assert (data.error_code, data.high_watermark, data.last_stable_offset, data.log_start_offset) == (0, 2, 2, 0)
+    assert offsets(data.records) == [1]
+    assert data.aborted_transactions is None
+
+
+@pytest.mark.parametrize("version", range(13, 19))
+def test_topics_are_named_by_id_from_version_13(plane: DataPlane, version: int) -> None:
+    put(plane, "v0")
+    topic_id = plane.cluster.catalogue.by_name["t"].topic_id
+    response = plane.ask("fetch", version, fetch_request([(topic_id, 0, 0), (b"\x07" * 16, 0, 0)]))
+    assert [(t.topic_id, t.partitions[0].error_code) for t in response.responses] == [
+        (topic_id, 0),
+        (b"\x07" * 16, ErrorCode.UNKNOWN_TOPIC_ID),
+    ]
+    response.encode(version)
+
+
+@pytest.mark.parametrize(("offset", "code"), [(0, 0), (2, 0), (3, 1), (-1, 1)])
+def test_an_offset_outside_the_log_is_out_of_range(plane: DataPlane, offset: int, code: int) -> None:
+    put(plane, "v0", "v1")
+    assert plane.fetch(offset).error_code == code
+
+
+def test_limits_are_kept_but_one_batch_always_comes(plane: DataPlane) -> None:
+    put(plane, *(f"v{i}" for i in range(9)))
+    assert offsets(plane.fetch(3, partition_max_bytes=1).records) == [3]
+    assert offsets(plane.fetch(3, partition_max_bytes=2 * SIZE).records) == [3, 4]
+    assert offsets(plane.fetch(3, max_bytes=1).records) == [3]
+
+
+def test_only_the_first_partition_with_data_may_exceed_the_limit(plane: DataPlane) -> None:
+    put(plane, "v0", "v1", partition=1)
+    put(plane, "v0", partition=2)
+    wanted: list[tuple[str | bytes, int, int]] = [("t", 0, 0), ("t", 1, 0), ("t", 2, 0)]
+    response = plane.ask("fetch", 12, fetch_request(wanted, max_bytes=SIZE - 1))
+    assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE, 0]
+
+
+@pytest.mark.case("BM-162")
+def test_read_committed_stops_at_the_first_open_transaction_and_lists_the_aborted(plane: DataPlane) -> None:
+    """BM-162, S38."""
+    log = plane.cluster.catalogue.by_name["t"].partitions[0].log
+    fields: dict[str, Any] = {"producer_epoch": 0, "is_transactional": True, "base_sequence": 0}
+    log.append(batch("a", producer_id=1, **fields), 0, at(0))
+    log.append(build_marker(ABORT, timestamp=0, producer_id=1, producer_epoch=0, coordinator_epoch=0), 0, at(0))
+    log.append(batch("b", producer_id=2, **fields), 0, at(0))
+    committed, uncommitted = plane.fetch(0, isolation_level=1), plane.fetch(0, isolation_level=0)
+    assert (offsets(committed.records), offsets(uncommitted.records)) == ([0, 1], [0, 1, 2])
+    assert committed.last_stable_offset == 2
+    assert [(a.producer_id, a.first_offset) for a in committed.aborted_transactions or []] == [(1, 0)]
+
+
+@pytest.mark.parametrize(("known", "code"), [(-1, 0), (1, 0), (0, 74), (2, 75)])
+@pytest.mark.case("BM-170")
+def test_the_clients_leader_epoch_is_checked(plane: DataPlane, known: int, code: int) -> None:
+    """BM-170: FENCED_LEADER_EPOCH 74, UNKNOWN_LEADER_EPOCH 75."""
+    partition = plane.cluster.catalogue.by_name["t"].partitions[0]
+    partition.leader_epoch = 1
+    assert plane.fetch(0, current_leader_epoch=known).error_code == code
+
+
+def test_a_history_that_diverged_is_told(plane: DataPlane) -> None:
+    partition = plane.cluster.catalogue.by_name["t"].partitions[0]
+    put(plane, "v0", "v1")
+    partition.leader_epoch = 3
+    put(plane, "v2")
+    data = plane.fetch(3, last_fetched_epoch=0)
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset, bytes(data.records or b"")) == (0, 2, b"")
+    assert plane.fetch(2, last_fetched_epoch=0).diverging_epoch.epoch == -1
+    assert plane.fetch(3, last_fetched_epoch=9).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_whoever_claims_to_be_a_replica_is_refused(plane: DataPlane) -> None:
+    """H27."""
+    put(plane, "v0")
+    assert plane.fetch(0, replica_id=1).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    topic_id = plane.cluster.catalogue.by_name["t"].topic_id
+    request = fetch_request([(topic_id, 0, 0)], replica_state=ReplicaState(replica_id=1))
+    response = plane.ask("fetch", 15, request)
+    assert response.responses[0].partitions[0].error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_another_leader_is_named_from_version_16() -> None:
+    with data_plane(nodes=2) as two:
+        partition = two.topic().partitions[0]
+        other = next(node for node in two.cluster.nodes.values() if node.node_id != partition.leader)
+        topic_id = partition.topic.topic_id
+        response = two.ask("fetch", 16, fetch_request([(topic_id, 0, 0)]), node=other)
+        data = response.responses[0].partitions[0]
+        assert data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert data.current_leader.leader_id == partition.leader
+        assert [node.node_id for node in response.node_endpoints] == [partition.leader]
+
+
+# -- long polls --------------------------------------------------------------------------------------------------------
+
+
+def wait(plane: DataPlane, **fields: object) -> object:
+    return plane.begin("fetch", 12, fetch_request([("t", 0, 0), ("t", 1, 0)], max_wait_ms=60_000, **fields))
+
+
+def test_an_empty_fetch_waits_for_the_next_append(plane: DataPlane) -> None:
+    future = wait(plane)
+    plane.turn()
+    assert not future.done()  # type: ignore[attr-defined]
+    put(plane, "v0", partition=1)
+    plane.turn()
+    response = future.result()  # type: ignore[attr-defined]
+    assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE]
+    assert not plane.services.long_polls.waiting
+    assert not plane.connection.callbacks
+
+
+def test_a_fetch_waits_for_min_bytes(plane: DataPlane) -> None:
+    future = wait(plane, min_bytes=2 * SIZE)
+    put(plane, "v0")
+    plane.turn()
+    assert not future.done()  # type: ignore[attr-defined]
+    put(plane, "v0", partition=1)
+    plane.turn()
+    assert future.done()  # type: ignore[attr-defined]
+
+
+def test_what_is_there_is_answered_when_time_is_up(plane: DataPlane) -> None:
+    put(plane, "v0")
+    response = plane.ask("fetch", 12, fetch_request([("t", 0, 0)], max_wait_ms=5, min_bytes=1000))
+    assert offsets(response.responses[0].partitions[0].records) == [0]
+
+
+def test_an_error_in_one_partition_ends_the_wait(plane: DataPlane) -> None:
+    response = plane.begin("fetch", 12, fetch_request([("t", 0, 0), ("t", 9, 0)], max_wait_ms=60_000))
+    assert isinstance(response, FetchResponse)
+
+
+def test_a_waiting_fetch_reads_the_partitions_that_moved_and_no_others(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A5: an append must not cost a look at every partition of every waiting fetch."""
+    future = wait(plane, min_bytes=3 * SIZE)
+    reads: list[str] = []
+    read = PartitionLog.read
+
+    def counted(self: PartitionLog, *args: int, **more: Any) -> memoryview:
+        reads.append(self.directory)
+        return read(self, *args, **more)
+
+    monkeypatch.setattr(PartitionLog, "read", counted)
+    moved = plane.cluster.catalogue.by_name["t"].partitions[1].log
+    put(plane, "v0", partition=1)
+    plane.turn()
+    put(plane, "v0", partition=1)
+    plane.turn()
+    assert reads == [moved.directory] * 2
+    assert not future.done()  # type: ignore[attr-defined]  # a future
+    put(plane, "v0")
+    plane.turn()
+    assert [len(p.records) for t in future.result().responses for p in t.partitions] == [SIZE, 2 * SIZE]  # type: ignore[attr-defined]  # a future
+
+
+def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5: whether it waits or answers, it is read in slices."""
+    width = 2 * SLICE + 1
+    plane.topic("wide", partitions=width)
+    order: list[str] = []
+    read = PartitionLog.read
+
+    def noted(self: PartitionLog, *args: int, **more: Any) -> memoryview:
+        order.append("r")
+        return read(self, *args, **more)
+
+    def other_work() -> None:
+        order.append("o")
+        if not task.done():
+            plane.loop.call_soon(other_work)
+
+    monkeypatch.setattr(PartitionLog, "read", noted)
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
+    future = plane.begin("fetch", 12, request)
+    task = asyncio.ensure_future(future, loop=plane.loop)
+    plane.loop.call_soon(other_work)
+    while order.count("r") < width:
+        plane.turn()
+    assert not task.done()
+    put(plane, "v0", topic="wide", partition=7)
+    while not task.done():
+        plane.turn()
+    assert order.count("r") == 2 * width + 1, "one more than all of them twice: the partition that moved"
+    assert max(map(len, "".join(order).split("o"))) <= SLICE
+    sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
+    assert (sizes[7], sum(sizes)) == (SIZE, SIZE)
+    assert not plane.services.long_polls.waiting
+
+
+def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
+    future = wait(plane)
+    plane.connection.close()
+    assert future.cancelled()  # type: ignore[attr-defined]
+    assert not plane.services.long_polls.waiting
+
+
+def test_an_election_wakes_those_who_wait() -> None:
+    with data_plane(nodes=2) as two:
+        partition = two.topic().partitions[0]
+        leader = two.cluster.nodes[partition.leader]
+        future = two.begin("fetch", 12, fetch_request([("t", 0, 0)], max_wait_ms=60_000), node=leader)
+        other = next(node.node_id for node in two.cluster.nodes.values() if node is not leader)
+        two.cluster.elect(partition, other)
+        two.turn()
+        assert future.result().responses[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+# -- sessions ----------------------------------------------------------------------------------------------------------
+
+
+def opened(plane: DataPlane, wanted: list[tuple[str | bytes, int, int]], version: int = 12) -> int:
+    response = plane.ask("fetch", version, fetch_request(wanted, session_epoch=0))
+    assert response.session_id > 0
+    return int(response.session_id)
+
+
+def go_on(plane: DataPlane, session_id: int, epoch: int, request: FetchRequest | None = None) -> FetchResponse:
+    request = request or fetch_request([])
+    request.session_id, request.session_epoch = session_id, epoch
+    response: FetchResponse = plane.ask("fetch", 12, request)
+    return response
+
+
+def told(response: FetchResponse) -> list[tuple[int, list[int]]]:
+    return [(p.partition_index, offsets(p.records)) for t in response.responses for p in t.partitions]
+
+
+def test_an_incremental_answer_holds_only_news(plane: DataPlane) -> None:
+    session_id = opened(plane, [("t", 0, 0), ("t", 1, 0)])
+    assert told(go_on(plane, session_id, 1)) == []
+    put(plane, "v0", partition=1)
+    assert told(go_on(plane, session_id, 2)) == [(1, [0])]
+    assert told(go_on(plane, session_id, 3, fetch_request([("t", 1, 1)]))) == []
+
+
+def test_partitions_join_and_leave_a_session(plane: DataPlane) -> None:
+    session_id = opened(plane, [("t", 0, 0)])
+    put(plane, "v0", partition=2)
+    assert told(go_on(plane, session_id, 1, fetch_request([("t", 2, 0)]))) == [(2, [0])]
+    forget = fetch_request([], forgotten_topics_data=[ForgottenTopic(topic="t", partitions=[2])])
+    assert told(go_on(plane, session_id, 2, forget)) == []
+    put(plane, "v0", partition=0)
+    assert told(go_on(plane, session_id, 3)) == [(0, [0])]
+
+
+def test_partitions_that_gave_data_are_served_last_the_next_time(plane: DataPlane) -> None:
+    session_id = opened(plane, [("t", 0, 0), ("t", 1, 0)])
+    for partition in (0, 1):
+        put(plane, "v0", "v1", partition=partition)
+    assert told(go_on(plane, session_id, 1, fetch_request([], max_bytes=1)))[0] == (0, [0])
+    assert told(go_on(plane, session_id, 2, fetch_request([], max_bytes=1)))[0] == (1, [0])
+
+
+def test_unknown_sessions_and_wrong_epochs_are_refused(plane: DataPlane) -> None:
+    session_id = opened(plane, [("t", 0, 0)])
+    assert go_on(plane, session_id + 1, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert go_on(plane, session_id, 2).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    request = fetch_request([], session_id=session_id, session_epoch=1)
+    assert plane.ask("fetch", 13, request).error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    assert go_on(plane, session_id, 1).error_code == 0
+
+
+def test_a_session_ends_when_asked_to_or_when_it_is_empty(plane: DataPlane) -> None:
+    first, second = opened(plane, [("t", 0, 0)]), opened(plane, [("t", 1, 0)])
+    assert go_on(plane, first, -1).session_id == 0
+    forget = fetch_request([], forgotten_topics_data=[ForgottenTopic(topic="t", partitions=[1])])
+    assert go_on(plane, second, 1, forget).session_id == 0
+    assert not plane.services.fetch_sessions(1).sessions
+
+
+def test_sessions_are_limited_and_old_ones_make_room(plane: DataPlane) -> None:
+    """H26."""
+    from partita.broker.reading.fetch_sessions import FetchPlan, FetchSessions
+
+    sessions = FetchSessions(2)
+
+    def ask(now_ms: int) -> int:
+        plan = sessions.plan(fetch_request([("t", 0, 0)], session_epoch=0), 12, now_ms, plane.connection)
+        assert isinstance(plan, FetchPlan)
+        return plan.session_id
+
+    first, second, third = ask(0), ask(1), ask(2)
+    assert min(first, second) > 0
+    assert third == 0
+    assert ask(120_000) > 0
+    assert first not in sessions.sessions
+    assert second in sessions.sessions
+
+
+def test_sessions_remember_a_bounded_number_of_partitions_together(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A6: one connection, or thirty, may not make the broker remember millions of partitions."""
+    monkeypatch.setattr(fetch_sessions, "PARTITIONS_MAX", 5)
+    wide: list[tuple[str | bytes, int, int]] = [("t", partition, 0) for partition in range(4)]
+    first = opened(plane, wide)
+    assert first > 0
+    response = plane.ask("fetch", 12, fetch_request(list(wide), session_epoch=0))
+    assert response.session_id == 0, "it is answered, and nothing is remembered"
+    assert len(response.responses[0].partitions) == 4
+    more = fetch_request([("t", partition, 0) for partition in range(4, 7)])
+    assert go_on(plane, first, 1, more).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert plane.services.fetch_sessions(1).partition_count == 0
+
+
+def test_a_session_ends_with_its_connection_and_when_it_is_not_used(plane: DataPlane) -> None:
+    """A6."""
+    sessions = plane.services.fetch_sessions(1)
+    opened(plane, [("t", 0, 0)])
+    plane.connection.close()
+    assert (len(sessions.sessions), sessions.partition_count) == (0, 0)
+    old = opened(plane, [("t", 0, 0)])
+    plane.running.advance_clock(fetch_sessions.EXPIRES_MS)
+    new = opened(plane, [("t", 1, 0)])
+    assert list(sessions.sessions) == [new]
+    assert go_on(plane, old, 1).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(plane.connection.callbacks) == 1, "the expired session asks nothing of its connection any more"
+
+
+def test_a_sessions_error_is_told_until_it_is_gone(plane: DataPlane) -> None:
+    session_id = opened(plane, [("t", 0, 0)])
+    partition = plane.cluster.catalogue.by_name["t"].partitions[0]
+    leader, partition.leader = partition.leader, -1
+    assert len(told(go_on(plane, session_id, 1))) == 1
+    partition.leader = leader
+    assert told(go_on(plane, session_id, 2)) == [(0, [])]
+    assert told(go_on(plane, session_id, 3)) == []

@@ -1,0 +1,203 @@
+"""The data directory: lock, format, clean-stop mark, catalogue, deleted logs; and real files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from partita.broker.config import BrokerConfig, TopicConfig
+from partita.broker.storage.data_dir import DataDirectoryError, DiskStore
+from partita.broker.storage.disk_storage import DiskStorage
+from partita.broker.topics.catalogue import TopicCatalogue
+from partita.log.durability import Durability
+from partita.log.log_config import LogConfig
+from partita.log.storage import StorageFull
+from support.log.logs import at, batch, fill, open_log, served
+
+TOPIC = b"\x0a" * 16
+SETTINGS = TopicConfig(BrokerConfig())
+
+
+def test_a_directory_belongs_to_one_process(tmp_path: Path) -> None:
+    """D9: the refusal names the owner; a lock file left behind is no hindrance."""
+    store = DiskStore(str(tmp_path))
+    with pytest.raises(DataDirectoryError, match=f"in use by process {os.getpid()}"):
+        DiskStore(str(tmp_path))
+    store.close()
+    (tmp_path / "lock").write_text("999999\n")
+    DiskStore(str(tmp_path)).close()
+
+
+def test_a_killed_owner_leaves_no_lock(tmp_path: Path) -> None:
+    """D9: the lock dies with its process."""
+    program = (
+        f"from partita.broker.storage.data_dir import DiskStore; import os; DiskStore({str(tmp_path)!r}); os._exit(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 9
+    DiskStore(str(tmp_path)).close()
+
+
+def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
+    """D12."""
+    (tmp_path / "format").write_text("partita data directory, format 99\n")
+    with pytest.raises(DataDirectoryError, match="newer Partita"):
+        DiskStore(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["format"]
+
+
+def test_a_directory_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("important")
+    with pytest.raises(DataDirectoryError, match="neither empty nor a Partita data directory"):
+        DiskStore(str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_only_an_orderly_stop_is_clean(tmp_path: Path) -> None:
+    """D10: the mark is gone before the first write after a start."""
+    store = DiskStore(str(tmp_path))
+    assert not store.unclean
+    store.read_catalogue()
+    store.close()
+    again = DiskStore(str(tmp_path))
+    assert not again.unclean
+    assert not (tmp_path / "clean").exists()
+    os.close(again._lock)
+    assert DiskStore(str(tmp_path)).unclean
+
+
+def test_a_torn_line_of_the_catalogue_is_cut_off(tmp_path: Path) -> None:
+    store = DiskStore(str(tmp_path))
+    for line in (b"one", b"two"):
+        store.append_catalogue(line)
+    store.close()
+    path = tmp_path / "catalogue"
+    path.write_bytes(path.read_bytes() + b"0badc0de thr")
+    store = DiskStore(str(tmp_path))
+    assert store.read_catalogue() == [b"one", b"two"]
+    store.append_catalogue(b"three")
+    assert store.read_catalogue() == [b"one", b"two", b"three"]
+    store.rewrite_catalogue([b"all"])
+    assert store.read_catalogue() == [b"all"]
+    store.close()
+
+
+def test_logs_are_found_by_topic_id_and_deleted_with_their_files(tmp_path: Path) -> None:
+    store = DiskStore(str(tmp_path))
+    log = store.open_log(TOPIC, 3, SETTINGS)
+    fill(log, 5)
+    assert (tmp_path / "topics" / TOPIC.hex() / "3").is_dir()
+    log.close()
+    store.delete_log(TOPIC, 3)
+    assert list((tmp_path / "topics").iterdir()) == []
+    store.close()
+
+
+def test_a_deletion_cut_short_is_finished_by_the_next_start(tmp_path: Path) -> None:
+    """D11."""
+    DiskStore(str(tmp_path)).close()
+    (tmp_path / "topics" / f"{TOPIC.hex()}-3.deleted").mkdir()
+    store = DiskStore(str(tmp_path))
+    assert list((tmp_path / "topics").iterdir()) == []
+    store.close()
+
+
+@pytest.mark.parametrize("went", [0, 1])
+def test_data_of_a_topic_that_is_deleted_in_the_catalogue_goes_with_the_next_start(tmp_path: Path, went: int) -> None:
+    """D11: the line is written first; here the process died after it, or after the first partition."""
+    ids = iter([TOPIC, b"\x0b" * 16, b"\x0c" * 16])
+    store = DiskStore(str(tmp_path))
+    catalogue = TopicCatalogue(store, BrokerConfig(), lambda: next(ids))
+    for name in ("gone", "kept"):
+        for partition in catalogue.create(name, [[1], [1]]).partitions:
+            fill(partition.log, 1)
+    delete_log = store.delete_log
+
+    def crash(topic_id: bytes, partition: int) -> None:
+        if partition == went:
+            raise InterruptedError
+        delete_log(topic_id, partition)
+
+    store.delete_log = crash  # type: ignore[method-assign]
+    with pytest.raises(InterruptedError):
+        catalogue.delete([catalogue.by_name["gone"]])
+    os.close(store._lock)
+    again = DiskStore(str(tmp_path))
+    (topic,) = TopicCatalogue(again, BrokerConfig(), lambda: next(ids))
+    assert [path.name for path in (tmp_path / "topics").iterdir()] == [topic.topic_id.hex()]
+    assert len(served(topic.partitions[1].log)) == 1
+
+
+def test_logs_on_disk_survive_a_clean_stop_and_a_kill(tmp_path: Path) -> None:
+    """D1, D10."""
+    config = LogConfig(segment_bytes=500)
+    log = open_log(DiskStorage(str(tmp_path)), config)
+    fill(log, 20)
+    killed = open_log(DiskStorage(str(tmp_path)), config, was_clean=False)
+    assert served(killed) == [(i, f"v{i}") for i in range(20)]
+    killed.close()
+    clean = open_log(DiskStorage(str(tmp_path)), config)
+    assert clean.report.segments_checked == 0
+    assert served(clean) == [(i, f"v{i}") for i in range(20)]
+
+
+def test_views_outlive_everything_that_happens_to_the_file(tmp_path: Path) -> None:
+    storage = DiskStorage(str(tmp_path))
+    log = open_log(storage, LogConfig())
+    log.append(batch("x" * 200_000), 0, at(0))
+    log.append(batch("y" * 200_000), 0, at(0))
+    view = log.read(0, 1 << 20)
+    before = bytes(view)
+    log.truncate_to(1)
+    assert log.append(batch("z"), 0, at(0)).base_offset == 1
+    log.close()
+    storage.remove_dir("topics")
+    assert view == before
+
+
+def test_an_append_of_more_chunks_than_the_kernel_takes_at_once(tmp_path: Path) -> None:
+    file = DiskStorage(str(tmp_path)).open("many", create=True)
+    chunks = [b"%04d" % number for number in range(5000)]
+    file.append(chunks)
+    assert bytes(file.read_at(0, file.size())) == b"".join(chunks)
+
+
+def test_a_disk_below_its_reserve_refuses_appends_and_serves_reads(tmp_path: Path) -> None:
+    """D8."""
+    storage = DiskStorage(str(tmp_path), reserve_bytes=1 << 60)
+    log = open_log(storage, LogConfig())
+    with pytest.raises(StorageFull):
+        log.append(batch("a"), 0, at(0))
+    assert (log.failure, log.log_end_offset) == (None, 0)
+
+
+def test_under_sync_a_kill_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    """D1 with a real process, real files, and SIGKILL."""
+    program = f"""
+import os, signal
+from support.log.logs import at, batch, open_log
+from partita.broker.storage.disk_storage import DiskStorage
+from partita.broker.topics.catalogue import TopicCatalogue
+from partita.log.durability import Durability
+log = open_log(DiskStorage({str(tmp_path)!r}), durability=Durability.SYNC)
+for i in range(30):
+    log.append(batch(f"v{{i}}"), 0, at(i))
+    log.flush(at(i))
+    print(i, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    here = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": here},
+    )
+    acknowledged = len(done.stdout.split())
+    assert acknowledged == 30, done.stderr
+    log = open_log(DiskStorage(str(tmp_path)), durability=Durability.SYNC, was_clean=False)
+    assert served(log) == [(i, f"v{i}") for i in range(30)]
