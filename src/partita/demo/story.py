@@ -87,4 +87,9 @@ class Story:
     spark_batches: int = 0
     final_lag: dict[str, int] = field(default_factory=dict)
     took_s: float = 0.0
+    session_timeout_s: float = 0.0
+    version: str = ""
+    started: str = ""
+    machine: str = ""
+    command: str = ""
     checks: list[Check] = field(default_factory=list)

@@ -14,6 +14,8 @@ WEATHER = "weather"
 DEAD_LETTERS = "flights-dead-letters"
 WATCHERS = "flight-watchers"
 ANALYSTS = "delay-analysts"
+SESSION_TIMEOUT_MS = 6_000
+"""How long the coordinator waits for a silent member of the plain group."""
 
 
 def say(event: str, **fields: object) -> None:

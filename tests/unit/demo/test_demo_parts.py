@@ -74,9 +74,46 @@ def test_the_pictures_are_well_formed_and_name_what_they_show() -> None:
     assert "United &amp; Co (UA)" in drawn[2]
 
 
-@pytest.mark.parametrize(("minutes", "colour"), [(-5, "#fff7ec"), (0, "#fff7ec"), (40, "#7f0000"), (400, "#7f0000")])
-def test_heat_runs_from_pale_to_dark_red(minutes: float, colour: str) -> None:
-    assert charts.heat(minutes) == colour
+@pytest.mark.parametrize(("minutes", "step"), [(-5, 0), (0, 0), (2.6, 1), (20, 4), (37.6, 8), (400, 8)])
+def test_heat_runs_over_the_steps_of_its_legend(minutes: float, step: int) -> None:
+    assert charts.heat(minutes) == f"heat h{step}"
+    drawn = charts.delay_map({("UA", 5): (100, int(100 * minutes))}, {})
+    assert "minutes late" in drawn
+    assert "40+" in drawn
+
+
+def test_few_flights_are_drawn_small() -> None:
+    """findings/newcomer.md 2.3: a cell of a handful of flights was as loud as one of thousands."""
+
+    def width(flights: int) -> float:
+        drawn = ElementTree.fromstring(charts.delay_map({("UA", 5): (flights, 0)}, {}))
+        return min(float(found.get("width", 0)) for found in drawn if "UA at 5h" in "".join(found.itertext()))
+
+    assert width(charts.FEW_FLIGHTS - 1) == 12 < width(charts.FEW_FLIGHTS)
+
+
+def test_pictures_and_tables_end_at_the_same_moment() -> None:
+    """findings/newcomer.md 2.1: a rebalance at 39.9 s was drawn at 36.4 s, where the lag samples ended."""
+    _, story = good_story()
+    story.lag = [LagSample(3.0, "a", 1)]
+    story.rebalances = [Rebalance(12.5, 1, "m1: member left", 0, 3)]
+    assert report.end_of(story) == 12.5
+
+
+def test_what_nobody_read_after_the_kill_is_shown_and_explained() -> None:
+    """findings/newcomer.md 2.6: the gap, the point of the demo, was plain white."""
+    _, story = good_story()
+    assert charts.unread(story.tenures, ("m2", 5.0)) == [(1, 5, 6)]
+    assert 'class="gap"' in charts.ownership(story.tenures, [], ("m2", 5.0), 9.0)
+    assert "nobody reads flights-1 for 1.0 s" in report.gap_note(story)
+    assert charts.unread(story.tenures, ("", 0.0)) == []
+
+
+def test_generations_close_together_share_a_label() -> None:
+    marks = [Rebalance(at_s, g, "", 1, 0) for at_s, g in ((1.0, 1), (1.05, 2), (1.1, 3), (8.0, 4))]
+    drawn = charts.ownership([Tenure("m1", 0, 0, 9)], marks, ("", 0), 9.0)
+    assert ">g1-3<" in drawn
+    assert ">g4<" in drawn
 
 
 @pytest.mark.parametrize(("span", "most", "step"), [(9, 10, 1), (11, 10, 2), (42, 10, 5), (200_000, 5, 50_000)])
@@ -87,8 +124,10 @@ def test_axis_steps_are_round(span: float, most: int, step: float) -> None:
 def test_the_page_is_self_contained(monkeypatch: pytest.MonkeyPatch) -> None:
     truth, story = good_story()
     monkeypatch.setattr(report, "airline_names", lambda: {"UA": "United"})
-    story = replace(story, checks=checks.compare(truth, story))
+    story = replace(story, checks=checks.compare(truth, story), command="partita demo --rate 7")
     page = report.page(story)
     assert "every check holds" in page
     assert "<script" not in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "initial-scale=1" in page
+    assert "partita demo --rate 7" in page
