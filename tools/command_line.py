@@ -10,7 +10,7 @@ import click
 from partita.cli.main import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "command-line.md"
-ADDRESS_OPTIONS = frozenset({"servers", "profile", "extra"})
+ADDRESS_OPTIONS = frozenset({"servers", "profile", "config_file", "password_file", "extra"})
 """Options of every command that talks to a cluster; the page explains them once."""
 MARK = "<!-- The rest is printed from the code by tools/command_line.py; do not edit it. -->"
 
@@ -35,7 +35,9 @@ def _sections(command: click.Command, path: str, parent: click.Context) -> list[
     options = [option for option in command.params if isinstance(option, click.Option)]
     rows = [_row(option, context) for option in options if option.name not in ADDRESS_OPTIONS]
     if len(rows) < len(options):
-        rows.append("| `-b`, `--profile`, `-X` | [Which cluster](#which-cluster). |")
+        rows.append(
+            "| `-b`, `--profile`, `--command-config`, `--password-file`, `-X` | [Which cluster](#which-cluster). |"
+        )
     if rows:
         parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
     if isinstance(command, click.Group):

@@ -169,7 +169,7 @@ def test_several_names_go_on_after_a_failure(run: Run) -> None:
 def test_a_person_is_asked_before_something_is_deleted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """C5."""
     run("topics", "create", "t")
-    monkeypatch.setattr("partita.cli.terminal._is_asked", lambda: True)
+    monkeypatch.setattr("partita.cli.terminal.is_asked", lambda: True)
     run("topics", "delete", "t", stdin="n\n", code=1, told="Delete t with all records?")
     run("topics", "delete-records", "t", stdin="n\n", code=1, told="Delete all records of t?")
     run("groups", "delete", "g", stdin="n\n", code=1, told="Delete g with all committed offsets?")

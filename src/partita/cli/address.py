@@ -1,7 +1,9 @@
-"""Where the cluster is: `--bootstrap`, environment variables, and profiles in a TOML file.
+"""Where the cluster is and how to get in: options, environment variables, properties files, profiles in a TOML file.
 
-The first of these that is given wins: `--bootstrap`, `--profile`, `PARTITA_BOOTSTRAP`, `PARTITA_PROFILE`, the file's
-own `default`, and then 127.0.0.1:9092. A profile holds the address and further client options:
+The first address that is given wins: `--bootstrap`, `--profile`, `bootstrap.servers` in the file of
+`--command-config`, `PARTITA_BOOTSTRAP`, `PARTITA_PROFILE`, the profile file's own `default`, and then 127.0.0.1:9092.
+Client options come from `-X`, then that properties file, then the profile, then the environment: `PARTITA_` and the
+name in capitals, such as `PARTITA_SECURITY_PROTOCOL`. A profile holds the address and further client options:
 
     default = "local"
 
@@ -16,6 +18,7 @@ own `default`, and then 127.0.0.1:9092. A profile holds the address and further 
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,11 +28,14 @@ from typing import Any
 
 import click
 
+from partita.cli.properties import parse_properties
+from partita.cli.terminal import complain, is_asked, printable
 from partita.client_options import CLIENT_OPTIONS
 from partita.options import unknown_option
 
 DEFAULT_SERVERS = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE, PROFILE_VARIABLE, FILE_VARIABLE = "PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG"
+COMMAND_CONFIG_VARIABLE = "PARTITA_COMMAND_CONFIG"
 _ADDRESS_KEYS = ("bootstrap", "bootstrap.servers", "bootstrap_servers")
 
 
@@ -42,8 +48,11 @@ class Address:
 
     def client_options(self, **more: Any) -> dict[str, Any]:
         """Options for a consumer, producer or admin client, in Kafka's spelling; `more` wins. Underscores are dots."""
-        named = {name.replace("_", "."): value for name, value in more.items()}
-        return {"bootstrap.servers": self.servers, "client.id": "partita-cli", **self.options, **named}
+        return {"bootstrap.servers": self.servers, "client.id": "partita-cli", **self.options, **_dotted(more)}
+
+
+def _dotted(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name.replace("_", "."): value for name, value in options.items()}
 
 
 def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,13 +66,35 @@ def address_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="HOST:PORT",
         help=f"Address of a broker; separate several with commas. [default: {BOOTSTRAP_VARIABLE} or {DEFAULT_SERVERS}]",
     )
+    @click.option("--profile", metavar="NAME", help="Use this profile's address and options; see partita profiles.")
     @click.option(
-        "--profile", metavar="NAME", help="Use the address and options of this profile; see partita profiles."
+        "--command-config",
+        "config_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        envvar=COMMAND_CONFIG_VARIABLE,
+        help="Read client options from this properties file, as Kafka's tools do.",
+    )
+    @click.option(
+        "--password-file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Read the password for sasl.username from this file.",
     )
     @click.option("-X", "extra", multiple=True, metavar="NAME=VALUE", help="Set a client option by Kafka's name.")
     @wraps(command)
-    def call(*args: Any, servers: str | None, profile: str | None, extra: tuple[str, ...], **options: Any) -> Any:
-        return command(*args, bootstrap=find_address(servers, profile, settings_of(extra, "-X")), **options)
+    def call(
+        *args: Any,
+        servers: str | None,
+        profile: str | None,
+        config_file: Path | None,
+        password_file: Path | None,
+        extra: tuple[str, ...],
+        **options: Any,
+    ) -> Any:
+        more = settings_of(extra, "-X")
+        if password_file is not None:
+            more["sasl.password"] = _read(password_file).rstrip("\r\n")
+        address = find_address(servers, profile, more, config_file=config_file)
+        return command(*args, bootstrap=_with_password(address), **options)
 
     return call
 
@@ -79,22 +110,81 @@ def settings_of(given: tuple[str, ...], option: str = "--set") -> dict[str, str]
     return settings
 
 
-def find_address(servers: str | None, profile: str | None, extra: Mapping[str, str] | None = None) -> Address:
-    """The address that the options, the environment and the profile file give. Raises UsageError."""
-    if servers is not None and profile is None:
-        return Address(servers, dict(extra or {}))
-    if profile is None and servers is None and BOOTSTRAP_VARIABLE in os.environ:
-        return Address(os.environ[BOOTSTRAP_VARIABLE], dict(extra or {}))
-    name = profile or os.environ.get(PROFILE_VARIABLE)
+def find_address(
+    servers: str | None, profile: str | None, extra: Mapping[str, str] | None = None, *, config_file: Path | None = None
+) -> Address:
+    """The address and options that call, environment and files give. Raises UsageError."""
+    from_file = {} if config_file is None else read_command_config(config_file)
+    servers_in_file = from_file.pop("bootstrap.servers", None)
+    address = servers or servers_in_file or os.environ.get(BOOTSTRAP_VARIABLE)
+    found = Address(address or DEFAULT_SERVERS)
+    if profile is not None or address is None:
+        found = _from_profile(profile, found)
+    more = {**_from_environment(), **_dotted(found.options), **from_file, **_dotted(extra or {})}
+    return Address(servers or found.servers, more)
+
+
+def _from_profile(named: str | None, otherwise: Address) -> Address:
+    """The profile of this name, or the one that environment and file say; `otherwise` if there is none."""
+    name = named or os.environ.get(PROFILE_VARIABLE)
     profiles, default = read_profiles(profile_file(), required=name is not None)
     chosen = name or default
     if chosen is None:
-        return Address(DEFAULT_SERVERS, dict(extra or {}))
+        return otherwise
     if chosen not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
         raise click.UsageError(f"there is no profile {chosen!r} in {profile_file()}; profiles there: {known}")
-    found = profiles[chosen]
-    return Address(servers or found.servers, {**found.options, **(extra or {})})
+    return profiles[chosen]
+
+
+def _from_environment() -> dict[str, str]:
+    """Client options in the environment: `PARTITA_SASL_USERNAME` for sasl.username."""
+    variables = {option.dotted: f"PARTITA_{option.name.upper()}" for option in CLIENT_OPTIONS}
+    del variables["bootstrap.servers"]
+    return {name: os.environ[variable] for name, variable in variables.items() if variable in os.environ}
+
+
+def read_command_config(file: Path) -> dict[str, str]:
+    """The client options in a properties file. Options only a producer or consumer knows are left out.
+
+    Warns if others may read a file that holds a secret. Raises UsageError.
+    """
+    from partita.consumer.config import OPTIONS as CONSUMER_OPTIONS
+    from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
+
+    try:
+        properties = _dotted(parse_properties(_read(file)))
+    except ValueError as error:
+        raise click.UsageError(f"{file}: {error}") from None
+    known = {option.dotted: option for option in CLIENT_OPTIONS}
+    foreign = {option.dotted for option in (*CONSUMER_OPTIONS, *PRODUCER_OPTIONS)}
+    for name in properties.keys() - known.keys() - foreign:
+        raise click.UsageError(
+            f"{file}: {unknown_option(name, [text.replace('.', '_') for text in (*known, *foreign)])}"
+        )
+    options = {name: value for name, value in properties.items() if name in known}
+    is_secret = any(known[name].kind == "secret" for name in options)
+    if is_secret and os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        complain(f"warning: {file} holds a secret and others may read it; run: chmod 600 {file}")
+    return options
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise click.UsageError(f"cannot read {file}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"cannot read {file}: {error}") from None
+
+
+def _with_password(address: Address) -> Address:
+    """The same with a password that a person types, if there is a user without one and a person to ask."""
+    options = address.options
+    if "sasl.username" not in options or "sasl.password" in options or not is_asked():
+        return address
+    password = click.prompt(printable(f"Password of {options['sasl.username']}"), hide_input=True, err=True)
+    return Address(address.servers, {**options, "sasl.password": password})
 
 
 def profile_file() -> Path:

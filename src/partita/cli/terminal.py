@@ -83,11 +83,12 @@ def confirm(question: str, *, yes: bool) -> None:
 
     Scripts (standard input is not a terminal) and `--yes` are not asked.
     """
-    if not yes and _is_asked():
+    if not yes and is_asked():
         click.confirm(printable(question), abort=True, err=True)
 
 
-def _is_asked() -> bool:
+def is_asked() -> bool:
+    """Is a person at standard input who can be asked?"""
     return sys.stdin.isatty()
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from partita.cli.address import Address, find_address, profile_file, read_profiles
+from partita.cli.address import Address, address_options, find_address, profile_file, read_profiles
 
 FILE = """
 default = "local"
@@ -93,3 +94,70 @@ def test_a_wrong_file_is_named_with_its_fault(tmp_path: Path, text: str, told: s
 def test_a_misspelt_profile_is_answered_with_the_names(file: Path) -> None:
     with pytest.raises(click.UsageError, match="profiles there: far, local"):
         find_address(None, "fra")
+
+
+@pytest.mark.case("SE-Q07")
+def test_options_come_from_the_call_then_the_file_then_the_environment(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("bootstrap.servers=filed:1\nsasl.username=filed\nrequest.timeout.ms=2\ngroup.id=g\n")
+    monkeypatch.setenv("PARTITA_BOOTSTRAP", "env:1")
+    for name in ("SASL_USERNAME", "REQUEST_TIMEOUT_MS", "CLIENT_ID"):
+        monkeypatch.setenv(f"PARTITA_{name}", "3")
+    address = find_address(None, None, {"request.timeout.ms": "1"}, config_file=properties)
+    assert address == Address("filed:1", {"client.id": "3", "sasl.username": "filed", "request.timeout.ms": "1"})
+    assert find_address("given:1", None).options["sasl.username"] == "3"
+    assert find_address(None, "far", config_file=properties).servers == "far:1,far:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sasl.jass.config=x", "unknown option 'sasl.jass.config'; did you mean 'sasl.jaas.config'?"),
+        ("a=\\u00", "line 1"),
+    ],
+)
+def test_a_wrong_properties_file_is_named_with_its_fault(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(text)
+    with pytest.raises(click.UsageError) as refused:
+        find_address(None, None, config_file=path)
+    assert told in refused.value.format_message()
+    with pytest.raises(click.UsageError, match="cannot read"):
+        find_address(None, None, config_file=tmp_path / "nothing")
+
+
+def test_a_secret_that_others_may_read_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("sasl.password=secret")
+    path.chmod(0o644)
+    find_address("x:1", None, config_file=path)
+    said = capsys.readouterr().err
+    assert "others may read it" in said
+    assert "secret\n" not in said
+    path.chmod(0o600)
+    find_address("x:1", None, config_file=path)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_password_comes_from_a_file_or_from_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Address] = []
+
+    @click.command()
+    @address_options
+    def command(bootstrap: Address) -> None:
+        seen.append(bootstrap)
+
+    path = tmp_path / "password"
+    path.write_text("from file\n")
+    user = ["-b", "x:1", "-X", "sasl.username=u"]
+    monkeypatch.setattr("partita.cli.address.is_asked", lambda: True)
+    for words, typed in (
+        (["--password-file", str(path)], None),
+        ([], "typed\n"),
+        (["-X", "sasl.password=given"], None),
+    ):
+        result = CliRunner().invoke(command, [*user, *words], input=typed)
+        assert result.exit_code == 0, result.output
+    assert [address.options["sasl.password"] for address in seen] == ["from file", "typed", "given"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,13 +32,15 @@ TRANSLATE_EVERY_S = 5.0
 @address_options
 @click.option("--to", "target", metavar="HOST:PORT", help="Address of the other cluster; without it, the same one.")
 @click.option("--to-profile", metavar="NAME", help="Profile of the other cluster.")
+@click.option("--to-command-config", type=click.Path(dir_okay=False, path_type=Path), help="Its properties file.")
 @click.option("--prefix", default="", metavar="TEXT", help="Put this before the names of the copies.")
 @click.option("--group", "-g", help="Remember in this group, on the source, what is copied, and go on from there.")
 @click.option("--translate", "translated", multiple=True, metavar="GROUP",
               help="Commit this group's offsets on the copies too, translated to their offsets.")  # fmt: skip
 @click.option("--until-end", "-e", is_flag=True, help="Stop at the end that the topics have now.")
 def mirror(
-    topics: tuple[str, ...], bootstrap: Address, target: str | None, to_profile: str | None, prefix: str,
+    topics: tuple[str, ...], bootstrap: Address, target: str | None, to_profile: str | None,
+    to_command_config: Path | None, prefix: str,
     group: str | None, translated: tuple[str, ...], until_end: bool,
 ) -> None:  # fmt: skip
     """Copy TOPICs with keys, values, headers, timestamps and partitions to another cluster, until Ctrl-C.
@@ -47,7 +50,10 @@ def mirror(
     """
     from partita import Consumer, Producer
 
-    there = bootstrap if target is None and to_profile is None else find_address(target, to_profile)
+    if target is None and to_profile is None and to_command_config is None:
+        there = bootstrap
+    else:
+        there = find_address(target, to_profile, config_file=to_command_config)
     if there == bootstrap and not prefix:
         raise click.UsageError("source and target are the same topics; give --to or --prefix")
     with connected(bootstrap) as admin, connected(there) as other:
