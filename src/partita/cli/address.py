@@ -2,8 +2,8 @@
 
 The first address that is given wins: `--bootstrap`, `--profile`, `bootstrap.servers` in the file of
 `--command-config`, `PARTITA_BOOTSTRAP`, `PARTITA_PROFILE`, the profile file's own `default`, and then 127.0.0.1:9092.
-Client options come from `-X`, then that properties file, then the profile, then the environment: `PARTITA_` and the
-name in capitals, such as `PARTITA_SECURITY_PROTOCOL`. A profile holds the address and further client options:
+Client options come from `-X`, then that properties file, then the profile, then the environment: PARTITA_ and the
+name in capitals, such as PARTITA_SECURITY_PROTOCOL. A profile holds the address and further client options:
 
     default = "local"
 
@@ -138,7 +138,7 @@ def _from_profile(named: str | None, otherwise: Address) -> Address:
 
 
 def _from_environment() -> dict[str, str]:
-    """Client options in the environment: `PARTITA_SASL_USERNAME` for sasl.username."""
+    """Client options in the environment: PARTITA_SASL_USERNAME for sasl.username."""
     variables = {option.dotted: f"PARTITA_{option.name.upper()}" for option in CLIENT_OPTIONS}
     del variables["bootstrap.servers"]
     return {name: os.environ[variable] for name, variable in variables.items() if variable in os.environ}

@@ -14,8 +14,10 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, partitions_of, try_each, yes_option
+from partita.cli.groups.log import LOG_TOPIC, log
 from partita.cli.groups.watch import watch
 from partita.cli.terminal import confirm, count, print_json, print_table, say
+from partita.group import partition_for
 
 if TYPE_CHECKING:
     from partita.admin import Admin, Target
@@ -28,6 +30,7 @@ def groups() -> None:
 
 
 groups.add_command(watch)
+groups.add_command(log)
 
 
 @groups.command("list")
@@ -59,10 +62,11 @@ def describe(group_ids: tuple[str, ...], bootstrap: Address, with_members: bool,
 
     def describe_one(group_id: str) -> None:
         group, lag = admin.describe_group(group_id), admin.group_lag(group_id)
-        shown.append({**group.as_json(), "offsets": [row.as_json() for row in lag]})
+        place = _place(admin, group_id)
+        shown.append({**group.as_json(), **place, "offsets": [row.as_json() for row in lag]})
         if as_json:
             return
-        _print_head(group)
+        _print_head(group, place)
         if with_members:
             _print_members(group)
         elif lag:
@@ -76,11 +80,26 @@ def describe(group_ids: tuple[str, ...], bootstrap: Address, with_members: bool,
                 print_json(shown)
 
 
-def _print_head(group: GroupDescription) -> None:
+def _place(admin: Admin, group_id: str) -> dict[str, int | None]:
+    """Which partition of `__consumer_offsets` holds the group; None where this client may not see that topic."""
+    found = {topic.name: topic.partitions for topic in admin.list_topics(include_internal=True)}
+    total = found.get(LOG_TOPIC)
+    return {"coordinator_partition": partition_for(group_id, total) if total else None, "coordinator_partitions": total}
+
+
+def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
     assignor = f", assignor {group.protocol}" if group.protocol else ""
     node = group.coordinator
     members = count(len(group.members), "member")
-    say(f"{group.group_id}  {group.state}, {members}{assignor}, coordinator {node.id} ({node.host}:{node.port})")
+    partition = (
+        f", partition {place['coordinator_partition']} of {place['coordinator_partitions']}"
+        if place["coordinator_partitions"]
+        else ""
+    )
+    say(
+        f"{group.group_id}  {group.state}, {members}{assignor}, "
+        f"coordinator {node.id} ({node.host}:{node.port}){partition}"
+    )
 
 
 def _print_members(group: GroupDescription) -> None:

@@ -219,7 +219,7 @@ def _offsets(consumer: Consumer, partitions: Iterable[TopicPartition], where: Wh
     """The offset of a position in each partition, as the logs are now."""
     wanted = list(partitions)
     begins, ends = consumer.beginning_offsets(wanted), consumer.end_offsets(wanted)
-    timed = consumer.offsets_for_times(dict.fromkeys(wanted, where.value)) if where.kind is Kind.TIME else {}
+    timed = consumer.offsets_for_times(dict.fromkeys(wanted, where.value)) if where.is_time else {}
     at_time = {tp: found.offset for tp, found in timed.items() if found is not None}
     return {tp: where.offset(begins[tp], ends[tp], at_time.get(tp)) for tp in wanted}
 

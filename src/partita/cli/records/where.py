@@ -34,6 +34,11 @@ class Where:
     kind: Kind
     value: int = 0
 
+    @property
+    def is_time(self) -> bool:
+        """Does `offset` need what a look-up by time finds?"""
+        return self.kind is Kind.TIME
+
     def offset(self, log_start: int, log_end: int, at_time: int | None) -> int:
         """The offset in a partition, never outside its log. `at_time` is what a look-up by time found, if anything."""
         match self.kind:
