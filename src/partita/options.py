@@ -57,6 +57,11 @@ def check_options(
     `given` holds keyword arguments; `dotted` a dict with Kafka's own names. Both spellings are accepted in both.
     Raises ConfigError for an unknown name, a value out of bounds, a missing required option, a name given twice.
     """
+    if dotted is not None and not isinstance(dotted, Mapping):
+        raise ConfigError(
+            f"a client takes a dict of options or keyword arguments, not {dotted!r}; "
+            "give servers as bootstrap_servers=..., topics to subscribe()"
+        )
     known = {option.name: option for option in options}
     spellings = {alias: option.name for option in known.values() for alias in option.aliases}
     values: dict[str, Any] = {}
@@ -79,10 +84,34 @@ def check_options(
     return values
 
 
+ELSEWHERE = {
+    **dict.fromkeys(
+        ("api_version", "api_version_auto_timeout_ms", "api_version_request", "broker_version_fallback"),
+        "versions are agreed with each broker; leave it out",
+    ),
+    **dict.fromkeys(("topic", "topics"), "topics are given to subscribe() or send()"),
+    **dict.fromkeys(("broker", "brokers", "servers", "hosts"), "did you mean 'bootstrap_servers'?"),
+    "consumer_timeout_ms": "give poll() a timeout instead",
+    "enable_auto_offset_store": "commit_done_only with done(record) does this",
+    "enable_partition_eof": "compare position() with end_offsets()",
+    "loop": "the running loop is used; leave it out",
+    "max_batch_size": "did you mean 'batch_size'?",
+    "queued_min_messages": "fetch_buffer_max_bytes bounds what is fetched ahead",
+    "queue_buffering_max_kbytes": "did you mean 'buffer_memory', in bytes?",
+    "queue_buffering_max_messages": "buffer_memory bounds the bytes that wait",
+    "statistics_interval_ms": "call metrics() when you want numbers",
+}
+"""Options of other Kafka clients for Python, and what does the same here."""
+_LIKE = 0.75
+
+
 def unknown_option(spelled: str, known: Iterable[str]) -> str:
-    """The message for a name nobody knows, with the nearest one that exists."""
-    names = list(known)
-    near = get_close_matches(spelled.replace(".", "_"), names, n=1, cutoff=0.5)
+    """The message for an unknown name: what to do instead, or the nearest name that exists."""
+    names, name = list(known), spelled.replace(".", "_")
+    if name in ELSEWHERE:
+        return f"unknown option {spelled!r}; {ELSEWHERE[name]}"
+    longer = [one for one in names if one.startswith(f"{name}_")]
+    near = longer if len(longer) == 1 else get_close_matches(name, names, n=1, cutoff=_LIKE)
     if not near:
         return f"unknown option {spelled!r}"
     suggestion = near[0].replace("_", ".") if "." in spelled else near[0]

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from partita import Admin, Consumer, Producer
 from partita.options import REQUIRED, ConfigError, Option, check_options
 
 OPTIONS = (
@@ -33,6 +34,11 @@ def test_a_dict_in_dotted_spelling_is_accepted() -> None:
         ({"linger_sm": 1}, "did you mean 'linger_ms'"),
         ({"linger.sm": 1}, "did you mean 'linger.ms'"),
         ({"zzzzzzzzzz": 1}, "unknown option 'zzzzzzzzzz'$"),
+        ({"linger": 1}, "unknown option 'linger'; did you mean 'linger_ms'"),
+        ({"linger": 1}, "did you mean 'linger_ms'"),
+        ({"consumer_timeout_ms": 1}, r"unknown option 'consumer_timeout_ms'; give poll\(\) a timeout instead$"),
+        ({"api_version": 1}, "unknown option 'api_version'; versions are agreed with each broker; leave it out$"),
+        ({"brokers": "a:1"}, "did you mean 'bootstrap_servers'"),
         ({"linger_ms": -1}, "linger_ms must be at least 0, not -1"),
         ({"linger_ms": 1.5}, "linger_ms must be a whole number, not 1.5"),
         ({"linger_ms": True}, "linger_ms must be a whole number, not True"),
@@ -53,6 +59,12 @@ def test_a_wrong_option_is_refused_with_what_would_be_right(given: dict[str, Any
 def test_a_missing_required_option_says_what_it_is_for() -> None:
     with pytest.raises(ConfigError, match="bootstrap_servers is required: addresses of brokers"):
         check_options(OPTIONS, {})
+
+
+@pytest.mark.parametrize("client", [Consumer, Producer, Admin])
+def test_a_topic_or_server_in_place_of_the_options_is_refused(client: Any) -> None:
+    with pytest.raises(ConfigError, match="not 'orders'; give servers as bootstrap_servers="):
+        client("orders", bootstrap_servers="a:1")
 
 
 def test_an_option_given_both_ways_is_refused() -> None:

@@ -34,9 +34,10 @@ AS_A_SCRIPT = (
 PROGRAM = """
 from typing import Any, assert_type
 
-from partita import Admin, AsyncAdmin, AsyncConsumer, Broker, Consumer, Producer
-from partita.consumer.records import ConsumerRecord
-from partita.producer.shell.client import AsyncProducer
+from partita import (
+    Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Broker, CommitFailedError, Consumer, ConsumerRecord, KafkaError,
+    OffsetAndMetadata, Producer, RebalanceListener, TopicPartition, UndeliveredError,
+)
 
 plain = Consumer(bootstrap_servers="localhost:9092", group_id="g", auto_offset_reset="earliest")
 assert_type(plain, Consumer[bytes, bytes])
@@ -72,6 +73,20 @@ async def work() -> None:
         assert_type(consumer, AsyncConsumer[bytes, str])
         async for record in consumer:
             handle(record)
+
+
+class Listener(RebalanceListener):
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        print([partition.topic for partition in partitions])
+
+
+try:
+    text.commit({TopicPartition("flights", 0): OffsetAndMetadata(7)})
+except CommitFailedError as failure:
+    print(failure.code, failure.retriable)
+except (UndeliveredError, KafkaError):
+    raise
+Producer(value_serializer="json", key_serializer=lambda key: str(key))
 
 
 def takes_any(consumer: Consumer) -> None: ...

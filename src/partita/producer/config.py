@@ -20,8 +20,8 @@ RETRIES_MAX = 2_147_483_647
 
 OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,
-    Option("key_serializer", "any", None, "turns keys into bytes; None takes bytes and str", nullable=True),
-    Option("value_serializer", "any", None, "turns values into bytes; None takes bytes and str", nullable=True),
+    Option("key_serializer", "any", None, "to bytes: a function, an object with serialize, or a name", nullable=True),
+    Option("value_serializer", "any", None, "to bytes: a function, an object with serialize, or a name", nullable=True),
     Option("acks", "str", "all", "who must have a record before it counts as sent", choices=("all", "-1", "0", "1")),
     Option("enable_idempotence", "bool", True, "no duplicates and no reordering by retries"),
     Option("compression_type", "str", "none", "codec", choices=("none", "gzip", "snappy", "lz4", "zstd")),

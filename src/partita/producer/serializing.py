@@ -1,31 +1,112 @@
-"""From what a caller gives to bytes.
+"""From what a caller gives to bytes: by a function of the object, an object with `serialize`, or a name.
 
-A serializer is a callable from an object to bytes; without one, bytes are taken as they are and str as UTF-8. None
-stays None.
+A plain function gets the object and is not called for None; `serialize(topic, headers, data)` is called for None too,
+and may add headers, as in Kafka. Without a serializer bytes are taken as they are and text becomes UTF-8.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from struct import Struct
+from struct import error as StructError
+from typing import Any, Protocol, TypeAlias
 
+from partita.options import ConfigError
 from partita.protocol.primitives import Buffer
 
-Serializer: TypeAlias = Callable[[Any], Buffer | str | None]
+Headers: TypeAlias = list[tuple[str, Buffer | None]]
+
+
+class SerializesFrom(Protocol):
+    """An object that turns a key or value into bytes. It may append to `headers`, and is called for None too."""
+
+    def serialize(self, topic: str, headers: Headers, data: Any, /) -> Buffer | str | None:
+        """The bytes; None for a null. `Any`: what is sent is of the user's own type."""
+
+
+Serializer: TypeAlias = Callable[[Any], Buffer | str | None] | SerializesFrom
+Serialize: TypeAlias = Callable[[str, Headers, Any], Buffer | str | None]
+"""How a serializer is called: with the topic, the headers so far, and the object."""
 GivenHeaders: TypeAlias = Mapping[str, Buffer | str | None] | Iterable[tuple[str, Buffer | str | None]]
 
 
-def to_bytes(value: Any, serializer: Serializer | None, what: str) -> Buffer | None:
-    """The bytes of a key or value. Raises TypeError for what needs a serializer."""
-    if serializer is not None and value is not None:
-        value = serializer(value)
+def _number(code: str) -> Callable[[Any], bytes]:
+    pack = Struct(code).pack
+
+    def write(value: Any) -> bytes:
+        try:
+            return pack(value)
+        except StructError as error:
+            raise TypeError(f"{value!r} is no such number: {error}") from None
+
+    return write
+
+
+def _text(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"serializer 'str' takes text, not {type(value).__name__}")
+    return value.encode()
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+NAMED: dict[str, Callable[[Any], Buffer] | None] = {
+    "bytes": None,
+    "str": _text,
+    "json": _json,
+    "short": _number(">h"),
+    "int": _number(">i"),
+    "long": _number(">q"),
+    "float": _number(">f"),
+    "double": _number(">d"),
+}
+"""By the names that deserializers have; None takes bytes and text as they are."""
+_CLASS_NAMES = {
+    "ByteArraySerializer": "bytes",
+    "StringSerializer": "str",
+    "ShortSerializer": "short",
+    "IntegerSerializer": "int",
+    "LongSerializer": "long",
+    "FloatSerializer": "float",
+    "DoubleSerializer": "double",
+}
+
+
+def serializer(given: Any, option: str) -> Serialize | None:
+    """The serializer meant by the value of an option; None takes bytes and text. Raises ConfigError."""
+    if isinstance(given, str):
+        name = _CLASS_NAMES.get(given.rpartition(".")[2], given)
+        if name not in NAMED:
+            raise ConfigError(f"{option}: unknown serializer {given!r}; expected {', '.join(NAMED)}, or a function")
+        given = NAMED[name]
+    if given is None:
+        return None
+    if isinstance(given, type):
+        given = given()
+    if hasattr(given, "serialize"):
+        chosen: Serialize = given.serialize
+        return chosen
+    if not callable(given):
+        raise ConfigError(f"{option} must be a function of the object, have a method serialize, or be a name")
+    function: Callable[[Any], Buffer | str | None] = given
+
+    def write(topic: str, headers: Headers, value: Any) -> Buffer | str | None:
+        return None if value is None else function(value)
+
+    return write
+
+
+def to_bytes(value: Any, what: str, hint: str = "is") -> Buffer | None:
+    """The bytes of a key, value or header. Raises TypeError for what needs a serializer."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    hint = "returned" if serializer is not None else "is"
     raise TypeError(f"the {what} {hint} {type(value).__name__}; expected bytes or str, or give a {what}_serializer")
 
 
@@ -34,4 +115,4 @@ def to_headers(headers: GivenHeaders | None) -> Sequence[tuple[str, Buffer | Non
     if not headers:
         return ()
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return tuple((name, to_bytes(value, None, "header")) for name, value in pairs)
+    return tuple((name, to_bytes(value, "header")) for name, value in pairs)

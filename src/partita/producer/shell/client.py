@@ -15,7 +15,7 @@ import logging
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from partita.net.loop_thread import LoopThread
@@ -23,8 +23,9 @@ from partita.net.metrics import prometheus
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
-from partita.producer.serializing import GivenHeaders, to_bytes, to_headers
+from partita.producer.serializing import GivenHeaders, Headers, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
+from partita.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
     from partita.producer.option_types import ProducerOptions
@@ -124,8 +125,8 @@ class AsyncProducer:
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.of(config, **options)
         self._driver = ProducerDriver(self.config)
-        self._key_serializer = self.config.values["key_serializer"]
-        self._value_serializer = self.config.values["value_serializer"]
+        self._key_serializer = serializer(self.config.values["key_serializer"], "key_serializer")
+        self._value_serializer = serializer(self.config.values["value_serializer"], "value_serializer")
         self._interceptors = self.config.values["interceptor_classes"]
 
     async def __aenter__(self) -> AsyncProducer:
@@ -240,11 +241,14 @@ class AsyncProducer:
             raise ValueError(f"partition must be 0 or more, not {partition}")
         if timestamp is not None and timestamp < 0:
             raise ValueError(f"timestamp must be 0 or more, in ms, not {timestamp}")
+        pairs = to_headers(headers) if headers else ()
+        if self._key_serializer is not None or self._value_serializer is not None:
+            key, value, pairs = self._serialized(topic, key, value, list(pairs))
         record = NewRecord(
             topic,
-            None if key is None else to_bytes(key, self._key_serializer, "key"),
-            to_bytes(value, self._value_serializer, "value"),
-            to_headers(headers) if headers else (),
+            None if key is None else to_bytes(key, "key"),
+            to_bytes(value, "value"),
+            pairs,
             time.time_ns() // 1_000_000 if timestamp is None else timestamp,
             partition,
         )
@@ -254,6 +258,16 @@ class AsyncProducer:
             except Exception:
                 _LOG.exception("on_send of %r raised; the record goes on as it was", interceptor)
         return record
+
+    def _serialized(
+        self, topic: str, key: Any, value: Any, headers: Headers
+    ) -> tuple[Buffer | None, Buffer | None, Sequence[tuple[str, Buffer | None]]]:
+        """Key and value by their serializers, which may add headers."""
+        if self._key_serializer is not None:
+            key = to_bytes(self._key_serializer(topic, headers, key), "key", "returned")
+        if self._value_serializer is not None:
+            value = to_bytes(self._value_serializer(topic, headers, value), "value", "returned")
+        return key, value, tuple(headers)
 
     def _tell_interceptors(self, future: DeliveryFuture) -> None:
         failure = future.failure()
