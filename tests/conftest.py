@@ -26,3 +26,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if len(chosen) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say both numbers: golden vectors and versions turn one test function into many cases."""
+    ran = {
+        test.nodeid
+        for outcome in ("passed", "failed", "error")
+        for test in terminalreporter.stats.get(outcome, ())
+        if isinstance(test, pytest.TestReport)
+    }
+    functions = {nodeid.partition("[")[0] for nodeid in ran}
+    terminalreporter.write_line(f"{len(functions):,} test functions, {len(ran):,} cases")
