@@ -15,7 +15,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 MARK = "Deviation: "
 SUBJECTS = {
     "broker": "Broker", "group": "Consumer groups", "log": "Logs", "consumer": "Consumer", "producer": "Producer",
-    "net": "All clients", "admin": "Admin client", "spark": "Spark",
+    "net": "All clients", "security": "Security", "admin": "Admin client", "spark": "Spark",
 }  # fmt: skip
 """What a reader calls each part of the source, in the order of the page."""
 

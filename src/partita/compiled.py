@@ -18,6 +18,7 @@ COMPILED: tuple[str, ...] = (
     "partita.records.columns",
     "partita.records.decode",
     "partita.records.scanner",
+    "partita.records.opened.walk",
 )
 
 

@@ -19,7 +19,9 @@ from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.protocol.framing import read_request_header
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.protocol.primitives import Buffer
+from partita.records.builder import build_batch
 from support.broker.raw import Raw
 
 CANARY = "canary"
@@ -97,3 +99,24 @@ def test_pipelined_requests_of_one_connection_leave_others_their_turn(broker: Br
     assert place <= 12, "it came after a few requests of each of the others"
     attackers = begun[place + 1 : place + 301]
     assert len(set(attackers)) == 3, "the others take turns too"
+
+
+def test_later_requests_wait_for_one_that_is_worked_on_beside_the_loop(broker: Broker) -> None:
+    """Large batches of an idempotent producer and a small one behind them keep their order; so do the answers."""
+    counts = [2_000, 1_000, 1]
+    batches = [
+        build_batch([(0, b"k", b"v" * 100, ())] * count, producer_id=7, producer_epoch=0, base_sequence=first)
+        for count, first in zip(counts, (0, 2_000, 3_000), strict=True)
+    ]
+    broker.run(lambda: broker.cluster.create_topic("keyed", 1, 1, {"cleanup.policy": ("compact",)}))
+    with Raw(broker.port) as raw:
+        for batch in batches:
+            data = [PartitionProduceData(index=0, records=batch)]
+            raw.send(
+                ProduceRequest(
+                    acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name="keyed", partition_data=data)]
+                ),
+                9,
+            )
+        answers = [raw.recv(0, 9)[1].responses[0].partition_responses[0] for _ in batches]
+    assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 2_000), (0, 3_000)]

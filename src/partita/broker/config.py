@@ -168,7 +168,7 @@ class BrokerConfig(_Settings):
         self.given: dict[str, Value] = {}
         self.of_nodes: dict[str, Value] = {}
         self.cluster_wide: dict[str, Value] = {}
-        self.defaults: dict[str, Value] = {option.name: option.default for option in BROKER}
+        self.defaults: dict[str, Value] = {option.name: option.default for option in BROKER_OPTIONS.values()}
         if not kafka_defaults:
             self.defaults.update(PARTITA_DEFAULTS)
         self._listeners: list[Callable[[str], None]] = []

@@ -100,6 +100,7 @@ MEANINGS: dict[str, str] = {
     "offsets.topic.replication.factor": "replicas of `__consumer_offsets`",
     "offsets.topic.segment.bytes": "segment size of `__consumer_offsets`",
     "partita.rebalance.on.static.change": "rebalance when a static member restarts with other topics (Kafka waits)",
+    "partita.validate.records": "header checks a batch by header and checksum, full each record, as Kafka does",
     "preallocate": "reserve a segment's space when it is begun",
     "producer.id.expiration.check.interval.ms": "how often idle producers are looked for",
     "producer.id.expiration.ms": "an idempotent producer that is silent this long is forgotten",

@@ -108,6 +108,7 @@ BROKER: tuple[Option, ...] = (
     Option("offsets.topic.replication.factor", SHORT, 3, low=1),
     Option("offsets.topic.segment.bytes", INT, 104857600, low=1),
     Option("partita.rebalance.on.static.change", BOOLEAN, False, changeable=True),
+    Option("partita.validate.records", STRING, "header", choices=("header", "full"), changeable=True),
     Option("producer.id.expiration.check.interval.ms", INT, 600000, low=1),
     Option("producer.id.expiration.ms", INT, 86400000, low=1, changeable=True),
     Option("socket.request.max.bytes", INT, 104857600, low=1),

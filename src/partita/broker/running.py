@@ -82,6 +82,7 @@ class RunningBroker:
         self.cluster.is_running = False
         await asyncio.gather(*(self._close(node) for node in self.cluster.nodes.values()))
         await self.services.settle_groups()
+        self.services.stop_workers()
         await self.upkeep.stop()
         self.cluster.catalogue.close()
         self.cluster.notes.close()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
+    from partita.broker.requests.workers import Workers
 
 
 class Services:
@@ -39,6 +40,13 @@ class Services:
         from partita.broker.reading.long_polls import LongPolls
 
         return LongPolls(self.cluster.loop, self.cluster.clock)
+
+    @cached_property
+    def workers(self) -> Workers:
+        """The threads for long work on records."""
+        from partita.broker.requests.workers import Workers
+
+        return Workers(self.cluster.loop)
 
     def fetch_sessions(self, node_id: int) -> FetchSessions:
         """The incremental fetch sessions of one node."""
@@ -70,6 +78,11 @@ class Services:
         """Wait until loads that were cut short have ended."""
         if self._is_made("groups"):
             await self.groups.settle()
+
+    def stop_workers(self) -> None:
+        """Begin no more long work."""
+        if self._is_made("workers"):
+            self.workers.stop()
 
     def node_stopped(self, node_id: int) -> None:
         """Forget what clients agreed with a node that is gone."""

@@ -7,7 +7,7 @@ the header, and writes the bytes; a read returns a view of the file. Upstream: U
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
@@ -18,7 +18,7 @@ from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
 from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
-from partita.log.timestamp_search import TimestampOffset, first_at_or_after, with_largest_timestamp
+from partita.log.timestamp_search import TimestampOffset, batches_from, first_in, largest_timestamp
 from partita.log.transaction_markers import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
@@ -234,12 +234,26 @@ class PartitionLog:
         return self.producers.aborted_between(offset, header.next_offset)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """The first record with a timestamp of at least `timestamp`."""
-        return first_at_or_after(self.segments, timestamp, self.log_start_offset)
+        """The first record with a timestamp of at least `timestamp`. Opens batches; see `batches_from_timestamp`."""
+        found = (first_in(b, timestamp, self.log_start_offset) for b in self.batches_from_timestamp(timestamp))
+        return next((record for record in found if record is not None), None)
+
+    def batches_from_timestamp(self, timestamp: int) -> Iterator[memoryview]:
+        """The batches to look into, one after the other, for the first record with at least this timestamp.
+
+        `partita.log.timestamp_search.first_in` does so; for a large batch a shell runs it beside its loop.
+        """
+        return batches_from(tuple(self.segments), timestamp, self.log_start_offset)
+
+    @property
+    def largest_timestamp(self) -> int:
+        """The largest timestamp of the log, as the batch headers tell it; -1 when there is none."""
+        return largest_timestamp(self.segments, self.log_start_offset)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """The first record with the largest timestamp of the log; None when there is none."""
-        return with_largest_timestamp(self.segments, self.log_start_offset)
+        largest = self.largest_timestamp
+        return self.offset_for_timestamp(largest) if largest >= 0 else None
 
     def epoch_end_offset(self, leader_epoch: int, current_epoch: int = -1) -> tuple[int, int]:
         """(Largest known leader epoch at or below, its end offset); (-1, -1) when unknown.

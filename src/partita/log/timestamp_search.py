@@ -5,11 +5,11 @@ Upstream: LogSegment.findOffsetByTimestamp, DefaultRecordBatch.offsetOfMaxTimest
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from partita.log.segment import Segment
-from partita.records.header import LOG_APPEND_TIME, read_header
+from partita.records.header import read_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class TimestampOffset:
     leader_epoch: int
 
 
-def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    """The first record at or above the log start offset with a timestamp of at least `timestamp`."""
+def batches_from(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[memoryview]:
+    """The batches whose headers say that they may hold a record that is not older than `timestamp`, by offset."""
     for segment in segments:
         if segment.next_offset <= log_start_offset:
             continue
@@ -31,29 +31,25 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
             continue
         for header, position in segment.headers(start):
             if header.max_timestamp >= timestamp and header.last_offset >= log_start_offset:
-                found = _in_batch(segment.batch_at(position), timestamp, log_start_offset)
-                if found is not None:
-                    return found
-    return None
+                yield segment.batch_at(position)
 
 
-def with_largest_timestamp(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """The first record that has the largest timestamp of all."""
+def largest_timestamp(segments: Sequence[Segment], log_start_offset: int) -> int:
+    """The largest timestamp that the headers tell of; -1 when there is none."""
     kept = [segment for segment in segments if segment.next_offset > log_start_offset and segment.size]
-    if not kept:
-        return None
-    largest = max(segment.max_timestamp for segment in kept)
-    return first_at_or_after(kept, largest, log_start_offset) if largest >= 0 else None
+    return max((segment.max_timestamp for segment in kept), default=-1)
 
 
-def _in_batch(batch: memoryview, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    header = read_header(batch)
-    if header.timestamp_type == LOG_APPEND_TIME:
-        offset = max(header.base_offset, log_start_offset)
-        return TimestampOffset(offset, header.max_timestamp, header.partition_leader_epoch)
-    from partita.records.batch import iter_records
+def first_in(
+    batch: memoryview, timestamp: int, log_start_offset: int, max_bytes: int | None = None
+) -> TimestampOffset | None:
+    """The first record of a batch at or above the log start offset that is not older than `timestamp`.
 
-    for record in iter_records(batch):
-        if record.timestamp >= timestamp and record.offset >= log_start_offset:
-            return TimestampOffset(record.offset, record.timestamp, header.partition_leader_epoch)
-    return None
+    This opens the batch; it may be run on another thread. Raises InvalidBatch, also for a batch that inflates to more
+    than `max_bytes`.
+    """
+    from partita.records.compression import DEFAULT_MAX_BYTES
+    from partita.records.opened.inspect import first_at_or_after
+
+    found = first_at_or_after(batch, timestamp, log_start_offset, max_bytes or DEFAULT_MAX_BYTES)
+    return None if found is None else TimestampOffset(*found, read_header(batch).partition_leader_epoch)

@@ -232,6 +232,14 @@ def seal(batch: bytearray | memoryview) -> None:
     _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[_CRC_FROM:]))
 
 
+def with_max_timestamp(batch: Buffer, max_timestamp: int) -> bytearray:
+    """A batch like this whole one, whose header tells another largest timestamp."""
+    made = bytearray(batch)
+    _MAX_TIMESTAMP.pack_into(made, _MAX_TIMESTAMP_AT, max_timestamp)
+    seal(made)
+    return made
+
+
 def with_payload(batch: Buffer, codec: int, payload: Buffer) -> bytearray:
     """A batch like this whole one, with other bytes behind its header and their codec in it."""
     made = bytearray(memoryview(batch)[:HEADER_SIZE])

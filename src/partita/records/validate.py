@@ -15,6 +15,13 @@ ZSTD = 4
 _ZSTD_SINCE_PRODUCE = 7
 _MIN_RECORD_SIZE = 7
 _MAX_CODEC = 4
+_INFLATES_TO = 50
+_INFLATED_BYTES_MAX = 256 << 20
+
+
+def inflated_bytes_max(max_message_bytes: int) -> int:
+    """How large the records of one batch may be, uncompressed: 50 times `max.message.bytes`, 256 MiB at most. (H25)"""
+    return min(_INFLATED_BYTES_MAX, _INFLATES_TO * max_message_bytes)
 
 
 def check_produced(
@@ -37,7 +44,7 @@ def check_produced(
         reason = f"record batch of {header.size_in_bytes} bytes; max.message.bytes is {max_message_bytes}"
         raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
     check_crc(batch)
-    _check_header(header)
+    _check_header(header, inflated_bytes_max(max_message_bytes))
     return header
 
 
@@ -54,7 +61,7 @@ def _only_batch(records: Buffer) -> memoryview:
     return batch
 
 
-def _check_header(header: BatchHeader) -> None:
+def _check_header(header: BatchHeader, inflated_max: int) -> None:
     count = header.records_count
     if count <= 0 or header.last_offset_delta != count - 1:
         raise _invalid(f"record count {count} with last offset delta {header.last_offset_delta}; count - 1 expected")
@@ -69,6 +76,8 @@ def _check_header(header: BatchHeader) -> None:
     payload = header.size_in_bytes - HEADER_SIZE
     if payload == 0 or (header.codec == 0 and payload < count * _MIN_RECORD_SIZE):
         raise _invalid(f"{count} records announced in {payload} bytes")
+    if header.codec and count * _MIN_RECORD_SIZE > inflated_max:
+        raise _invalid(f"{count} records have more than {inflated_max} bytes uncompressed, the largest size accepted")
 
 
 def _invalid(reason: str) -> InvalidBatch:

@@ -21,6 +21,7 @@ from partita.records.batch import (
 from partita.records.control import control_type, coordinator_epoch
 from partita.records.header import CODEC_NAMES
 from partita.records.legacy import read_legacy
+from partita.records.opened.inspect import RecordChecks, check_records
 from partita.records.validate import check_produced
 from support.vectors import record_batches as record_vectors
 
@@ -181,6 +182,25 @@ def test_refuses_what_kafka_refuses(vector: dict[str, Any]) -> None:
     # Deviation: what is wrong lies inside the records, under a right checksum. A reader must find it.
     assert vector["append"]["error"]["stage"] == "offsets"
     assert read(bytes(outcome[1]))[1] is not None
+
+
+def check_all_records(data: bytes) -> int | InvalidBatch:
+    """The largest timestamp that full validation finds, or why it refuses the batch."""
+    try:
+        header = check_produced(data)
+        return check_records(memoryview(data)[: header.size_in_bytes], RecordChecks()).max_timestamp
+    except InvalidBatch as refusal:
+        return refusal
+
+
+@pytest.mark.parametrize("vector", PRODUCED, ids=name)
+def test_full_validation_decides_as_kafka_does(vector: dict[str, Any]) -> None:
+    """`partita.validate.records=full`: Kafka's verdict, and Kafka's largest timestamp, for every vector."""
+    outcome, answer = check_all_records(bytes.fromhex(vector["hex"])), vector["append"]
+    if answer["accepted"]:
+        assert outcome == answer["max_timestamp"]
+    else:
+        assert isinstance(outcome, InvalidBatch)
 
 
 def test_legacy_batches_are_refused() -> None:

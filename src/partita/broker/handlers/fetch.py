@@ -89,7 +89,7 @@ class _Fetch:
         found: list[tuple[Wanted, PartitionData]] = []
         for wanted, others_turn in sliced(self._plan):
             if others_turn:
-                yield
+                yield None
             data = self._read(wanted, left, at_least_one=total == 0)
             found.append((wanted, data))
             size = len(data.records or b"")

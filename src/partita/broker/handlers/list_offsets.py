@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition
 from partita.log.storage import StorageError
+from partita.log.timestamp_search import TimestampOffset, first_in
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -14,7 +19,9 @@ from partita.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from partita.records.header import InvalidBatch
+from partita.records.header import InvalidBatch, read_header
+from partita.records.opened.inspect import is_long
+from partita.records.validate import inflated_bytes_max
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -23,7 +30,7 @@ _SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDIN
 """The version from which a special timestamp is understood."""
 
 
-def handle(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Answer:
     """Partitions named twice in one request are refused, as in Kafka.
 
     A client that claims to be a replica gets a consumer's answer and sees no further. (H27)
@@ -31,30 +38,41 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> ListOffsetsRespo
     Deviation: ListOffsets from a client that claims to be a replica, as kafka-python up to 3.0.11 does, is answered
     as for a consumer; Kafka answers with the log end offset, even under read_committed.
     """
-    asked = [(topic.name, part.partition_index) for topic in request.topics for part in topic.partitions]
-    twice = {key for key in asked if asked.count(key) > 1} if len(set(asked)) < len(asked) else set()
-    response = ListOffsetsResponse()
-    for topic in request.topics:
-        parts = [
-            _error(part, ErrorCode.INVALID_REQUEST)
-            if (topic.name, part.partition_index) in twice
-            else _partition(ctx, request, topic.name, part)
-            for part in topic.partitions
+    counts = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
+    return answered(ctx, _answer(ctx, request, {key for key, count in counts.items() if count > 1}))
+
+
+def _answer(
+    ctx: RequestContext, request: ListOffsetsRequest, twice: set[tuple[str, int]]
+) -> Steps[ListOffsetsResponse]:
+    answers: list[ListOffsetsPartitionResponse] = []
+    asked = ((topic.name, part) for topic in request.topics for part in topic.partitions)
+    for (name, part), others_turn in sliced(asked):
+        if others_turn:
+            yield None
+        if (name, part.partition_index) in twice:
+            answers.append(_error(part, ErrorCode.INVALID_REQUEST))
+        else:
+            answers.append((yield from _partition(ctx, request, name, part)))
+    left = iter(answers)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(name=topic.name, partitions=[next(left) for _ in topic.partitions])
+            for topic in request.topics
         ]
-        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=parts))
-    return response
+    )
 
 
 def _partition(
     ctx: RequestContext, request: ListOffsetsRequest, name: str, part: ListOffsetsPartition
-) -> ListOffsetsPartitionResponse:
+) -> Steps[ListOffsetsPartitionResponse]:
     if part.timestamp < 0 and (part.timestamp < EARLIEST_PENDING_UPLOAD or ctx.version < _SINCE.get(part.timestamp, 0)):
         return _error(part, ErrorCode.UNSUPPORTED_VERSION)
     partition = find(ctx, ctx.catalogue.get(name), part.partition_index, current_leader_epoch=part.current_leader_epoch)
     if isinstance(partition, ErrorCode):
         return _error(part, partition)
     try:
-        timestamp, offset, leader_epoch = _look_up(partition, part.timestamp, request.isolation_level)
+        timestamp, offset, leader_epoch = yield from _look_up(ctx, partition, part.timestamp, request.isolation_level)
     except InvalidBatch as error:
         return _error(part, error.code)
     except StorageError:
@@ -64,7 +82,9 @@ def _partition(
     )
 
 
-def _look_up(partition: Partition, timestamp: int, isolation_level: int) -> tuple[int, int, int]:
+def _look_up(
+    ctx: RequestContext, partition: Partition, timestamp: int, isolation_level: int
+) -> Steps[tuple[int, int, int]]:
     """Return (timestamp, offset, leader epoch), -1 each where there is none."""
     log = partition.log
     end = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
@@ -75,13 +95,25 @@ def _look_up(partition: Partition, timestamp: int, isolation_level: int) -> tupl
             return -1, log.log_start_offset, log.epoch_at(log.log_start_offset)
         case -5 | -6:
             return -1, -1, -1
-        case -3:
-            found = log.offset_of_max_timestamp()
-        case _:
-            found = log.offset_for_timestamp(timestamp)
+    wanted = log.largest_timestamp if timestamp == MAX_TIMESTAMP else timestamp
+    found = (yield from _search(ctx, partition, wanted)) if wanted >= 0 else None
     if found is None or found.offset >= end:
         return -1, -1, -1
     return found.timestamp, found.offset, found.leader_epoch
+
+
+def _search(ctx: RequestContext, partition: Partition, timestamp: int) -> Steps[TimestampOffset | None]:
+    """The first record that is not older. Small batches are opened here, large ones beside the event loop."""
+    max_bytes = inflated_bytes_max(partition.topic.config.int("max.message.bytes"))
+    start = partition.log.log_start_offset
+    for batch in partition.log.batches_from_timestamp(timestamp):
+        look = partial(first_in, batch, timestamp, start, max_bytes)
+        found = (yield ctx.run_beside(look)) if is_long(read_header(batch)) else look()
+        if found is not None:
+            assert isinstance(found, TimestampOffset), "that is what a look gives"
+            return found
+        yield None
+    return None
 
 
 def _error(part: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -1,13 +1,13 @@
 """Produce: check one batch per partition, append it as it is, say where it went. (Kafka: KafkaApis, ReplicaManager.)
 
-Batches are not opened, but for compacted topics, whose records must have keys, and where `compression.type` wants
-another codec than the producer's.
+Batches are not opened, but for compacted topics, whose records must have keys, where `compression.type` wants another
+codec than the producer's, and with `partita.validate.records=full`.
 """
 
 from __future__ import annotations
 
-from partita.broker.config import TopicConfig
 from partita.broker.handlers._partitions import endpoints, find
+from partita.broker.handlers._produced import RecordsRejected, RecordWork, record_work, wrong_time
 from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.catalogue import Partition, Topic
@@ -17,7 +17,6 @@ from partita.log.storage import StorageError
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import (
-    BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionProduceData,
@@ -26,31 +25,93 @@ from partita.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from partita.protocol.primitives import Buffer
-from partita.records.header import CODEC_NAMES, BatchHeader, InvalidBatch, read_header
+from partita.protocol.primitives import Buffer, Message
+from partita.records.header import BatchHeader, InvalidBatch, read_header
 from partita.records.validate import check_produced
 
-PRODUCERS_CODEC = "producer"
 _IDS_FROM = 13
 _LEADER_FROM = 10
 
 
 def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
-    """Answer at once, or under durability `sync` when everything is durable; not at all with acks=0."""
+    """Answer at once, or under durability `sync` when everything is durable; not at all with acks=0.
+
+    Batches whose records need long work are worked on beside the event loop, before any of the request is appended.
+    """
+    now = ctx.now()
+    batches = [
+        _checked(ctx, request, topic.topic_id, topic.name, data, now)
+        for topic in request.topic_data
+        for data in topic.partition_data
+    ]
+    if any(batch.is_long for batch in batches):
+        ctx.holds_back = True
+        return _worked_on_beside(ctx, request, batches)
+    for batch in batches:
+        if batch.work is not None:
+            batch.take(batch.outcome())
+    return _appended(ctx, request, batches)
+
+
+async def _worked_on_beside(ctx: RequestContext, request: ProduceRequest, batches: list[_Batch]) -> Message | None:
+    """The same, with the work on records done on other threads."""
+    for batch in batches:
+        if batch.work is not None:
+            batch.take(await ctx.run_beside(batch.outcome))  # one after the other: every connection gets its turn
+    answer = _appended(ctx, request, batches)
+    return answer if answer is None or isinstance(answer, Message) else await answer
+
+
+class _Batch:
+    """One partition's batch on its way: what is to be appended, or why it is refused."""
+
+    __slots__ = ("data", "header", "records", "refusal", "topic", "work")
+
+    def __init__(self, data: PartitionProduceData, topic: Topic | None) -> None:
+        self.data = data
+        self.topic = topic
+        self.records: Buffer = b""
+        self.header: BatchHeader | None = None
+        self.work: RecordWork | None = None
+        self.refusal: PartitionProduceResponse | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the work on its records is to be done beside the event loop."""
+        return self.work is not None and self.header is not None and self.work.is_long(self.header)
+
+    def outcome(self) -> Buffer | InvalidBatch:
+        """Do the work on the records; return the batch to append, or what is wrong with it."""
+        assert self.work is not None, "there is work"
+        try:
+            return self.work.run(self.records)
+        except InvalidBatch as error:
+            return error
+
+    def take(self, outcome: Buffer | InvalidBatch) -> None:
+        """Go on with what the work gave."""
+        if not isinstance(outcome, InvalidBatch):
+            self.records = outcome
+            self.header = read_header(outcome)
+            return
+        self.refusal = _refused(self.data.index, outcome.code, outcome.reason)
+        if isinstance(outcome, RecordsRejected):
+            self.refusal.record_errors = outcome.errors
+
+
+def _appended(ctx: RequestContext, request: ProduceRequest, batches: list[_Batch]) -> Answer:
+    """Append what is not refused, and answer."""
     now = ctx.now()
     written: list[tuple[Partition, int, PartitionProduceResponse]] = []
-    response = ProduceResponse(node_endpoints=[])
-    for data in request.topic_data:
-        topic = _topic(ctx, data.topic_id, data.name)
-        response.responses.append(
-            TopicProduceResponse(
-                topic_id=data.topic_id,
-                name=data.name,
-                partition_responses=[_append(ctx, request, topic, part, now, written) for part in data.partition_data],
-            )
-        )
+    parts = iter([_append(ctx, batch, now, written) for batch in batches])
     if request.acks == 0:
         return None
+    response = ProduceResponse(node_endpoints=[])
+    for topic in request.topic_data:
+        answered = [next(parts) for _ in topic.partition_data]
+        response.responses.append(
+            TopicProduceResponse(topic_id=topic.topic_id, name=topic.name, partition_responses=answered)
+        )
     moved = [
         part.current_leader.leader_id
         for topic_response in response.responses
@@ -61,13 +122,22 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
         response.node_endpoints = endpoints(ctx, moved, NodeEndpoint)
     if ctx.cluster.store.durability is not Durability.SYNC or not written:
         return response
+    return _when_durable(ctx, request, response, written)
+
+
+def _when_durable(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    written: list[tuple[Partition, int, PartitionProduceResponse]],
+) -> Answer:
+    waiting = [(partition.log, end, part) for partition, end, part in written]
 
     def look(moved: Moved, is_final: bool) -> ProduceResponse | None:
         if any(log.high_watermark < end and log.failure is None for log, end, _ in waiting) and not is_final:
             return None
         return _finish(response, waiting)
 
-    waiting = [(partition.log, end, part) for partition, end, part in written]
     if (durable := look((), False)) is not None:
         # A repetition of what is durable already: no sync will come to wake it.
         return durable
@@ -90,104 +160,75 @@ def _topic(ctx: RequestContext, topic_id: bytes, name: str) -> Topic | None:
     return ctx.catalogue.by_id.get(topic_id) if ctx.version >= _IDS_FROM else ctx.catalogue.get(name)
 
 
-def _append(
-    ctx: RequestContext,
-    request: ProduceRequest,
-    topic: Topic | None,
-    data: PartitionProduceData,
-    now: Now,
-    written: list[tuple[Partition, int, PartitionProduceResponse]],
-) -> PartitionProduceResponse:
+def _checked(
+    ctx: RequestContext, request: ProduceRequest, topic_id: bytes, name: str, data: PartitionProduceData, now: Now
+) -> _Batch:
+    """Check what can be checked without a look at the records."""
+    topic = _topic(ctx, topic_id, name)
+    batch = _Batch(data, topic)
     if request.acks not in (-1, 0, 1):
-        return _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS)
-    if topic is None and ctx.version >= _IDS_FROM:
-        return _refused(data.index, ErrorCode.UNKNOWN_TOPIC_ID)
-    if topic is not None and topic.is_internal:
-        return _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, "clients may not write to an internal topic")
-    partition = find(ctx, topic, data.index)
-    if isinstance(partition, ErrorCode):
-        return _not_here(ctx, topic, data.index, partition)
+        batch.refusal = _refused(data.index, ErrorCode.INVALID_REQUIRED_ACKS)
+    elif topic is None and ctx.version >= _IDS_FROM:
+        batch.refusal = _refused(data.index, ErrorCode.UNKNOWN_TOPIC_ID)
+    elif topic is not None and topic.is_internal:
+        reason = "clients may not write to an internal topic"
+        batch.refusal = _refused(data.index, ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
+    else:
+        partition = find(ctx, topic, data.index)
+        if isinstance(partition, ErrorCode):
+            batch.refusal = _not_here(ctx, topic, data.index, partition)
+        else:
+            _check_header(ctx, batch, partition.topic, now)
+    return batch
+
+
+def _check_header(ctx: RequestContext, batch: _Batch, topic: Topic, now: Now) -> None:
+    config, index = topic.config, batch.data.index
+    records = batch.data.records or b""
     try:
-        part = _write(ctx, partition, data, now)
-        if part.error_code == ErrorCode.NONE:
-            written.append((partition, partition.log.log_end_offset, part))
-        return part
+        header = check_produced(records, max_message_bytes=config.int("max.message.bytes"), produce_version=ctx.version)
     except InvalidBatch as error:
-        return _refused(data.index, error.code, error.reason)
-    except AppendRefused as error:
-        return _refused(data.index, error.code, error.reason)
-    except StorageError as error:
-        return _refused(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-
-
-def _write(ctx: RequestContext, partition: Partition, data: PartitionProduceData, now: Now) -> PartitionProduceResponse:
-    log, config = partition.log, partition.topic.config
-    max_bytes = config.int("max.message.bytes")
-    records = data.records or b""
-    header = check_produced(records, max_message_bytes=max_bytes, produce_version=ctx.version)
-    batch = records if len(records) == header.size_in_bytes else memoryview(records)[: header.size_in_bytes]
+        batch.refusal = _refused(index, error.code, error.reason)
+        return
     if header.is_transactional:
         reason = "no transaction can be open: this broker has no transaction coordinator yet"
-        return _refused(data.index, ErrorCode.INVALID_TXN_STATE, reason)
-    if not log.config.log_append_time:
-        wrong = _wrong_time(
-            header,
-            now.wall_ms,
-            config.int("message.timestamp.before.max.ms"),
-            config.int("message.timestamp.after.max.ms"),
-        )
+        batch.refusal = _refused(index, ErrorCode.INVALID_TXN_STATE, reason)
+        return
+    batch.header = header
+    batch.records = records if len(records) == header.size_in_bytes else memoryview(records)[: header.size_in_bytes]
+    batch.work = record_work(config, f"{topic.name}-{index}", now)
+    is_checked_one_by_one = batch.work is not None and batch.work.fixes_max_timestamp
+    if config.text("message.timestamp.type") == "CreateTime" and not is_checked_one_by_one:
+        wrong = wrong_time(header, now.wall_ms, config)
         if wrong is not None:
-            return _refused(data.index, ErrorCode.INVALID_TIMESTAMP, wrong)
-    if log.config.compact:
-        keyless = _without_key(batch, partition)
-        if keyless:
-            part = _refused(data.index, ErrorCode.INVALID_RECORD, "One or more records have been rejected")
-            part.record_errors = keyless
-            return part
-    wanted = config.text("compression.type")
-    if wanted != PRODUCERS_CODEC:
-        batch = _recompressed(batch, wanted, config)
-        header = read_header(batch)
-        if header.size_in_bytes > max_bytes:
-            reason = f"record batch of {header.size_in_bytes} bytes as {wanted}; max.message.bytes is {max_bytes}"
-            raise InvalidBatch(ErrorCode.MESSAGE_TOO_LARGE, reason)
-    appended = log.append(batch, partition.leader_epoch, now, header=header)
-    return PartitionProduceResponse(
-        index=data.index,
+            batch.refusal = _refused(index, ErrorCode.INVALID_TIMESTAMP, wrong)
+            batch.work = None
+
+
+def _append(
+    ctx: RequestContext, batch: _Batch, now: Now, written: list[tuple[Partition, int, PartitionProduceResponse]]
+) -> PartitionProduceResponse:
+    if batch.refusal is not None:
+        return batch.refusal
+    index = batch.data.index
+    partition = find(ctx, batch.topic, index)
+    if isinstance(partition, ErrorCode):
+        return _not_here(ctx, batch.topic, index, partition)
+    try:
+        log = partition.log
+        appended = log.append(batch.records, partition.leader_epoch, now, header=batch.header)
+    except AppendRefused as error:
+        return _refused(index, error.code, error.reason)
+    except StorageError as error:
+        return _refused(index, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+    part = PartitionProduceResponse(
+        index=index,
         base_offset=appended.base_offset,
         log_append_time_ms=appended.log_append_time_ms,
         log_start_offset=appended.log_start_offset,
     )
-
-
-def _recompressed(batch: Buffer, wanted: str, config: TopicConfig) -> Buffer:
-    from partita.records.recompress import recompress
-
-    level = config.int(f"compression.{wanted}.level") if wanted in ("gzip", "lz4", "zstd") else None
-    return recompress(batch, CODEC_NAMES.index("none" if wanted == "uncompressed" else wanted), level)
-
-
-def _wrong_time(header: BatchHeader, wall_ms: int, before_max_ms: int, after_max_ms: int) -> str | None:
-    """The header's first and largest timestamp stand for all records."""
-    if header.max_timestamp - wall_ms > after_max_ms:
-        return f"timestamp {header.max_timestamp} is more than {after_max_ms} ms ahead of the broker's {wall_ms}"
-    if header.base_timestamp >= 0 and wall_ms - header.base_timestamp > before_max_ms:
-        return f"timestamp {header.base_timestamp} is more than {before_max_ms} ms behind the broker's {wall_ms}"
-    return None
-
-
-def _without_key(batch: Buffer, partition: Partition) -> list[BatchIndexAndErrorMessage]:
-    from partita.records.batch import iter_records
-
-    where = f"{partition.topic.name}-{partition.index}"
-    return [
-        BatchIndexAndErrorMessage(
-            batch_index=i,
-            batch_index_error_message=f"Compacted topic cannot accept message without key in topic partition {where}.",
-        )
-        for i, record in enumerate(iter_records(batch, check_crcs=False))
-        if record.key is None
-    ]
+    written.append((partition, log.log_end_offset, part))
+    return part
 
 
 def _not_here(ctx: RequestContext, topic: Topic | None, index: int, code: ErrorCode) -> PartitionProduceResponse:

@@ -2,8 +2,9 @@
 
 A session has an id, an epoch that counts its requests, and partitions in the order they are served; those that gave
 data go to the end, so that every one gets its turn. (Kafka: FetchSession.scala.)
-Deviation: a session ends with the connection that opened it and after two minutes without use, and all sessions of a
-node together remember 100,000 partitions at most; Kafka counts sessions only and keeps them until their slot is needed.
+
+Deviation: a fetch session ends with the connection that opened it, and after 2 minutes without use; the sessions of
+a node remember 100,000 partitions together. Kafka counts sessions only and keeps them until their slot is needed.
 """
 
 from __future__ import annotations

@@ -12,11 +12,13 @@ with the API's own error response; `KafkaError` gives its code.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from partita.broker.wire.listeners import PLAINTEXT
 
 if TYPE_CHECKING:
+    import asyncio
+
     from partita.broker.config import BrokerConfig
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.nodes import Cluster, Node
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from partita.now import Now
     from partita.protocol.primitives import Message
 
+T = TypeVar("T")
 Answer: TypeAlias = "Message | Awaitable[Message | None] | None"
 Handler: TypeAlias = "Callable[[RequestContext, Message], Answer]"
 
@@ -102,6 +105,11 @@ class RequestContext:
     def fetch_sessions(self) -> FetchSessions:
         """The fetch sessions of this node."""
         return self.services.fetch_sessions(self.node.node_id)
+
+    def run_beside(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Run long work beside the event loop. Meanwhile later requests of the connection wait, as in Kafka."""
+        self.holds_back = True
+        return self.services.workers.run(work)
 
     def endpoint(self, node: Node) -> Endpoint:
         """Where this client finds a node: on the listener it came by."""

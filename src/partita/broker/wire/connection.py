@@ -255,6 +255,8 @@ class Connection(asyncio.BufferedProtocol):
             if stop > end or size < 8:
                 check_length(size, largest=self._server.frame_bytes_max)
                 if size >= OWN_BUFFER_FROM_BYTES:
+                    if self._must_wait():
+                        break
                     self._start_own(size, received[start + 4 : end])
                     return
                 is_incomplete = True

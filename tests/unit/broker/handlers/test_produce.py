@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,12 @@ import pytest
 from partita.broker.storage.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from partita.records.batch import build_marker, iter_batches, iter_records
+from partita.records.builder import build_batch
 from partita.records.header import CODEC_NAMES, HEADER_SIZE, seal
+from partita.records.opened import inspect, recompress
 from support.broker.data_plane import DataPlane, data_plane
 from support.log.logs import batch, pairs
 
@@ -229,3 +234,91 @@ def test_a_changed_setting_holds_for_the_next_batch(plane: DataPlane) -> None:
     assert plane.produce(batch("a")).log_append_time_ms == -1
     plane.cluster.catalogue.configure(topic, {"message.timestamp.type": "LogAppendTime"})
     assert plane.produce(batch("a")).log_append_time_ms > 0
+
+
+# -- records that are looked at (A1, A3, H25) --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the threads that looked at records."""
+    threads: list[str] = []
+    for module, function in ((inspect, "check_records"), (recompress, "recompress")):
+        original = getattr(module, function)
+
+        def noted(*args: Any, original: Any = original, **more: Any) -> Any:
+            threads.append(threading.current_thread().name)
+            return original(*args, **more)
+
+        monkeypatch.setattr(module, function, noted)
+    return threads
+
+
+LARGE = ["v" * 100] * 2_000
+SETTINGS: list[dict[str, Any]] = [{"cleanup_policy": ("compact",)}, {"compression_type": "gzip"}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_long_work_on_records_leaves_the_loop(plane: DataPlane, beside: list[str], settings: dict[str, Any]) -> None:
+    """A1, A3: a large batch is walked, inflated and compressed by a thread, a small one at once."""
+    plane.topic(**settings)
+    assert plane.produce(pairs(("k", "v"))).error_code == 0
+    assert beside == [threading.current_thread().name]
+    answer = plane.produce(pairs(*(("k", value) for value in LARGE)))
+    assert (answer.error_code, answer.base_offset) == (0, 1)
+    assert beside[1].startswith("partita-records")
+
+
+def test_a_large_keyless_batch_is_refused_with_its_first_hundred_records(plane: DataPlane, beside: list[str]) -> None:
+    """A1."""
+    plane.topic(cleanup_policy=("compact",))
+    refused = plane.produce(batch(*LARGE))
+    assert refused.error_code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in refused.record_errors] == list(range(100))
+    assert beside[0].startswith("partita-records")
+
+
+def test_the_look_up_of_a_time_in_a_large_batch_leaves_the_loop(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A2."""
+    threads: list[str] = []
+    look = inspect.first_at_or_after
+
+    def noted(*args: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return look(*args)
+
+    monkeypatch.setattr(inspect, "first_at_or_after", noted)
+    plane.topic(partitions=2)
+    for partition, values in ((0, ["v"]), (1, LARGE)):
+        assert plane.produce(batch(*values), partition=partition).error_code == 0
+        asked = [ListOffsetsPartition(partition_index=partition, timestamp=0)]
+        request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=asked)])
+        found = plane.ask("list_offsets", 5, request).topics[0].partitions[0]
+        assert (found.error_code, found.offset) == (0, 0)
+    assert threads[0] == threading.current_thread().name
+    assert threads[1].startswith("partita-records")
+
+
+def test_full_validation_checks_every_record_and_corrects_the_largest_timestamp() -> None:
+    """`partita.validate.records=full`."""
+    now_ms = int(time.time() * 1000)
+    good = bytes(build_batch([(now_ms, None, b"a", ()), (now_ms + 5, None, b"b", ())]))
+    wrong_max = bytearray(good)
+    wrong_max[35:43] = (now_ms + 1).to_bytes(8, "big")
+    seal(wrong_max)
+    damaged = bytearray(good)
+    damaged[HEADER_SIZE] ^= 2
+    seal(damaged)
+    late = bytes(build_batch([(now_ms, None, b"a", ()), (now_ms + 7_200_000, None, b"b", ())]))
+    for mode, codes in (("header", [0, 0, 0]), ("full", [0, 0, ErrorCode.INVALID_RECORD])):
+        with data_plane(partita_validate_records=mode) as plane:
+            topic = plane.topic()
+            answers = [plane.produce(bytes(sent)) for sent in (good, wrong_max, damaged)]
+            assert [answer.error_code for answer in answers] == codes
+            stored = [header for header, _ in iter_batches(topic.partitions[0].log.read(0, 1 << 20))]
+            assert stored[1].max_timestamp == now_ms + (1 if mode == "header" else 5)
+            refused = plane.produce(late)
+            assert refused.error_code == ErrorCode.INVALID_TIMESTAMP
+            assert [error.batch_index for error in refused.record_errors] == ([] if mode == "header" else [1])

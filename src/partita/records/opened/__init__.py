@@ -1,0 +1,1 @@
+"""Work on the records inside a batch that makes no object per record: checks, searches, another codec."""
