@@ -45,6 +45,10 @@ class Notes:
         """Note something that was caused from outside."""
         self._add({"note": "Control", "what": what, **details})
 
+    def trace(self, kind: str, group_id: str, **details: Any) -> None:
+        """Note a request of a traced group, or its answer."""
+        self._add({"note": kind, "group_id": group_id, **details})
+
     def since(self, seq: int = 0) -> list[dict[str, Any]]:
         """The kept notes from number `seq` on."""
         return [note for note in self._kept if note["seq"] >= seq]

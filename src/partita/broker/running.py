@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Cluster, Node, new_uuid
 from partita.broker.requests.dispatch import Dispatcher
+from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
 from partita.broker.services import Services
 from partita.broker.storage.store import Store
@@ -37,7 +38,8 @@ class CannotListen(Exception):
 class RunningBroker:
     """Everything of one broker process. Create, start and stop it on its event loop.
 
-    `cluster` is the state, `services` what handlers use, `faults` what a test injects, `upkeep` what keeps the logs;
+    `cluster` is the state, `services` what handlers use, `faults` what a test injects, `trace` the groups whose
+    requests are noted, `upkeep` what keeps the logs;
     `servers` are the listeners by node id.
     """
 
@@ -45,6 +47,7 @@ class RunningBroker:
         self.cluster = Cluster(config, store, node_count)
         self.services = Services(self.cluster)
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
+        self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
         self.upkeep = Upkeep(self.cluster.loop, self.cluster.clock, store, config)
         self._turns = Turns(self.cluster.loop)
         self.servers: dict[int, list[Server]] = {}
@@ -70,6 +73,12 @@ class RunningBroker:
             cluster.loop.call_soon(self._load_groups)
         else:
             cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)
+
+    def _state_of(self, group_id: str) -> str:
+        """The state of a group; "Dead" for one that does not exist or has no coordinator now."""
+        runner = self.services.groups.runner_of(group_id)
+        group = None if runner is None else runner.coordinator.groups.get(group_id)
+        return "Dead" if group is None else group.state.value
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
@@ -115,7 +124,7 @@ class RunningBroker:
         servers = self.servers[node.node_id] = []
         bound = self._listeners[node.node_id] = []
         for listener in listeners:
-            dispatcher = Dispatcher(self.services, node, listener.name, self.faults)
+            dispatcher = Dispatcher(self.services, node, listener.name, self.trace)
             server = Server(self.cluster.loop, dispatcher, self.cluster.config, per_host=per_host, turns=self._turns)
             try:
                 port = await server.listen(*listener.bound)

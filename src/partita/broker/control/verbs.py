@@ -123,6 +123,17 @@ class Control:
 
         self._noted("next append fails", prepare, group_id=group_id)
 
+    def trace_group(self, group_id: str) -> None:
+        """Note every request of a group and its answer, as GroupRequest and GroupAnswer, until `untrace_group`.
+
+        `broker.control.trace_group("orders")`; `partita groups trace orders` shows them as lines and as a chart.
+        """
+        self._noted("group traced", lambda: partial(self._running.trace.start, group_id), group_id=group_id)
+
+    def untrace_group(self, group_id: str) -> None:
+        """Stop noting a group's requests: `broker.control.untrace_group("orders")`."""
+        self._noted("group no longer traced", lambda: partial(self._running.trace.stop, group_id), group_id=group_id)
+
     # -- nodes and leaders -----------------------------------------------------------------------------------------
 
     def coordinator(self, group_id: str) -> int:

@@ -108,7 +108,10 @@ def _replies(api_key: int, version: int) -> Replies:
 class Interceptor(Protocol):
     """May answer requests in place of their handlers, as long as it is active."""
 
-    active: bool
+    @property
+    def active(self) -> bool:
+        """Does it have to see requests now?"""
+        ...
 
     def intercept(self, exchange: Exchange) -> Answer:
         """Answer the request, or let its handler do so (`Exchange.call`)."""

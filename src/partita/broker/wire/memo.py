@@ -29,7 +29,10 @@ Replies = Mapping[int, tuple[bytes, bytes]]
 class Pause(Protocol):
     """Says whether shortcuts are out of use, as while faults are injected: then every request is decoded."""
 
-    active: bool
+    @property
+    def active(self) -> bool:
+        """Is it time to pause?"""
+        ...
 
 
 class Recall:

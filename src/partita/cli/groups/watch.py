@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.error
-import urllib.request
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,6 +13,7 @@ import click
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected
 from partita.cli.groups.changes import Look, News, seen_changes, told_changes
+from partita.cli.groups.control_port import ControlPort
 from partita.cli.terminal import printable, say
 
 if TYPE_CHECKING:
@@ -31,21 +30,20 @@ class Watcher:
     def __init__(self, admin: Admin, wanted: tuple[str, ...], notes_port: int | None) -> None:
         self.admin = admin
         self.wanted = wanted
-        self.notes_port = notes_port
+        self._port = None if notes_port is None else ControlPort(notes_port)
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         self._before: dict[str, Look] = {}
-        self._next_note = 0
 
     def look(self) -> list[Look]:
         """Describe the groups now and collect what has changed since the last call."""
         names = self.wanted or tuple(g.group_id for g in self.admin.list_groups())
         looks = [self._one(name) for name in sorted(names)]
         now_ms = time.time_ns() // 1_000_000
-        if self.notes_port is None:
+        if self._port is None:
             for look in looks:
                 self.news.extend(seen_changes(self._before.get(look.group_id), look, now_ms))
         else:
-            told = told_changes(self._notes())
+            told = told_changes(self._port.new_notes())
             self.news.extend(item for item in told if not self.wanted or item.group_id in self.wanted)
         self._before = {look.group_id: look for look in looks}
         return looks
@@ -55,22 +53,6 @@ class Watcher:
         lags = [row.lag for row in self.admin.group_lag(name) if row.lag is not None]
         members = {m.member_id: m.group_instance_id or m.client_id for m in group.members}
         return Look(name, group.state, members, sum(lags) if lags else None)
-
-    def _notes(self) -> Iterator[dict[str, object]]:
-        url = f"http://127.0.0.1:{self.notes_port}/notes?since={self._next_note}"
-        try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
-                lines = answer.read().splitlines()
-        except (urllib.error.URLError, OSError) as error:
-            raise click.ClickException(
-                f"no control endpoint at port {self.notes_port} ({error}); "
-                f"start the broker with --admin-port {self.notes_port}"
-            ) from error
-        for line in lines:
-            if line.strip():
-                note = json.loads(line)
-                self._next_note = note["seq"] + 1
-                yield note
 
 
 def picture(looks: list[Look], news: deque[News]) -> Group:

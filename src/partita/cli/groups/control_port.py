@@ -1,0 +1,44 @@
+"""The control endpoint of a Partita broker, as the commands use it: notes and verbs over loopback."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+TIMEOUT_S = 5
+
+
+class ControlPort:
+    """The endpoint at a port of this machine. Calls raise ClickException that says how to start the broker."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._next_note = 0
+
+    def new_notes(self) -> Iterator[dict[str, Any]]:
+        """The notes that came since the last call; first, all that are kept."""
+        for line in self._ask(f"/notes?since={self._next_note}").splitlines():
+            if line.strip():
+                note = json.loads(line)
+                self._next_note = note["seq"] + 1
+                yield note
+
+    def call(self, verb: str, **arguments: Any) -> None:
+        """Call a control verb."""
+        self._ask(f"/control/{verb}", json.dumps(arguments).encode())
+
+    def _ask(self, path: str, body: bytes | None = None) -> bytes:
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}{path}", body)
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+                content: bytes = answer.read()
+                return content
+        except (urllib.error.URLError, OSError) as error:
+            raise click.ClickException(
+                f"no control endpoint at port {self._port} ({error}); start the broker with --admin-port {self._port}"
+            ) from error
