@@ -327,6 +327,18 @@ def test_a_name_that_does_not_exist_would_be_found() -> None:
 # The whole
 
 
+def test_no_module_hides_what_its_package_defines() -> None:
+    """Importing `package.name` replaces a function of that name in the package by the module."""
+    offenders = []
+    for path in FILES:
+        if path.name == "__init__.py":
+            names = {getattr(node, "name", "") for node in ast.parse(path.read_text()).body}
+            offenders += [
+                f"{at(path, 1)}: {found.name} hides it" for found in path.parent.glob("*.py") if found.stem in names
+            ]
+    assert not offenders, report(offenders)
+
+
 def test_generated_messages_are_fresh() -> None:
     pytest.importorskip("ruff", reason="the generator formats with ruff; make check installs it")
     done = subprocess.run(

@@ -42,7 +42,7 @@ def session(
     when it is registered. An existing session is reused, as Spark does. Raises JavaNotFound.
     """
     _require_packages()
-    from partita.spark.session import build, watch_stopped_queries
+    from partita.spark.session_builder import build, watch_stopped_queries
 
     spark = build(app_name, master=master, ui=ui, config=config or {})
     for path in py_files:
