@@ -16,6 +16,11 @@ class Outage:
         self._events = events
         self._since_ms: int | None = None
 
+    @property
+    def is_on(self) -> bool:
+        """Can no broker be reached now?"""
+        return self._since_ms is not None
+
     def unreachable(self, why: str, now: Now) -> None:
         """No broker could be reached; `why` names those that were tried."""
         if self._since_ms is None:

@@ -6,6 +6,7 @@ Callbacks run on the application's own thread or task, inside poll, unsubscribe 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from inspect import iscoroutinefunction
 from typing import Any
 
 from partita.consumer.records import ConsumerRecords
@@ -25,6 +26,12 @@ class RebalanceListener:
         """These partitions are gone already and may have another owner. Unless overridden, the same as revoked."""
         return self.on_partitions_revoked(partitions)
 
+    @property
+    def is_async(self) -> bool:
+        """Does one of the methods have to be awaited?"""
+        methods = (self.on_partitions_assigned, self.on_partitions_revoked, self.on_partitions_lost)
+        return any(map(iscoroutinefunction, methods))
+
 
 class CallbackListener(RebalanceListener):
     """A listener made of functions."""
@@ -36,6 +43,11 @@ class CallbackListener(RebalanceListener):
         lost: Callable[[list[TopicPartition]], Any] | None,
     ) -> None:
         self._assigned, self._revoked, self._lost = assigned, revoked, lost or revoked
+
+    @property
+    def is_async(self) -> bool:
+        """Does one of the functions have to be awaited?"""
+        return any(map(iscoroutinefunction, (self._assigned, self._revoked, self._lost)))
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
         """Call the function for assigned partitions, if there is one."""

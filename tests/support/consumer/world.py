@@ -97,6 +97,7 @@ class SimIo:
         self.waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
         self.on_answer: Any = None
+        self.answered_ms = 0
         self.due_ms = NEVER
         self.is_stopped = False
 
@@ -124,6 +125,14 @@ class SimIo:
         self.is_stopped = True
         self.due_ms = NEVER
 
+    def abandon(self, why: str) -> None:
+        self.submit(self.core.membership.leave(why))
+
+    @property
+    def is_running(self) -> bool:
+        """Tests drop their consumers without a word."""
+        return False
+
 
 class SimWaiter:
     """Waits by moving the clock."""
@@ -138,6 +147,15 @@ class SimWaiter:
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         return function(*arguments)
+
+    async def shielded(self, callback: Any) -> None:
+        await callback
+
+    async def callbacks_ended(self, seconds: float) -> None:
+        pass
+
+    async def joined(self, thread: Any) -> None:
+        pass
 
     def identity(self) -> object:
         return threading.get_ident()
@@ -326,6 +344,7 @@ class World:
         if request not in io.in_flight or io.is_stopped:
             return
         io.in_flight.discard(request)
+        io.answered_ms = self.now
         response = type(reply).decode(reply.encode(request.version), request.version)
         if io.on_answer is not None:
             io.on_answer(request, response, self.now - request.sent_at_ms)

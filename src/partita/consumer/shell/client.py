@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from partita.consumer.option_types import ConsumerOptions
 
 Config: TypeAlias = Mapping[str, Any] | None
+_UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -145,7 +146,7 @@ class AsyncConsumer(Generic[K, V]):
         with self._driver.owned():
             self._need_group("subscribe")
             if pattern is None and not names:
-                run_blocking(self._unsubscribe())
+                self._unsubscribe_now("subscribe([])")
                 return
             if not self._driver.config.assignors:
                 raise IllegalStateError("partition_assignment_strategy is empty; subscribe needs an assignor")
@@ -167,7 +168,7 @@ class AsyncConsumer(Generic[K, V]):
         wanted = arguments.partitions(partitions, "assign")
         with self._driver.owned():
             if not wanted:
-                run_blocking(self._unsubscribe())
+                self._unsubscribe_now("assign([])")
                 return
             with self._driver.io.lock:
                 if self._core.subscription.assignment and self._driver.config.enable_auto_commit:
@@ -178,10 +179,13 @@ class AsyncConsumer(Generic[K, V]):
     async def unsubscribe(self) -> None:
         """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
         with self._driver.owned(exclusive=True):
-            await self._unsubscribe()
+            await leave_group(self._driver, _UNSUBSCRIBED)
 
-    async def _unsubscribe(self) -> None:
-        await leave_group(self._driver, "the consumer unsubscribed from all topics")
+    def _unsubscribe_now(self, call: str) -> None:
+        listener = self._driver.listener
+        if listener is not None and listener.is_async and isinstance(self._driver.waiter, AsyncWaiter):
+            raise IllegalStateError(f"{call} cannot wait for an async rebalance callback; use await unsubscribe()")
+        run_blocking(leave_group(self._driver, _UNSUBSCRIBED, shield=False))
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions held now, by the group's sharing or by `assign`."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from partita.consumer.errors import WakeupError
+from partita.consumer.errors import ApiTimeoutError, WakeupError
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
 from partita.consumer.shell.driver import LOG, ConsumerDriver
-from partita.errors import KafkaError
+
+_PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 5_000, 1_000, 250
 
 if TYPE_CHECKING:
     from partita.consumer.shell.delivery import Delivery
 
 
 async def leave_group(
-    driver: ConsumerDriver, reason: str, *, static_too: bool = False, remain: bool = False
+    driver: ConsumerDriver, reason: str, *, static_too: bool = False, remain: bool = False, shield: bool = True
 ) -> list[Request]:
     """Tell the listener, leave, and forget the subscription; a callback's error is raised after all that."""
     core = driver.core
@@ -24,7 +26,8 @@ async def leave_group(
         event = core.membership.begin_leave()
     if event is not None:
         try:
-            await driver.call_listener(event)  # type: ignore[arg-type]
+            hearing = driver.call_listener(event)  # type: ignore[arg-type]  # begin_leave gives no other event
+            await (driver.waiter.shielded(hearing) if shield else hearing)
         except BaseException as raised:
             error = raised
     with driver.io.lock:
@@ -39,28 +42,55 @@ async def leave_group(
 
 
 async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: float, membership: str) -> None:
-    """Everything that close does; the first error that was held back is raised at the end."""
+    """Everything that close does; the first error that was held back is raised at the end.
+
+    Cancelled or interrupted it leaves the group without waiting for anything.
+    """
+    if driver.is_forked:
+        driver.is_closed = True
     if driver.is_closed:
         return
+    thread = None
     with driver.owned(exclusive=True):
         held_back: list[BaseException] = []
         request_timeout_ms: int = driver.config.request_timeout_ms
         deadline_ms = driver.now().mono_ms + min(int(timeout * 1000), request_timeout_ms)
         driver.ignore_wakeups()
+        has_left = False
         try:
+            await driver.waiter.callbacks_ended(timeout)
             await _commit(driver, deadline_ms)
             await _leave(driver, membership, deadline_ms, held_back)
+            has_left = True
             await _close_sessions(driver, deadline_ms)
             await driver.dispatch()
         except (Exception, WakeupError) as error:
             held_back.append(error)
         finally:
-            driver.io.stop()
+            if not has_left:
+                driver.io.abandon("the consumer was closed in a hurry")
+            thread = driver.stop()
             driver.is_closed = True
             driver.interceptors.close()
             delivery.close()
+    await driver.waiter.joined(thread)
     if held_back:
         raise held_back[0]
+
+
+async def _patiently(driver: ConsumerDriver, is_done: Callable[[], bool], deadline_ms: int) -> bool:
+    """Wait until the deadline, but no longer than a few seconds without a sign of the cluster or a coordinator."""
+    core, io = driver.core, driver.io
+    alive_ms = driver.now().mono_ms
+    while True:
+        if core.coordinator.node is not None:
+            alive_ms = max(alive_ms, io.answered_ms)
+        patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else _PATIENCE_MS
+        until_ms = min(deadline_ms, alive_ms + patience_ms)
+        if await driver.until(is_done, min(until_ms, driver.now().mono_ms + _LOOK_AGAIN_MS)):
+            return True
+        if driver.now().mono_ms >= until_ms:
+            return False
 
 
 async def _commit(driver: ConsumerDriver, deadline_ms: int) -> None:
@@ -70,11 +100,13 @@ async def _commit(driver: ConsumerDriver, deadline_ms: int) -> None:
         operation = core.commits.commit(Kind.CLOSE, None) if wanted else None
         driver.step()
     if operation is not None:
-        try:
-            await driver.result(operation, deadline_ms, "the commit on close", core.commits.cancel)
-        except KafkaError as error:
-            LOG.warning("%s: the commit on close failed: %s", driver.config.client_id, error)
-    await driver.until(lambda: not core.commits.has_async_pending, deadline_ms)
+        await _patiently(driver, lambda: operation.is_done, deadline_ms)
+        failure = operation.error if operation.is_done else ApiTimeoutError("no broker answered it in time")
+        if failure is not None:
+            with driver.io.lock:
+                core.commits.cancel(operation)
+            LOG.warning("%s: the commit on close failed: %s", driver.config.client_id, failure)
+    await _patiently(driver, lambda: not core.commits.has_async_pending, deadline_ms)
     await driver.dispatch()
 
 
@@ -92,13 +124,26 @@ async def _leave(driver: ConsumerDriver, membership: str, deadline_ms: int, held
         )
     except Exception as error:
         held_back.append(error)
-    await driver.until(lambda: not driver.io.in_flight & set(requests), deadline_ms)
+    await _patiently(driver, lambda: not driver.io.in_flight & set(requests), deadline_ms)
 
 
 async def _close_sessions(driver: ConsumerDriver, deadline_ms: int) -> None:
-    with driver.io.lock:
-        requests = driver.core.fetching.close()
-        driver.io.submit(requests)
+    """End the fetch sessions, and wait for those requests that no fetch holds back.
+
+    A broker answers a connection in order, so behind a fetch that waits for data the answer would take as long as that
+    fetch. There the request goes over the idle connection to the coordinator, if that is the same node; else it is
+    written and not waited for.
+    """
+    core, io = driver.core, driver.io
+    with io.lock:
+        requests = core.fetching.close()
+        busy = {request.node for request in io.in_flight if request.part is core.fetching}
+        awaited = set()
+        for request in requests:
+            request.to_coordinator = request.node in busy and request.node == core.coordinator.node
+            if request.to_coordinator or request.node not in busy:
+                awaited.add(request)
+        io.submit(requests)
     if deadline_ms > driver.now().mono_ms:
         patience_ms = min(deadline_ms, driver.now().mono_ms + 200)
-        await driver.until(lambda: not driver.io.in_flight & set(requests), patience_ms)
+        await driver.until(lambda: not io.in_flight & awaited, patience_ms)

@@ -56,6 +56,7 @@ class Delivery:
             deadline_ms = driver.deadline_ms(timeout)
             if core.subscription.type.value == "none":
                 raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
+            await driver.waiter.callbacks_ended(max(0.0, timeout))
             driver.metrics.poll_started()
             with driver.io.lock:
                 core.begin_poll(driver.now())

@@ -5,16 +5,27 @@ One coroutine per call, written once for both faces.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
+import os
 import random
+import threading
+import warnings
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
-from partita.consumer.errors import ApiTimeoutError, ConcurrentModificationError, IllegalStateError, WakeupError
+from partita.consumer.errors import (
+    ApiTimeoutError,
+    ConcurrentModificationError,
+    ConsumerError,
+    IllegalStateError,
+    WakeupError,
+)
 from partita.consumer.listener import Interceptors, RebalanceListener
 from partita.consumer.request import Assigned, CommitCallback, Committed, Event, Lost, Note, Operation, Revoked
 from partita.consumer.shell.io_thread import IoThread
@@ -60,6 +71,9 @@ class ConsumerDriver:
         self.io.on_answer = self.metrics.answered
         self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, LOG.warning)
         self.is_closed = False
+        self.is_forked = False
+        self._finalizer = weakref.finalize(self, _abandon, self.io, config.client_id)
+        _DRIVERS.add(self)
         self._strict = strict
         self._owner: object = None
         self._depth = 0
@@ -81,6 +95,11 @@ class ConsumerDriver:
     @contextmanager
     def owned(self, *, exclusive: bool = False) -> Iterator[None]:
         """One thread at a time; with asyncio one task at a time for calls that must not overlap."""
+        if self.is_forked:
+            raise IllegalStateError(
+                "this consumer was made before fork(): its connections and its thread belong to the parent process; "
+                "make a new consumer in the child"
+            )
         if self.is_closed:
             raise IllegalStateError("the consumer is closed")
         if not (exclusive or self._strict):
@@ -107,6 +126,11 @@ class ConsumerDriver:
         with self.io.lock:
             self._wakeup = True
             self.io.notify()
+
+    def stop(self) -> threading.Thread | None:
+        """End the I/O thread; returns it while it ends."""
+        self._finalizer.detach()
+        return self.io.stop()
 
     def ignore_wakeups(self) -> None:
         """From now on `wakeup` has no effect; closing must not be interrupted."""
@@ -199,7 +223,10 @@ class ConsumerDriver:
                 event = self.core.take_event()
             if event is None:
                 return
-            await self._hear(event)
+            if isinstance(event, Assigned | Revoked | Lost | CommitCallback):
+                await self.waiter.shielded(self._hear(event))
+            else:
+                await self._hear(event)
 
     async def _hear(self, event: Event) -> None:
         match event:
@@ -228,10 +255,13 @@ class ConsumerDriver:
         started_ms = self.now().mono_ms
         try:
             await self.call_listener(event)
+        except asyncio.CancelledError:
+            error = ConsumerError("it was cancelled before its end")
         except BaseException as raised:
             error = raised
         with self.io.lock:
-            self.core.callback_done(error, self.now())
+            is_told = isinstance(error, Exception)
+            self.core.callback_done(error if is_told else None, self.now())
             self.step()
         self.metrics.rebalance_callback(event, self.now().mono_ms - started_ms)
         if error is not None and not isinstance(error, Exception):
@@ -249,6 +279,26 @@ class ConsumerDriver:
                 await self.waiter.call(self.listener.on_partitions_revoked, partitions)
             case Lost():
                 await self.waiter.call(self.listener.on_partitions_lost, partitions)
+
+
+def _abandon(io: IoThread, client_id: str) -> None:
+    """The consumer was collected, or the interpreter ends, and nobody closed it (clients 3.5)."""
+    if io.is_running:
+        warnings.warn(f"consumer {client_id} was never closed", ResourceWarning, stacklevel=2)
+        io.abandon("the consumer was collected without close")
+
+
+def _mark_forked() -> None:
+    """In the child of a fork: the parent's consumers are not the child's (clients 3.5)."""
+    for driver in list(_DRIVERS):
+        driver.is_forked = True
+        driver.io.activity += 1
+        driver._finalizer.detach()
+
+
+_DRIVERS: weakref.WeakSet[ConsumerDriver] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_mark_forked)
 
 
 def client_config(config: ConsumerConfig) -> ClientConfig:

@@ -9,6 +9,7 @@ own although the faces touch the core directly.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
@@ -27,6 +28,8 @@ from partita.now import Clock
 from partita.protocol.metadata_view import Node
 
 _IDLE_CHECK_MS = 30_000
+_LEAVE_WITHIN_S = 0.2
+"""How long an abandoned consumer keeps its connections so that its LeaveGroup gets out."""
 
 
 class IoThread:
@@ -42,6 +45,9 @@ class IoThread:
         self.waiters: list[Callable[[], None]] = []
         self.in_flight: set[Request] = set()
         self.on_answer: Callable[[Request, Any, int], None] | None = None
+        self.answered_ms = 0
+        """When the last answer of any broker came."""
+        self._is_over = False
         self._config = config
         self._access = Access(config.security)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -73,15 +79,30 @@ class IoThread:
             self.in_flight.update(some)
             self._running_loop().call_soon_threadsafe(self._carry_out, some, [], self._armed_ms)
 
-    def stop(self) -> None:
-        """Close every connection and end the thread. What was submitted before is written first."""
+    def stop(self) -> threading.Thread | None:
+        """Close every connection and have the thread end; returns it. What was submitted before is written first."""
         thread, loop = self._thread, self._loop
-        if thread is None or loop is None:
-            return
+        if thread is None or loop is None or self._is_over:
+            return None
+        self._is_over = True
         loop.call_soon_threadsafe(self._shut_down)
-        if thread is not threading.current_thread():
-            thread.join(timeout=5)
-        self._thread = self._loop = None
+        return thread if thread is not threading.current_thread() else None
+
+    def abandon(self, why: str) -> None:
+        """Leave the group and end the thread without waiting: nobody will close the consumer any more.
+
+        May be called from a finalizer, so it takes no lock in the caller's thread.
+        """
+        loop = self._loop
+        if loop is not None and not self._is_over:
+            self._is_over = True
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._leave_and_shut_down, why)
+
+    @property
+    def is_running(self) -> bool:
+        """Is there a thread, and was it not told to end?"""
+        return self._thread is not None and not self._is_over
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -169,6 +190,10 @@ class IoThread:
             self._refused(request, error)
         except Disconnected as error:
             self._lost(request, str(error))
+        except asyncio.CancelledError:
+            if self._ending is not None:
+                raise
+            self._lost(request)  # the connection was dropped while it was being opened
         else:
             self._post(connection, request)
 
@@ -191,8 +216,9 @@ class IoThread:
         try:
             with self.lock:
                 self.in_flight.discard(request)
+                self.answered_ms = self.clock.now().mono_ms
                 if self.on_answer is not None:
-                    self.on_answer(request, future.result(), self.clock.now().mono_ms - request.sent_at_ms)
+                    self.on_answer(request, future.result(), self.answered_ms - request.sent_at_ms)
                 self.core.on_response(request, future.result(), self.clock.now())
         except Exception as error:
             self._died(error)
@@ -245,6 +271,13 @@ class IoThread:
                 self.failure = ConsumerError(f"the consumer's I/O thread met an error it cannot go on from: {error!r}")
                 self.failure.__cause__ = error
             self.notify()
+
+    def _leave_and_shut_down(self, why: str) -> None:
+        with self.lock:
+            requests = self.core.membership.leave(why)
+            self.in_flight.update(requests)
+        self._carry_out(requests, [], self._armed_ms)
+        asyncio.get_running_loop().call_later(_LEAVE_WITHIN_S if requests else 0, self._shut_down)
 
     def _shut_down(self) -> None:
         """From here on no turn begins: what closing connections fail is not asked again."""

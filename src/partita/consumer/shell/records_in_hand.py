@@ -190,7 +190,7 @@ class RecordsInHand:
         """Because something happened, because the group rebalances, or after a second."""
         core, driver = self._core, self._driver
         member, self._seen = core.member, driver.io.activity
-        if member.events or driver.is_woken:
+        if member.events or driver.is_woken or driver.is_forked:
             return True
         if member.rejoin_needed and core.subscription.is_group and not core.membership.is_held:
             return True

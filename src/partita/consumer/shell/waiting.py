@@ -10,22 +10,34 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Coroutine
+from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
 from partita.consumer.errors import IllegalStateError
 from partita.consumer.shell.io_thread import IoThread
 
 T = TypeVar("T")
+_CALLER: ContextVar[object] = ContextVar("partita_consumer_caller", default=None)
+_JOIN_WITHIN_S = 5
 
 
 class Waiter(Protocol):
-    """`wait` returns when the I/O thread's `activity` is no longer `seen`, or after `seconds`."""
+    """How one face waits, calls back, and says who is calling."""
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
         """Return when the activity is no longer `seen`, or after `seconds`."""
 
     async def call(self, function: Any, *arguments: Any) -> Any:
         """Call back into the application."""
+
+    async def shielded(self, callback: Coroutine[Any, Any, None]) -> None:
+        """Run a callback to its end, even if whoever waits for it is cancelled."""
+
+    async def callbacks_ended(self, seconds: float) -> None:
+        """Return when no callback runs any more, or after `seconds`. Inside a callback it returns at once."""
+
+    async def joined(self, thread: threading.Thread | None) -> None:
+        """Wait until the I/O thread has ended."""
 
     def identity(self) -> object:
         """Who is calling: a thread or a task."""
@@ -49,13 +61,28 @@ class BlockingWaiter:
             raise IllegalStateError("a coroutine function cannot be called back from the blocking consumer; use def")
         return result
 
+    async def shielded(self, callback: Coroutine[Any, Any, None]) -> None:
+        """Run the callback in this thread."""
+        await callback
+
+    async def callbacks_ended(self, seconds: float) -> None:
+        """Callbacks run in the calling thread, so none runs beside it."""
+
+    async def joined(self, thread: threading.Thread | None) -> None:
+        """Block until the I/O thread has ended, at most five seconds."""
+        if thread is not None:
+            thread.join(_JOIN_WITHIN_S)
+
     def identity(self) -> object:
         """The calling thread."""
         return threading.get_ident()
 
 
 class AsyncWaiter:
-    """Suspends the calling task."""
+    """Suspends the calling task. Callbacks run in tasks of their own, which a cancelled caller does not take along."""
+
+    def __init__(self) -> None:
+        self._callbacks: set[asyncio.Task[None]] = set()
 
     async def wait(self, io: IoThread, seen: int, seconds: float) -> None:
         """Suspend until the activity is no longer `seen`, at most `seconds`."""
@@ -84,9 +111,32 @@ class AsyncWaiter:
         result = function(*arguments)
         return await result if inspect.isawaitable(result) else result
 
+    async def shielded(self, callback: Coroutine[Any, Any, None]) -> None:
+        """Run the callback in a task; when the caller is cancelled the callback goes on."""
+        caller = self.identity()
+
+        async def run() -> None:
+            _CALLER.set(caller)
+            await callback
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._callbacks.add(task)
+        task.add_done_callback(self._callbacks.discard)
+        await asyncio.shield(task)
+
+    async def callbacks_ended(self, seconds: float) -> None:
+        """Wait for callbacks that outlived their caller."""
+        if self._callbacks and asyncio.current_task() not in self._callbacks:
+            await asyncio.wait(self._callbacks, timeout=seconds)
+
+    async def joined(self, thread: threading.Thread | None) -> None:
+        """Wait until the I/O thread has ended, without blocking the loop."""
+        if thread is not None and thread.is_alive():
+            await asyncio.get_running_loop().run_in_executor(None, thread.join, _JOIN_WITHIN_S)
+
     def identity(self) -> object:
-        """The calling task."""
-        return asyncio.current_task()
+        """The calling task; inside a callback the task whose call runs it."""
+        return _CALLER.get() or asyncio.current_task()
 
 
 def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
