@@ -9,7 +9,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
-from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, SHORT, STRING, TOPIC, Option, Value
+from partita.broker.options import (
+    BOOLEAN,
+    BROKER,
+    DOUBLE,
+    INT,
+    LIST,
+    LONG,
+    SHORT,
+    STRING,
+    TOPIC,
+    Option,
+    Value,
+)
+from partita.records.header import CODEC_NAMES
 
 BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
 TOPIC_OPTIONS: dict[str, Option] = {option.name: option for option in TOPIC}
@@ -210,6 +223,12 @@ class BrokerConfig(_Settings):
         self._listeners.append(listener)
 
     def _check_together(self) -> None:
+        codec = self.int("offsets.topic.compression.codec")
+        if not 0 <= codec < len(CODEC_NAMES):
+            raise ConfigError(
+                f"offsets.topic.compression.codec {codec} must be one of "
+                + ", ".join(f"{number} ({name})" for number, name in enumerate(CODEC_NAMES))
+            )
         low, high = self.int("group.min.session.timeout.ms"), self.int("group.max.session.timeout.ms")
         if low > high:
             raise ConfigError(f"group.min.session.timeout.ms {low} must be at most group.max.session.timeout.ms {high}")

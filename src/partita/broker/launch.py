@@ -18,6 +18,7 @@ from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, Memor
 from partita.broker.storage.store import Store
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
 from partita.log.durability import Durability
+from partita.log.storage import StorageError
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
@@ -70,7 +71,12 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
-    running = RunningBroker(config, store, settings.nodes)
+    try:
+        running = RunningBroker(config, store, settings.nodes)
+    except DataDirectoryError as error:
+        raise StartError(str(error)) from None
+    except (StorageError, KeyError, ValueError) as error:
+        raise StartError(f"the catalogue of {store.root} cannot be used: {error!r}") from None
     if settings.notes_file is not None:
         await _open_notes(running, settings.notes_file)
     try:

@@ -44,6 +44,9 @@ class Cluster:
         self.store = store
         self.clock = SystemClock()
         self.notes = Notes(self.clock)
+        for what, details in store.notices:
+            self.notes.disk(what, **details)
+        store.on_notice = self.notes.disk
         self.catalogue = TopicCatalogue(store, config, new_uuid)
         first = config.int("node.id")
         self.nodes: dict[int, Node] = {node_id: Node(node_id) for node_id in range(first, first + node_count)}

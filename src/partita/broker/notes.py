@@ -49,6 +49,10 @@ class Notes:
         """Note a request of a traced group, or its answer."""
         self._add({"note": kind, "group_id": group_id, **details})
 
+    def disk(self, what: str, **details: object) -> None:
+        """Note something about the data directory: an unclean start, a cut log, a damaged batch, a failure."""
+        self._add({"note": "Disk", "what": what, **details})
+
     def since(self, seq: int = 0) -> list[dict[str, Any]]:
         """The kept notes from number `seq` on."""
         return [note for note in self._kept if note["seq"] >= seq]

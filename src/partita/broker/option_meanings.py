@@ -101,6 +101,7 @@ MEANINGS: dict[str, str] = {
     "offsets.topic.segment.bytes": "segment size of `__consumer_offsets`",
     "partita.rebalance.on.static.change": "rebalance when a static member restarts with other topics (Kafka waits)",
     "partita.validate.records": "header checks a batch by header and checksum, full each record, as Kafka does",
+    "partita.log.failure": "after a failed write or sync: exit ends the process, offline only refuses the data",
     "preallocate": "reserve a segment's space when it is begun",
     "producer.id.expiration.check.interval.ms": "how often idle producers are looked for",
     "producer.id.expiration.ms": "an idempotent producer that is silent this long is forgotten",

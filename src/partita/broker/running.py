@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
@@ -17,11 +18,12 @@ from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
 from partita.broker.services import Services
 from partita.broker.storage.store import Store
-from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
 from partita.broker.wire.turns import Turns
+
+log = logging.getLogger("partita.broker")
 
 CLOSE_WITHIN_SECONDS = 2.0
 WARM_UP_AFTER_SECONDS = 0.25
@@ -48,7 +50,11 @@ class RunningBroker:
         self.services = Services(self.cluster)
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
         self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
-        self.upkeep = Upkeep(self.cluster.loop, self.cluster.clock, store, config)
+        self.upkeep = self.services.upkeep
+        self.failure: str | None = None
+        """Why the process is to end: the log directory has failed, and `partita.log.failure` is `exit`."""
+        self._on_failure: list[Callable[[], None]] = []
+        store.on_failed = self._storage_failed
         self._turns = Turns(self.cluster.loop)
         self.servers: dict[int, list[Server]] = {}
         self.admin_port: int | None = None
@@ -99,6 +105,21 @@ class RunningBroker:
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Call `callback` first thing when the broker stops."""
         self._on_stop.append(callback)
+
+    def on_failure(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the process is to end; `failure` then says why."""
+        self._on_failure.append(callback)
+
+    def _storage_failed(self, reason: str) -> None:
+        """The log directory is offline (D7). Called from inside the failed operation: groups follow in a later turn."""
+        is_fatal = self.cluster.config.text("partita.log.failure") == "exit"
+        what = "the broker ends with status 1" if is_fatal else "its partitions answer KAFKA_STORAGE_ERROR"
+        log.error("the log directory %s is offline, %s: %s", self.cluster.store.root, what, reason)
+        self.cluster.loop.call_soon(self.services.storage_failed)
+        if is_fatal:
+            self.failure = reason
+            for callback in self._on_failure:
+                callback()
 
     async def stop_node(self, node_id: int) -> None:
         """Stop one node: its partitions move to the nodes that stay, its connections close."""

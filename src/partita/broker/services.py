@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from partita.broker.nodes import Cluster
+from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Services:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
         self._fetch_sessions: dict[int, FetchSessions] = {}
         cluster.on_leadership(self._leadership_changed)
 
@@ -83,6 +85,11 @@ class Services:
         """Begin no more long work."""
         if self._is_made("workers"):
             self.workers.stop()
+
+    def storage_failed(self) -> None:
+        """The log directory is offline: no shard can write any more, so none answers for its groups."""
+        if self._is_made("groups"):
+            self.groups.storage_failed()
 
     def node_stopped(self, node_id: int) -> None:
         """Forget what clients agreed with a node that is gone."""

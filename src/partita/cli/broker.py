@@ -102,6 +102,9 @@ async def _serve(settings: BrokerSettings) -> None:
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         running.cluster.loop.add_signal_handler(signum, stopping.set)
+    running.on_failure(stopping.set)
+    if running.failure is not None:
+        stopping.set()
     for line in banner(running):
         say(line)
     sys.stdout.flush()
@@ -109,6 +112,9 @@ async def _serve(settings: BrokerSettings) -> None:
     gc.set_threshold(GARBAGE_OBJECTS)
     await stopping.wait()
     await running.stop()
+    if running.failure is not None:
+        click.echo(f"partita broker: the log directory failed: {running.failure}", err=True)
+        sys.exit(1)
     say("stopped")
 
 

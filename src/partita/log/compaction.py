@@ -1,8 +1,8 @@
 """Compaction: of each key only the newest record stays, and deletions go when everyone had time to see them.
 
-`plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `install_compacted`
-puts the new files into the log, one group of segments at a time. Groups go oldest first, so that an old value never
-outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
+`plan_compaction` chooses sealed segments, `CompactionPlan.run` rewrites them on any thread, and `swap_group` puts the
+new files in the place of the old ones, one group of segments at a time. Groups go oldest first, so that an old value
+never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
 
 Deviation: compaction never removes control batches, which mark the end of a transaction; Kafka removes them once no
 record of their transaction is left.
@@ -11,15 +11,14 @@ record of their transaction is left.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from partita.log.durability import Durability
 from partita.log.partition_log import PartitionLog
 from partita.log.producer_state import NO_PRODUCER, Aborted
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
 from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
-from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts
+from partita.log.sparse_index import NO_TIMESTAMP, SegmentFacts, encode_index
 from partita.log.storage import Storage
 from partita.log.transaction_markers import bytes_of
 from partita.now import Now
@@ -134,7 +133,8 @@ class CompactionPlan:
 def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> CompactionPlan | None:
     """Choose the segments to compact; None when too little would be gained.
 
-    With `force` the active segment is rolled and any record not yet compacted is enough.
+    With `force` the active segment is rolled and any record not yet compacted is enough. The log must be synced before
+    the plan runs, so that what is put together is durable already.
     """
     config = log.config
     active = log.segments[-1]
@@ -161,29 +161,24 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
 
 
 def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
-    """Replace the segments that a finished plan read by what it wrote, oldest first.
-
-    Groups whose segments retention has removed meanwhile are passed over. Raises StorageError.
-    """
+    """Replace the segments that a finished plan read by what it wrote, oldest first. Raises StorageError."""
     for group in plan.groups:
-        known = [segment for segment in log.segments if segment in group.segments]
-        if known != group.segments:
-            log.storage.unlink(f"{log.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
-            continue
-        at = log.segments.index(known[0])
-        log.segments[at : at + len(known)] = _swapped_in(log, group)
-        for segment in known:
-            segment.file.close()
-    log.state = replace(log.state, cleaned_to=plan.groups[-1].end_offset)
-    log.save_state()
+        log.replace_segments(group.segments, swap_group(log, group))
+    log.cleaned_to(plan.groups[-1].end_offset)
 
 
-def _swapped_in(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
+def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
+    """Swap the files of one group; return the segment that `log.replace_segments` is to put in its place, if any.
+
+    May run on another thread while the log is read and appended to, and no segment is removed meanwhile
+    (`is_being_compacted`): the old segments keep their files open and stay readable. Raises StorageError.
+    """
+    for segment in group.segments:
+        segment.file.hold()
     if not group.size:
         remove_segments(log.storage, log.directory, group.base_offset, group.end_offset)
         log.storage.unlink(f"{log.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}")
         return []
-    swap_in(log.storage, log.directory, group.base_offset, group.end_offset)
     facts = SegmentFacts(
         is_sealed=True,
         log_size=group.size,
@@ -191,9 +186,14 @@ def _swapped_in(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
         max_timestamp=group.max_timestamp,
         last_append_ms=max(segment.last_append_ms for segment in group.segments),
     )
-    compacted = Segment.open_as(log.storage, log.directory, group.base_offset, log.config.index_interval_bytes, facts)
-    if log.durability is not Durability.MEMORY:
-        compacted.write_index()
+    interval = log.config.index_interval_bytes
+    written = Segment.open_as(
+        log.storage, log.directory, group.base_offset, interval, facts, file_name(group.base_offset, CLEANED_SUFFIX)
+    )
+    index = encode_index(written.build_index(), facts)
+    written.file.close()
+    swap_in(log.storage, log.directory, group.base_offset, group.end_offset, index)
+    compacted = Segment.open_as(log.storage, log.directory, group.base_offset, interval, facts)
     return [compacted]
 
 

@@ -1,19 +1,24 @@
 """One partition's log: append ready batches, read them back, know its offsets.
 
 Work is per batch, never per record: an append checks the producer's sequence, stamps base offset and leader epoch into
-the header, and writes the bytes; a read returns a view of the file. Upstream: UnifiedLog, LocalLog.
+the header, and writes the bytes; a read returns a view of the file.
+
+Nothing here waits for a disk to become durable. Appends are written at once; everything else that must become durable
+(new names, sealed segments, a higher log start offset, removed files) is a chore of the next sync, which runs on
+another thread and does them in order. Upstream: UnifiedLog, LocalLog.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.log_config import LogConfig
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
-from partita.log.recovery import Recovered, base_offsets, rebuild_states, recover
+from partita.log.recovery import Chore, Recovered, base_offsets, rebuild_states, recover
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
@@ -23,9 +28,11 @@ from partita.log.transaction_markers import note_batch, read_marker
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
-from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, read_header, restamp
+from partita.records.header import HEADER_SIZE, LOG_APPEND_TIME_BIT, BatchHeader, InvalidBatch, read_header, restamp
 
 _SNAPSHOTS_KEPT = 2
+_FULL_DISK_PAUSE_MS = 1000
+"""How long a chore that found the disk full waits before it is tried again."""
 
 
 class OffsetOutOfRange(LookupError):
@@ -53,20 +60,30 @@ class Appended:
 
 
 class SyncTicket:
-    """One sync under way: `run` may be called on another thread, the rest belongs to the log."""
+    """One sync under way: `run` may be called on another thread, everything else belongs to the log.
 
-    __slots__ = ("_file", "appended_bytes", "begun_ms", "end_offset", "error")
+    `chores` are done first, in order. Those that found the disk full are left in `postponed` for the next sync.
+    """
 
-    def __init__(self, file: File, end_offset: int, appended_bytes: int, begun_ms: int) -> None:
+    __slots__ = ("_file", "appended_bytes", "begun_ms", "chores", "end_offset", "error", "postponed")
+
+    def __init__(self, chores: list[Chore], file: File, end_offset: int, appended_bytes: int, begun_ms: int) -> None:
         self._file = file
+        self.chores = chores
+        self.postponed: list[Chore] = []
         self.end_offset = end_offset
         self.appended_bytes = appended_bytes
         self.begun_ms = begun_ms
         self.error: StorageError | None = None
 
     def run(self) -> None:
-        """Sync the file; a failure is kept in `error`."""
+        """Do the chores and sync the file; a failure is kept in `error`."""
         try:
+            for chore in self.chores:
+                try:
+                    chore()
+                except StorageFull:
+                    self.postponed.append(chore)
             self._file.sync()
         except StorageError as error:
             self.error = error
@@ -88,14 +105,26 @@ class PartitionLog:
         self.producers = recovered.producers
         self.log_end_offset = self.segments[-1].next_offset
         self.durable_offset = self.log_end_offset
-        self.high_watermark = self.log_end_offset
+        if durability is Durability.SYNC and recovered.unsynced_from is not None:
+            self.durable_offset = recovered.unsynced_from
+        self.high_watermark = self.durable_offset
         self._appended_bytes = 0
         self._synced_bytes = 0
         self._unsynced_since_ms = 0
+        self._chores: list[Chore] = []
+        self._chores_since_ms = 0
         self.failure: str | None = None
+        self.is_being_compacted = False
+        """Whether sealed segments are being replaced on another thread; retention waits meanwhile."""
         self._watchers: dict[Callable[[], None], None] = {}
         self.on_unsynced: Callable[[PartitionLog], None] | None = None
         """Called when the time of the next sync (`next_sync_ms`) has come nearer."""
+        self.on_failed: Callable[[PartitionLog, str], None] | None = None
+        """Called once, when the log stops taking appends because a file operation failed."""
+        self.on_damaged: Callable[[PartitionLog, str], None] | None = None
+        """Called when a batch that is read turns out to be damaged."""
+        for chore in recovered.chores:
+            self._later(chore)
 
     @classmethod
     def open(
@@ -219,9 +248,19 @@ class PartitionLog:
             position = segment.position_of(offset)
             if position < segment.size:
                 end = segment.size if up_to >= segment.next_offset else segment.position_of(up_to)
-                return segment.read(position, end, max_bytes, at_least_one=at_least_one)
+                return self._read_segment(segment, position, end, max_bytes, at_least_one)
             i += 1
         return memoryview(b"")
+
+    def _read_segment(
+        self, segment: Segment, position: int, end: int, max_bytes: int, at_least_one: bool
+    ) -> memoryview:
+        try:
+            return segment.read(position, end, max_bytes, at_least_one=at_least_one)
+        except InvalidBatch as error:
+            if self.on_damaged is not None:
+                self.on_damaged(self, f"{file_name(segment.base_offset)} at byte {position}: {error.reason}")
+            raise
 
     def aborted_transactions(self, offset: int, records: memoryview) -> list[Aborted]:
         """The aborted transactions a reader of `records`, fetched from `offset`, must know of, by first offset."""
@@ -276,42 +315,73 @@ class PartitionLog:
             self.roll(now)
 
     def roll(self, now: Now) -> None:
-        """Seal the last segment, synced and indexed, and begin another. Nothing happens while it is empty."""
+        """Seal the last segment and begin another. Nothing happens while the last one is empty.
+
+        The sealed segment is synced and indexed with the next sync; until then a crash leaves it to be checked.
+        Raises StorageError; then nothing has changed.
+        """
         active = self.segments[-1]
         if not active.size:
             return
-        if self.durability is not Durability.MEMORY:
-            active.is_sealed = True
-            try:
-                active.write_index()
-                self._save_snapshots()
-            except StorageError:
-                active.is_sealed = False
-                raise
-            self._note_synced(self.log_end_offset, self._appended_bytes)
         interval = self.config.index_interval_bytes
         self.segments.append(Segment.create(self.storage, self.directory, self.log_end_offset, interval, now.wall_ms))
         active.is_sealed = True
+        if self.durability is not Durability.MEMORY:
+            self._later(self._sealing(active))
+
+    def _sealing(self, sealed: Segment) -> Chore:
+        """What makes a sealed segment and the name of its successor durable.
+
+        On a full disk the index and the snapshots are left out: start-up rebuilds them from the batches.
+        """
+        save_snapshots = self._snapshots()
+
+        def seal() -> None:
+            sealed.file.sync()
+            self.storage.sync_dir(self.directory)
+            with suppress(StorageFull):
+                sealed.write_index()
+                save_snapshots()
+
+        return seal
 
     @property
     def unsynced_bytes(self) -> int:
         """Bytes appended since the last sync began."""
         return self._appended_bytes - self._synced_bytes
 
+    def _later(self, chore: Chore) -> None:
+        """Let the next sync do `chore` first, on whatever thread it runs. In memory it is done at once."""
+        if self.durability is Durability.MEMORY:
+            chore()
+            return
+        self._chores.append(chore)
+        if self.on_unsynced is not None:
+            self.on_unsynced(self)
+
+    @property
+    def has_chores(self) -> bool:
+        """Whether changes other than appends wait for the next sync."""
+        return bool(self._chores)
+
     def begin_sync(self, now: Now) -> SyncTicket | None:
         """Return a ticket for what must be synced now; None when nothing waits.
 
         `run` the ticket on any thread, then hand it to `finish_sync` on this one.
         """
-        if not self.unsynced_bytes:
+        if not self.unsynced_bytes and not self._chores:
             return None
-        return SyncTicket(self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
+        chores, self._chores, self._chores_since_ms = self._chores, [], 0
+        return SyncTicket(chores, self.segments[-1].file, self.log_end_offset, self._appended_bytes, now.mono_ms)
 
     def finish_sync(self, ticket: SyncTicket) -> None:
         """Take note of a sync that was run. After a failed one the log accepts no appends (D7)."""
         if ticket.error is not None:
             self.fail(str(ticket.error))
             return
+        if ticket.postponed:
+            self._chores = ticket.postponed + self._chores
+            self._chores_since_ms = ticket.begun_ms + _FULL_DISK_PAUSE_MS
         self._unsynced_since_ms = ticket.begun_ms
         self._note_synced(ticket.end_offset, ticket.appended_bytes)
 
@@ -325,7 +395,10 @@ class PartitionLog:
         """When (monotonic) the shell is to sync this log; None: nothing to do."""
         if self.failure is not None:
             return None
-        return next_sync_ms(self.durability, self.unsynced_bytes, self._unsynced_since_ms)
+        due_ms = next_sync_ms(self.durability, self.unsynced_bytes, self._unsynced_since_ms)
+        if not self._chores:
+            return due_ms
+        return self._chores_since_ms if due_ms is None else min(due_ms, self._chores_since_ms)
 
     def flush(self, now: Now) -> None:
         """Sync at once. Raises StorageError."""
@@ -337,24 +410,53 @@ class PartitionLog:
                 raise ticket.error
 
     def fail(self, reason: str) -> None:
-        """Take no appends from now on; what is there stays readable."""
-        self.failure = self.failure or reason
+        """Take no appends from now on; what is there stays readable. Failing again changes nothing."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        if self.on_failed is not None:
+            self.on_failed(self, reason)
         for watcher in tuple(self._watchers):
             watcher()
 
     def close(self) -> None:
-        """Stop in order: everything synced and indexed, so that the next start checks nothing (D10)."""
-        if self.durability is not Durability.MEMORY and self.failure is None:
-            self._save_snapshots()
-            self.segments[-1].write_index()
-            self._note_synced(self.log_end_offset, self._appended_bytes)
+        """Stop in order: everything synced and indexed, so that the next start checks nothing (D10).
+
+        What a full disk does not take is left out, and checked or rebuilt by the next start. Raises StorageError.
+        """
+        try:
+            if self.durability is not Durability.MEMORY and self.failure is None:
+                self._sync_and_index()
+        finally:
+            for segment in self.segments:
+                segment.file.close()
+
+    def discard(self) -> None:
+        """Close a log whose partition is deleted: nothing is synced, and what fails from now on concerns nobody."""
+        self.on_failed = self.on_unsynced = self.on_damaged = None
+        self._chores = []
+        self.fail("the partition was deleted")
         for segment in self.segments:
             segment.file.close()
+
+    def _sync_and_index(self) -> None:
+        ticket = SyncTicket(self._chores, self.segments[-1].file, self.log_end_offset, self._appended_bytes, 0)
+        self._chores = []
+        ticket.run()
+        if ticket.error is not None:
+            raise ticket.error
+        self._note_synced(ticket.end_offset, ticket.appended_bytes)
+        with suppress(StorageFull):
+            self._snapshots()()
+            self.segments[-1].write_index()
 
     # -- becoming shorter ------------------------------------------------------------------------------------------
 
     def delete_records_before(self, offset: int) -> int:
-        """Raise the log start offset (-1: to the high watermark), durably; return it. Raises OffsetOutOfRange."""
+        """Raise the log start offset (-1: to the high watermark); return it. It is durable with the next sync.
+
+        Raises OffsetOutOfRange.
+        """
         offset = self.high_watermark if offset == -1 else offset
         if not 0 <= offset <= self.high_watermark:
             raise OffsetOutOfRange(f"offset {offset} is beyond the high watermark {self.high_watermark}")
@@ -363,7 +465,9 @@ class PartitionLog:
         return self.log_start_offset
 
     def delete_old_segments(self, now: Now) -> int:
-        """Apply retention; return how many segments went."""
+        """Apply retention; return how many segments went. Their files go with the next sync."""
+        if self.is_being_compacted:
+            return 0
         count = deletable_count(self.segments, self.config, self.log_start_offset, now.wall_ms)
         while count and self.segments[count - 1].next_offset > self.high_watermark:
             count -= 1
@@ -372,19 +476,54 @@ class PartitionLog:
         if count == len(self.segments):
             self.roll(now)
         gone, start = self.segments[:count], self.segments[count].base_offset
-        # First the durable start offset, then the files: a crash between leaves files that start-up deletes.
-        if start > self.log_start_offset:
-            self._start_at(start)
         del self.segments[:count]
-        for segment in gone:
-            segment.delete()
-        self.storage.sync_dir(self.directory)
+        if start > self.log_start_offset:
+            self.state = self.state.started_at(start)
+            self.producers.forget_before(start)
+        self._later(self._removal(gone))
         return count
+
+    def _removal(self, gone: list[Segment]) -> Chore:
+        """What removes the files of segments that the log no longer has, oldest first.
+
+        The log start offset comes first: a crash between leaves files that start-up removes. Where the disk is too full
+        to say it, the files go one by one, each made durable, until there is room.
+        """
+        save_state = self._state_saver()
+        left = list(gone)
+
+        def remove() -> None:
+            while True:
+                try:
+                    save_state()
+                    break
+                except StorageFull:
+                    if not left:
+                        raise
+                    left.pop(0).delete()
+                    self.storage.sync_dir(self.directory)
+            while left:
+                left.pop(0).delete()
+            self.storage.sync_dir(self.directory)
+
+        return remove
 
     def _start_at(self, offset: int) -> None:
         self.state = self.state.started_at(offset)
         self.producers.forget_before(offset)
-        self.save_state()
+        self._later(self._state_saver())
+
+    def replace_segments(self, old: list[Segment], new: list[Segment]) -> None:
+        """Put `new` in the place of adjacent sealed segments; what reads the old ones may finish."""
+        at = self.segments.index(old[0])
+        self.segments[at : at + len(old)] = new
+        for segment in old:
+            segment.file.close()
+
+    def cleaned_to(self, offset: int) -> None:
+        """Take note that everything below `offset` is compacted."""
+        self.state = replace(self.state, cleaned_to=offset)
+        self._later(self._state_saver())
 
     def truncate_to(self, offset: int) -> None:
         """Drop every batch that reaches beyond `offset`. Watchers are told: the log may have become shorter."""
@@ -414,16 +553,32 @@ class PartitionLog:
 
     def save_state(self) -> None:
         """Write `state` to its file, durably. Raises StorageError."""
-        if self.durability is not Durability.MEMORY:
-            replace_file(self.storage, self.directory, STATE_NAME, encode_state(self.state))
+        self._state_saver()()
 
-    def _save_snapshots(self) -> None:
-        self.save_state()
+    def _state_saver(self) -> Chore:
+        """What writes `state` as it is now."""
+        content = encode_state(self.state)
+
+        def save() -> None:
+            if self.durability is not Durability.MEMORY:
+                replace_file(self.storage, self.directory, STATE_NAME, content)
+
+        return save
+
+    def _snapshots(self) -> Chore:
+        """What writes `state` and `producers` as they are now, and removes older snapshots."""
+        save_state = self._state_saver()
         name = file_name(self.log_end_offset, PRODUCERS_SUFFIX)
-        replace_file(self.storage, self.directory, name, encode_producers(self.producers, self.log_end_offset))
-        known = base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX)
-        for base in known[:-_SNAPSHOTS_KEPT]:
-            self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+        content = encode_producers(self.producers, self.log_end_offset)
+
+        def save() -> None:
+            save_state()
+            replace_file(self.storage, self.directory, name, content)
+            known = base_offsets(self.storage.list(self.directory), PRODUCERS_SUFFIX)
+            for base in known[:-_SNAPSHOTS_KEPT]:
+                self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
+
+        return save
 
 
 def _base_offset(segment: Segment) -> int:

@@ -2,22 +2,28 @@
 
 A segment whose index matches its size was synced and is trusted; any other is checked batch by batch and cut at the
 first invalid one, and nothing after the cut survives, so that the log is a prefix of what was appended (D2). Running it
-again changes nothing. Upstream: LogLoader.
+again changes nothing. What it changed becomes durable with the log's first sync. Upstream: LogLoader.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
-from partita.log.log_config import LogConfig
+from partita.log.log_config import FOREVER, LogConfig
 from partita.log.producer_state import ProducerStates
 from partita.log.segment import INDEX_SUFFIX, LOG_SUFFIX, Segment, file_name, scan
 from partita.log.segment_swap import finish_swaps
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, PartitionState, decode_producers, decode_state
-from partita.log.storage import Storage, read_file
+from partita.log.storage import Storage, StorageFull, read_file
 from partita.log.transaction_markers import note_batch
 
 _OFFSET_DIGITS = 20
+Chore: TypeAlias = Callable[[], None]
+"""Storage operations that may wait for the next sync and run on any thread. Raises StorageError."""
 
 
 @dataclass(slots=True)
@@ -42,20 +48,51 @@ class Recovered:
     state: PartitionState
     producers: ProducerStates
     report: RecoveryReport
+    chores: list[Chore]
+    """What makes the changes of recovery durable, to be done in order by the log's next sync."""
+    unsynced_from: int | None
+    """The first offset that a second crash may still take, since its segment was checked and not yet synced."""
 
 
 def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: bool, wall_ms: int) -> Recovered:
     """Open the log in `directory`. `was_clean`: the last process stopped in order."""
     report = RecoveryReport(directory, was_clean)
-    storage.make_dir(directory)
-    finish_swaps(storage, directory)
+    changed = list(storage.make_dir(directory))
+    finish_swaps(storage, directory, config.index_interval_bytes, wall_ms)
     _remove_leftovers(storage, directory, report)
     segments = _open_segments(storage, directory, config, report, wall_ms)
+    checked = [segment for segment in segments if not segment.is_trusted]
+    for segment in checked:
+        # No batch follows in an older segment, so the next start need not check it again.
+        segment.is_sealed = segment is not segments[-1]
     if not segments or segments[-1].is_sealed:
         start = segments[-1].next_offset if segments else _start_offset(storage, directory)
         segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
+        changed.append(directory)
+    if report.files_removed:
+        changed.append(directory)
     state, producers = rebuild_states(storage, directory, segments)
-    return Recovered(segments, state, producers, report)
+    return Recovered(
+        segments=segments,
+        state=state,
+        producers=producers,
+        report=report,
+        chores=_chores(storage, changed, checked),
+        unsynced_from=checked[0].base_offset if checked else None,
+    )
+
+
+def _chores(storage: Storage, changed: list[str], checked: list[Segment]) -> list[Chore]:
+    """What was checked must not vanish in a second crash, nor the names of new files and folders."""
+    chores: list[Chore] = [partial(_sync_checked, segment) for segment in checked]
+    return chores + [partial(storage.sync_dir, directory) for directory in dict.fromkeys(changed)]
+
+
+def _sync_checked(segment: Segment) -> None:
+    segment.file.sync()
+    if segment.is_sealed:
+        with suppress(StorageFull):
+            segment.write_index()
 
 
 def rebuild_states(storage: Storage, directory: str, segments: list[Segment]) -> tuple[PartitionState, ProducerStates]:
@@ -86,14 +123,13 @@ def _remove(storage: Storage, directory: str, report: RecoveryReport, names: lis
     for name in names:
         storage.unlink(f"{directory}/{name}")
         report.files_removed.append(name)
-    if names:
-        storage.sync_dir(directory)
 
 
 def _open_segments(
     storage: Storage, directory: str, config: LogConfig, report: RecoveryReport, wall_ms: int
 ) -> list[Segment]:
     bases = base_offsets(storage.list(directory), LOG_SUFFIX)
+    compacted_to = _compacted_to(storage, directory, config)
     segments: list[Segment] = []
     for i, base in enumerate(bases):
         segment = Segment.open_trusted(storage, directory, base, config.index_interval_bytes)
@@ -107,6 +143,10 @@ def _open_segments(
                 continue
             problem = f"segment {base} starts before offset {segments[-1].next_offset}, where the one before ends"
             _drop(storage, segment, report)
+        elif segments and base > max(segments[-1].next_offset, compacted_to) and not segments[-1].is_trusted:
+            # The end of the segment before was not synced and is lost; what came later must not outlive it (D2).
+            problem = f"segment {base} starts after offset {segments[-1].next_offset}, where the one before ends"
+            _drop(storage, segment, report)
         else:
             segments.append(segment)
         if problem is not None:
@@ -116,6 +156,17 @@ def _open_segments(
                 _drop(storage, _unchecked(storage, directory, later, config), report)
             break
     return segments
+
+
+def _compacted_to(storage: Storage, directory: str, config: LogConfig) -> int:
+    """Below this offset a segment may end before the next one begins: compaction has removed records there.
+
+    The state is saved before a log is first compacted; only when the file is damaged nobody can tell.
+    """
+    state = _saved_state(storage, directory)
+    if state is not None:
+        return state.cleaned_to
+    return FOREVER if config.compact and STATE_NAME in storage.list(directory) else 0
 
 
 def _unchecked(storage: Storage, directory: str, base: int, config: LogConfig) -> Segment:
@@ -135,9 +186,9 @@ def _check(
     report.segments_checked += 1
     report.batches_checked += found.batches
     report.bytes_cut += found.file_bytes - found.valid_bytes
+    # Nobody has a view of it yet, so its map can go: a file without one is cut in place.
+    segment.file.close()
     segment.file.truncate(found.valid_bytes)
-    # What is served from now on must not vanish in a second crash.
-    segment.file.sync()
     return found.problem
 
 
@@ -145,7 +196,6 @@ def _drop(storage: Storage, segment: Segment, report: RecoveryReport) -> None:
     report.bytes_cut += segment.file.size()
     report.files_removed.append(file_name(segment.base_offset))
     segment.delete()
-    storage.sync_dir(segment.directory)
 
 
 def _start_offset(storage: Storage, directory: str) -> int:

@@ -23,6 +23,7 @@ from partita.records.header import (
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     BatchHeader,
+    InvalidBatch,
     check_crc,
     corrupt,
     has_valid_crc,
@@ -79,9 +80,8 @@ class Segment:
 
     @classmethod
     def create(cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int, wall_ms: int) -> Segment:
-        """Make an empty one whose name survives a crash."""
+        """Create an empty one. Its name survives a power loss once the directory is synced."""
         file = storage.open(f"{directory}/{file_name(base_offset)}", create=True)
-        storage.sync_dir(directory)
         segment = cls(storage, directory, base_offset, file, interval_bytes)
         segment._index = SparseIndex(interval_bytes)
         segment.created_ms = wall_ms
@@ -103,13 +103,24 @@ class Segment:
 
     @classmethod
     def open_as(
-        cls, storage: Storage, directory: str, base_offset: int, interval_bytes: int, facts: SegmentFacts
+        cls,
+        storage: Storage,
+        directory: str,
+        base_offset: int,
+        interval_bytes: int,
+        facts: SegmentFacts,
+        name: str | None = None,
     ) -> Segment:
-        """Open one that this process has just written."""
-        file = storage.open(f"{directory}/{file_name(base_offset)}")
+        """Open one that this process has just written, under another `name` than its final one if given."""
+        file = storage.open(f"{directory}/{name or file_name(base_offset)}")
         segment = cls(storage, directory, base_offset, file, interval_bytes)
         segment._take_facts(facts)
         return segment
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its index vouched for it; then batches are checked when they are first read."""
+        return self._checked is not None
 
     def _take_facts(self, facts: SegmentFacts) -> None:
         self.is_sealed = facts.is_sealed
@@ -125,13 +136,16 @@ class Segment:
         if self._index is None:
             content = read_file(self._storage, self.directory, file_name(self.base_offset, INDEX_SUFFIX))
             self._index = decode_index(content, self.size, self._interval_bytes) if content is not None else None
-        if self._index is None:
-            self._index = SparseIndex(self._interval_bytes)
-            max_timestamp = NO_TIMESTAMP
-            for header, position in self.headers():
-                self._index.add(header.base_offset, position, max_timestamp)
-                max_timestamp = max(max_timestamp, header.max_timestamp)
-        return self._index
+        return self._index if self._index is not None else self.build_index()
+
+    def build_index(self) -> SparseIndex:
+        """Build the index from the batches, whatever its file says."""
+        self._index = index = SparseIndex(self._interval_bytes)
+        max_timestamp = NO_TIMESTAMP
+        for header, position in self.headers():
+            index.add(header.base_offset, position, max_timestamp)
+            max_timestamp = max(max_timestamp, header.max_timestamp)
+        return index
 
     def write_index(self) -> None:
         """Sync the data, then say so by writing the index."""
@@ -160,7 +174,11 @@ class Segment:
         return self.size
 
     def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
-        """Return whole batches from `position`, at most `max_bytes` and none from `end` on."""
+        """Return whole batches from `position`, at most `max_bytes` and none from `end` on.
+
+        Bytes that this process has neither written nor checked before are checked: good batches before a damaged one
+        are returned, and the damaged one raises InvalidBatch when it comes first.
+        """
         if position >= end:
             return memoryview(b"")
         found = self._read_whole_batches(position, end, max_bytes, at_least_one)
@@ -182,16 +200,21 @@ class Segment:
         return self.file.read_at(position, boundary - position)
 
     def _check_cold(self, position: int, found: memoryview, checked: tuple[int, int]) -> memoryview:
-        """Check what this process has neither written nor checked before, so that bad sectors are never served."""
         low, high = checked
-        end = position + len(found)
-        if low <= position and end <= high:
+        if low <= position and position + len(found) <= high:
             return found
         at = 0
         while at < len(found):
-            size = read_header(found, at).size_in_bytes
-            check_crc(found[at : at + size])
+            try:
+                size = read_header(found, at).size_in_bytes
+                check_crc(found[at : at + size])
+            except InvalidBatch:
+                if not at:
+                    raise
+                found = found[:at]
+                break
             at += size
+        end = position + len(found)
         touching = position <= high and end >= low
         self._checked = (min(low, position), max(high, end)) if touching else (position, end)
         return found

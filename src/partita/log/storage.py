@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Buffer
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 class StorageError(Exception):
-    """A file operation failed; the message names the file."""
+    """A file operation failed; the message names the file, and `code` is what a client is told."""
+
+    code = ErrorCode.KAFKA_STORAGE_ERROR
 
 
 class StorageFull(StorageError):
@@ -48,6 +51,10 @@ class File(Protocol):
         """Return once every byte is durable. After a failure the file must not be trusted again (D7)."""
         ...
 
+    def hold(self) -> None:
+        """Keep reading these very bytes, even when another file takes the name, until `close`."""
+        ...
+
     def close(self) -> None:
         """Give back what the file holds; views stay valid, and a later use opens it again."""
         ...
@@ -64,8 +71,8 @@ class Storage(Protocol):
         """Names (files and directories) directly inside, sorted; empty when there is no such directory."""
         ...
 
-    def make_dir(self, directory: str) -> None:
-        """Make a directory and its parents, durably. Nothing happens when it exists."""
+    def make_dir(self, directory: str) -> Sequence[str]:
+        """Make a directory and its parents; return the directories to be synced. None when it exists."""
         ...
 
     def remove_dir(self, directory: str) -> None:
@@ -181,6 +188,9 @@ class MemoryFile:
     def sync(self) -> None:
         """Nothing to do: memory has nothing to sync."""
 
+    def hold(self) -> None:
+        """A file in memory keeps its bytes whatever happens to its name."""
+
     def close(self) -> None:
         """Nothing to give back."""
 
@@ -205,8 +215,9 @@ class MemoryStorage:
         """Names directly inside, sorted."""
         return names_inside(self._files, directory)
 
-    def make_dir(self, directory: str) -> None:
+    def make_dir(self, directory: str) -> Sequence[str]:
         """Nothing to do: directories are name prefixes."""
+        return []
 
     def remove_dir(self, directory: str) -> None:
         """Remove every file below the directory."""

@@ -141,6 +141,9 @@ class FaultyFile:
             c for c in storage.journal if not (isinstance(c, _Write | _Truncate) and c.inode == self._inode)
         ]
 
+    def hold(self) -> None:
+        """The inode is kept whatever happens to the name."""
+
     def close(self) -> None:
         """Nothing to give back."""
 
@@ -194,8 +197,9 @@ class FaultyStorage:
     def list(self, directory: str) -> list[str]:
         return names_inside(self.live.names, directory)
 
-    def make_dir(self, directory: str) -> None:
+    def make_dir(self, directory: str) -> Sequence[str]:
         """Directories are name prefixes."""
+        return []
 
     def remove_dir(self, directory: str) -> None:
         for name in [name for name in self.live.names if name.startswith(f"{directory}/")]:

@@ -50,6 +50,13 @@ def text(value: object) -> str:
     return value.decode()
 
 
+def recovered(storage: Storage, config: LogConfig = SMALL, durability: Durability = Durability.OS) -> PartitionLog:
+    """The log after a crash, with what recovery changed made durable."""
+    log = open_log(storage, config, durability, was_clean=False)
+    log.flush(at(0))
+    return log
+
+
 def fill(log: PartitionLog, count: int, *, start: int = 0, leader_epoch: int = 0) -> None:
     """Append one-record batches with the values v<start>, v<start+1>, ..."""
     for i in range(start, start + count):

@@ -26,6 +26,7 @@ def compact(log: PartitionLog, ms: int = 0) -> bool:
     plan = plan_compaction(log, at(ms), force=True)
     if plan is None:
         return False
+    log.flush(at(ms))
     plan.run()
     install_compacted(log, plan)
     return True

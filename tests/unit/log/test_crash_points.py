@@ -15,7 +15,7 @@ from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.records.batch import iter_batches
 from support.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
-from support.log.logs import DIRECTORY, at, open_log, pairs, served
+from support.log.logs import DIRECTORY, at, open_log, pairs, recovered, served
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100)
 MODELS = [model for model in CrashModel if model is not CrashModel.COLD_FLIP]
@@ -53,10 +53,12 @@ def _tidy_up(log: PartitionLog, promises: Promises, *, compacted: bool) -> None:
     if compacted:
         plan = plan_compaction(log, at(10), force=True)
         assert plan is not None
+        log.flush(at(10))
         plan.run()
         install_compacted(log, plan)
     else:
         log.delete_records_before(5)
+        log.flush(at(10))
         promises.log_start = 5
         log.delete_old_segments(at(10))
 
@@ -68,7 +70,7 @@ def operations(durability: Durability, *, compacted: bool) -> int:
 
 
 def check(storage: FaultyStorage, promises: Promises, durability: Durability) -> None:
-    log = open_log(storage, CONFIG, durability, was_clean=False)
+    log = recovered(storage, CONFIG, durability)
     found = dict(served(log, log.log_start_offset))
     sent = dict(promises.sent)
     # D2: a prefix of what was sent, cut at a batch boundary.
@@ -106,7 +108,7 @@ def crash_during_recovery(survived: FaultyStorage, model: CrashModel, choose: ob
     copy = survived.after_crash(CrashModel.EVERYTHING, pick)
     copy.crash_at = 1 + pick(6)
     with contextlib.suppress(SimulatedCrash):
-        open_log(copy, CONFIG, Durability.SYNC, was_clean=False)
+        recovered(copy, CONFIG, Durability.SYNC)
     return copy.after_crash(model, pick)
 
 
@@ -130,7 +132,7 @@ def test_compaction_survives_a_crash_at_each_step(model: CrashModel) -> None:
         storage.crash_at = at_operation
         with pytest.raises(SimulatedCrash):
             work(storage, promises, Durability.SYNC, compacted=True)
-        log = open_log(storage.after_crash(model, choose), CONFIG, Durability.SYNC, was_clean=False)
+        log = recovered(storage.after_crash(model, choose), replace(CONFIG, compact=True), Durability.SYNC)
         replayed: dict[str, str | None] = {}
         for offset, value in served(log):
             replayed[f"k{offset % 3}"] = value
@@ -233,6 +235,7 @@ def test_a_directory_without_any_segment_never_gives_an_offset_twice() -> None:
     for i in range(9):
         log.append(pairs(("k", str(i))), 0, at(i))
     log.delete_old_segments(at(9))
+    log.flush(at(9))
     for name in storage.list(DIRECTORY):
         if name.endswith(".log"):
             storage.unlink(f"{DIRECTORY}/{name}")

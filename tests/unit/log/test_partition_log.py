@@ -205,6 +205,7 @@ def test_delete_records_moves_the_log_start_durably() -> None:
         log.delete_records_before(31)
     log.delete_old_segments(at(30))
     assert log.segments[0].base_offset <= 17 < log.segments[1].base_offset
+    log.flush(at(30))
     again = open_log(storage)
     assert again.log_start_offset == 17
     assert again.delete_records_before(-1) == 30
@@ -260,6 +261,7 @@ def test_with_sync_nothing_is_served_before_it_is_durable() -> None:
 def test_syncs_come_due_by_policy() -> None:
     memory, os, sync = (open_log(durability=durability) for durability in Durability)
     for log in (memory, os, sync):
+        log.flush(at(0))  # the names of the new files
         assert log.next_sync_ms() is None
         log.append(batch("a"), 0, at(100))
     assert (memory.next_sync_ms(), os.next_sync_ms(), sync.next_sync_ms()) == (None, 1100, 102)

@@ -140,6 +140,11 @@ class Coordinators:
         """The runners of the shards that this node leads."""
         return [runner for runner in self.runners.values() if runner.node_id == node_id]
 
+    def storage_failed(self) -> None:
+        """The log directory is offline: end every shard, replay nothing."""
+        for runner in list(self.runners.values()):
+            runner.fail(self.cluster.store.failure or "the log directory is offline")
+
     def topics_deleted(self, names: list[str]) -> None:
         """Remove the committed offsets of topics that are gone."""
         now = self.cluster.clock.now()

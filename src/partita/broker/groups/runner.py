@@ -1,8 +1,10 @@
 """Runs one coordinator shard: load, append, reply gate, one timer.
 
 The coordinator decides, this shell acts: records of all steps of one loop turn are appended together, and no reply
-leaves before every record decided before it is durable (one queue, first in, first out). If an append fails the shard
-is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no undo. (Kafka: CoordinatorRuntime.)
+leaves before every record decided before it is durable (one queue, first in, first out). If an append fails, or
+anything else goes wrong, the shard is dropped, its callers get NOT_COORDINATOR, and the log is replayed: there is no
+undo. A log that has failed is not replayed; on a full disk, requests that write are refused before they change
+anything. (Kafka: CoordinatorRuntime.)
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
-from partita.group.refusals import first_check, not_here, while_loading
+from partita.group.refusals import first_check, not_here, refusal, while_loading
+from partita.group.requests import DescribeGroup, FetchOffsets, ListShardGroups
 from partita.log.partition_log import AppendRefused
-from partita.log.storage import StorageError
+from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.primitives import MalformedRequest, Structure
-from partita.records.header import InvalidBatch, iter_batches
+from partita.records.header import iter_batches
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
@@ -32,8 +36,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
-FAILURES = (StorageError, AppendRefused, InvalidBatch, MalformedRequest, AssertionError, OSError)
-"""What ends a load, or a shard's life until the next replay. Anything else is a defect of ours and stays visible."""
+_EXPECTED = (StorageError, AppendRefused)
+"""What ends a shard's life until the next replay without being a defect of ours: it is logged without a traceback."""
+_READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, ListShardGroups)
+_RETRY_MS, _RETRY_MS_MAX = 50, 5000
+"""How long a shard waits that failed twice in a row, before its log is replayed again; doubled each time."""
+_ROOM_BYTES = 64 << 10
+_LOOK_FOR_ROOM_MS = 100
 
 
 class State(Enum):
@@ -72,18 +81,24 @@ class ShardRunner:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._load: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._failed_in_a_row = 0
+        self._is_full = False
+        """Whether an append found the disk full; requests that write are refused until there is room."""
+        self._looked_for_room_ms = 0
         self.fail_next_append = False
 
     # -- life ------------------------------------------------------------------------------------------------------
 
     def load(self, handover: Handover = NO_HANDOVER, *, clean: bool = True) -> None:
         """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
+        self._retry = None
         slices = self._replay()
         try:
             if next(slices, None) is None:
                 self._loaded(handover, clean)
                 return
-        except FAILURES as error:
+        except Exception as error:
             self._load_failed(error)
             return
 
@@ -94,7 +109,7 @@ class ShardRunner:
                     if self.state is not State.LOADING:
                         return
                 self._loaded(handover, clean)
-            except FAILURES as error:
+            except Exception as error:
                 self._load_failed(error)
 
         self._load = self._loop.create_task(continue_load())
@@ -127,12 +142,15 @@ class ShardRunner:
         """Answer a request of one group: at once where nothing has to be waited for."""
         if self.state is not State.ACTIVE:
             return first_check(request, self._config) or self.refuse(request)
+        if self._is_full and not isinstance(request.message, _READ_ONLY) and not self._has_room():
+            return first_check(request, self._config) or refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         call = Call(request)
         try:
             step = self.coordinator.handle(call, request, self._cluster.clock.now())
-        except AssertionError as error:
-            log.error("shard %d: a broken invariant", self.partition.index, exc_info=error)
-            self._restart(f"broken invariant: {error}")
+        except MalformedRequest:
+            raise
+        except Exception as error:
+            self._restart("a request could not be decided", error)
             return not_here(request)
         self.take(step)
         if call.response is not None:
@@ -187,10 +205,12 @@ class ShardRunner:
                 for step in covered:
                     self._publish(step)
                     self.gate.add(self._end_offset, step, due_ms)
-        except FAILURES as error:
+        except Exception as error:
             self.unwritten = steps[len(appended) :]
-            self._restart(f"append failed: {error}")
+            self._is_full = isinstance(error, StorageFull)
+            self._restart("append failed", error)
             return
+        self._failed_in_a_row = 0
         self._release_durable()
         self._arm()
         self._note_open()
@@ -216,28 +236,80 @@ class ShardRunner:
         if not self.gate:
             self.partition.log.unwatch(self._release_durable)
         elif self.partition.log.failure is not None:
-            self._restart(f"the log failed: {self.partition.log.failure}")
+            self.fail(self.partition.log.failure)
         else:
             self.partition.log.watch(self._release_durable)
         self._note_open()
 
-    def _restart(self, reason: str) -> None:
-        """Drop the shard and replay the log: to clients a coordinator failover."""
-        log.warning("shard %d is replayed: %s", self.partition.index, reason)
+    def _restart(self, what: str, error: Exception) -> None:
+        """Drop the shard and replay the log: to clients a coordinator failover.
+
+        The first time at once; when it fails again before anything was appended, after a pause that doubles.
+        """
+        failure = self._failure()
+        if failure is not None:
+            self.fail(failure)
+            return
+        reason = f"{what}: {error}"
+        traceback = None if isinstance(error, _EXPECTED) else error
+        log.warning("shard %d is replayed: %s", self.partition.index, reason, exc_info=traceback)
         self._cluster.notes.control("shard replayed", shard=self.partition.index, reason=reason)
         self._drop(State.LOADING)
+        self._renew()
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row == 1:
+            self.load(clean=False)
+        else:
+            self._load_later()
+
+    def _load_later(self) -> None:
+        delay_ms = min(_RETRY_MS * 2 ** min(self._failed_in_a_row, 16), _RETRY_MS_MAX)
+        self._retry = self._loop.call_later(delay_ms / 1000, self._load_again)
+
+    def _load_again(self) -> None:
+        self.state = State.LOADING
+        self.load(clean=False)
+
+    def _renew(self) -> None:
         self.coordinator = self._new_coordinator()
         self.heartbeat = self.coordinator.heartbeat
-        self.load(clean=False)
+        self._end_offset = 0
+
+    def fail(self, reason: str) -> None:
+        """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
+        if self.state in (State.FAILED, State.CLOSED):
+            return
+        if self._cluster.store.failure is None:
+            log.error("shard %d has lost its log, its groups answer NOT_COORDINATOR: %s", self.partition.index, reason)
+            self._cluster.notes.control("shard failed", shard=self.partition.index, reason=reason)
+        self._drop(State.FAILED)
+
+    def _failure(self) -> str | None:
+        """Why the shard's log takes no appends any more; None while it does."""
+        opened = self.partition.opened_log
+        return self._cluster.store.failure or (None if opened is None else opened.failure)
+
+    def _has_room(self) -> bool:
+        """Look whether the full disk has room again, at most every 100 ms."""
+        now_ms = self._cluster.clock.mono_ms()
+        if now_ms - self._looked_for_room_ms < _LOOK_FOR_ROOM_MS:
+            return False
+        self._looked_for_room_ms = now_ms
+        try:
+            self._is_full = not self._cluster.store.has_room_for_groups(_ROOM_BYTES)
+        except StorageError as error:
+            log.warning("shard %d cannot tell whether there is room: %s", self.partition.index, error)
+        return not self._is_full
 
     def _drop(self, state: State) -> None:
         """End this coordinator: gated replies become NOT_COORDINATOR, parked requests are answered so, timers stop."""
         was_active = self.state is State.ACTIVE
         self.state = state
         self.is_open = False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._retry):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._retry = None
         self.gate.drop()
         opened = self.partition.opened_log
         if opened is not None:
@@ -277,9 +349,19 @@ class ShardRunner:
         self.take(step._replace(notes=noteworthy))
 
     def _load_failed(self, error: Exception) -> None:
-        log.error("shard %d: load failed, its groups answer NOT_COORDINATOR: %s", self.partition.index, error)
+        """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""
+        log.error(
+            "shard %d: load failed, its groups answer NOT_COORDINATOR: %s",
+            self.partition.index,
+            error,
+            exc_info=None if isinstance(error, _EXPECTED) else error,
+        )
         self._cluster.notes.control("load failed", shard=self.partition.index, error=str(error))
-        self.state = State.FAILED
+        self._drop(State.FAILED)
+        if self._failure() is None:
+            self._failed_in_a_row += 1
+            self._renew()
+            self._load_later()
 
     def _new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(self._config, self._new_member_id)
@@ -295,7 +377,15 @@ class ShardRunner:
             due = self.coordinator.next_deadline_ms()
             if due is None or due > now.mono_ms:
                 break
-            self.take(self.coordinator.on_deadline(now))
+            if self._is_full and not self._has_room():
+                self._arm_at(now.mono_ms + _RETRY_MS_MAX)
+                return
+            try:
+                step = self.coordinator.on_deadline(now)
+            except Exception as error:
+                self._restart("what was due could not be decided", error)
+                return
+            self.take(step)
         self._arm()
         self._note_open()
 
@@ -306,9 +396,13 @@ class ShardRunner:
         due, gate_due = self.coordinator.next_deadline_ms(), self.gate.next_due_ms()
         if due is None or (gate_due is not None and gate_due < due):
             due = gate_due
-        if due is None or (self._timer is not None and self._timer_ms <= due):
-            return
+        if due is not None:
+            self._arm_at(due)
+
+    def _arm_at(self, due: int) -> None:
         if self._timer is not None:
+            if self._timer_ms <= due:
+                return
             self._timer.cancel()
         delay_ms = max(0, due - self._cluster.clock.mono_ms())
         self._timer_ms = due

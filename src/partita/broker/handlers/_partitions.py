@@ -51,6 +51,8 @@ def find(
     if current_leader_epoch >= 0 and current_leader_epoch != partition.leader_epoch:
         is_old = current_leader_epoch < partition.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+    if ctx.cluster.store.failure is not None:
+        return ErrorCode.KAFKA_STORAGE_ERROR
     return partition
 
 

@@ -20,7 +20,7 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import Value
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -29,10 +29,11 @@ from partita.protocol.messages.alter_configs import (
 )
 
 
-def handle(ctx: RequestContext, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def handle(ctx: RequestContext, request: AlterConfigsRequest) -> Answer:
     """Replace all settings of each resource; what the request does not name goes back to its default."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    return AlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
+    response = AlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
+    return ctx.when_durable(response)
 
 
 def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:

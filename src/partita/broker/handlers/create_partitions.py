@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
@@ -16,7 +16,7 @@ from partita.protocol.messages.create_partitions import (
 )
 
 
-def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> CreatePartitionsResponse:
+def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> Answer:
     """Add partitions to each topic; every topic is checked and answered for itself."""
     counts = Counter(topic.name for topic in request.topics)
     results = []
@@ -30,13 +30,16 @@ def handle(ctx: RequestContext, request: CreatePartitionsRequest) -> CreateParti
             results.append(
                 CreatePartitionsTopicResult(name=topic.name, error_code=refused.code, error_message=str(refused))
             )
-    return CreatePartitionsResponse(results=results)
+    return ctx.when_durable(CreatePartitionsResponse(results=results))
 
 
 def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: bool) -> None:
     topic = ctx.catalogue.get(asked.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    if topic.is_internal:
+        # The number of partitions says which one holds a group: with another number every group is lost. (C4)
+        raise Refused(ErrorCode.INVALID_REQUEST, f"The partition count of the internal topic {asked.name} is fixed.")
     current = len(topic.partitions)
     more = asked.count - current
     if more == 0:
@@ -61,4 +64,5 @@ def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: b
             )
         topic_admin.check_replicas(replicas, live)
     if not validate_only:
-        ctx.catalogue.add_partitions(topic, replicas)
+        with topic_admin.stored():
+            ctx.catalogue.add_partitions(topic, replicas)

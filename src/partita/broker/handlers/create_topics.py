@@ -6,7 +6,7 @@ from collections import Counter
 
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
 from partita.broker.options import TOPIC, Value
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.catalogue import name_problem
 from partita.broker.topics.checks import Refused
@@ -23,7 +23,7 @@ from partita.protocol.primitives import ZERO_UUID
 DEFAULT_SOURCE, TOPIC_SOURCE = 5, 1
 
 
-def handle(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Answer:
     """Each topic succeeds or fails alone; a name given twice fails once."""
     counts = Counter(topic.name for topic in request.topics)
     results = []
@@ -36,7 +36,7 @@ def handle(ctx: RequestContext, request: CreateTopicsRequest) -> CreateTopicsRes
             results.append(
                 CreatableTopicResult(name=topic.name, error_code=refused.code, error_message=str(refused), configs=None)
             )
-    return CreateTopicsResponse(topics=results)
+    return ctx.when_durable(CreateTopicsResponse(topics=results))
 
 
 def _create(ctx: RequestContext, asked: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
@@ -45,7 +45,8 @@ def _create(ctx: RequestContext, asked: CreatableTopic, *, validate_only: bool) 
     replicas = _replicas(ctx, asked)
     topic_id = ZERO_UUID
     if not validate_only:
-        topic_id = ctx.catalogue.create(asked.name, replicas, settings).topic_id
+        with topic_admin.stored():
+            topic_id = ctx.catalogue.create(asked.name, replicas, settings).topic_id
     own = TopicConfig(ctx.config, settings)
     return CreatableTopicResult(
         name=asked.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -16,9 +16,9 @@ from partita.protocol.messages.delete_records import (
 )
 
 
-def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Answer:
     """Move the log start offset of each partition forward."""
-    return DeleteRecordsResponse(
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name, partitions=[_partition(ctx, topic.name, part) for part in topic.partitions]
@@ -26,6 +26,7 @@ def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsR
             for topic in request.topics
         ]
     )
+    return ctx.when_durable(response)
 
 
 def _partition(ctx: RequestContext, name: str, part: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

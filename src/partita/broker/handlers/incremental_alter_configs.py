@@ -16,7 +16,7 @@ from partita.broker.handlers._configs import (
     unknown_type,
 )
 from partita.broker.options import LIST, Option, Value
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.incremental_alter_configs import (
@@ -30,10 +30,13 @@ from partita.protocol.messages.incremental_alter_configs import (
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
-def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Answer:
     """Change the named settings of each resource and leave the others alone."""
     alter = partial(_alter, ctx, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(responses=each_alone(request.resources, alter, AlterConfigsResourceResponse))
+    response = IncrementalAlterConfigsResponse(
+        responses=each_alone(request.resources, alter, AlterConfigsResourceResponse)
+    )
+    return ctx.when_durable(response)
 
 
 def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:

@@ -111,6 +111,17 @@ class RequestContext:
         self.holds_back = True
         return self.services.workers.run(work)
 
+    def when_durable(self, response: Message) -> Answer:
+        """The response, once everything written so far is durable; at once when it is already.
+
+        Raises StorageError, or lets the answer end with it, when the log directory is offline.
+        """
+        waiting = self.services.upkeep.durable()
+        if waiting is None:
+            return response
+        self.holds_back = True
+        return _after(waiting, response)
+
     def endpoint(self, node: Node) -> Endpoint:
         """Where this client finds a node: on the listener it came by."""
         return node.endpoints[self.listener]
@@ -126,3 +137,8 @@ class RequestContext:
         an error code alone.
         """
         self.shortcut = answer
+
+
+async def _after(waiting: Awaitable[None], response: Message) -> Message:
+    await waiting
+    return response

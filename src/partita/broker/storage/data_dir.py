@@ -1,37 +1,56 @@
 """What a broker keeps, on disk in a locked and versioned directory, or in this process.
 
 format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), catalogue (lines with
-a checksum each), topics/<topic id>/<partition>/ (logs). The lock dies with its process, so a stale one is no hindrance.
+a checksum each), topics/<topic id>/topic (the catalogue's line about it), topics/<topic id>/<partition>/ (logs). The
+lock dies with its process, so a stale one is no hindrance. Directories are 0700 and files 0600.
 """
 
 from __future__ import annotations
 
-import fcntl
+import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from partita.broker.config import TopicConfig
+from partita.broker.storage.catalogue_file import (
+    CATALOGUE,
+    DELETED_SUFFIX,
+    DESCRIPTION,
+    TOPICS,
+    decode,
+    encode,
+    forgotten_topics,
+    line_of_folder,
+    topic_folders,
+)
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_settings import log_config
 from partita.broker.storage.memory import fresh_block
 from partita.log.durability import Durability
-from partita.log.storage import MemoryStorage, Storage, StorageError, read_file, replace_file
+from partita.log.storage import MemoryStorage, Storage, StorageError, StorageFull, read_file, replace_file
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
     from partita.log.partition_log import PartitionLog
 
+log = logging.getLogger("partita.broker")
+
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
-_FORMAT, _LOCK, _CLEAN, _CATALOGUE, _TOPICS = "format", "lock", "clean", "catalogue", "topics"
-_DELETED_SUFFIX = ".deleted"
+_FORMAT, _LOCK, _CLEAN = "format", "lock", "clean"
 _SURVIVES = {
     Durability.MEMORY: "kept in memory, gone when the broker stops",
     Durability.OS: "durability os: survives a kill of the broker; a power loss may take the last second",
     Durability.SYNC: "durability sync: survives a power loss",
 }
+_DIR_MODE, _FILE_MODE = 0o700, 0o600
+_GROUP_LOG_RESERVE_BYTES = 1 << 20
+"""What the group log leaves free of the reserve of the data, for the small files of a start and a stop."""
+_RESERVE_SHARE = 4
+"""The reserve is at most a quarter of the volume, so that a small volume can be used at all."""
 
 
 class DataDirectoryError(Exception):
@@ -41,50 +60,150 @@ class DataDirectoryError(Exception):
 class _LogStore:
     """The logs of a store."""
 
-    def __init__(self, storage: Storage, durability: Durability) -> None:
+    def __init__(self, storage: Storage, group_storage: Storage, durability: Durability) -> None:
         self._storage = storage
+        self._group_storage = group_storage
         self._configs: dict[str, TopicConfig] = {}
         self._clock = SystemClock()
         self.durability = durability
         self.unclean = False
+        self.failure: str | None = None
         self.logs: dict[str, PartitionLog] = {}
+        self.chores: list[Callable[[], None]] = []
         self.on_opened: Callable[[PartitionLog], None] | None = None
+        self.on_failed: Callable[[str], None] | None = None
+        self.on_chore: Callable[[], None] | None = None
+        self.notices: list[tuple[str, dict[str, object]]] = []
+        self.on_notice: Callable[..., None] | None = None
+        self.counters = dict.fromkeys(("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged"), 0)
 
-    def open_log(self, topic_id: bytes, partition: int, config: TopicConfig) -> PartitionLog:
-        """Open the log of one partition, making it when it is new. Called once per partition."""
+    def open_log(
+        self,
+        topic_id: bytes,
+        partition: int,
+        config: TopicConfig,
+        *,
+        is_group_log: bool = False,
+        description: bytes | None = None,
+    ) -> PartitionLog:
+        """Open the log of one partition, creating it when it is new. Called once per partition."""
         # Imported with the first log: a broker starts without.
         from partita.log.partition_log import PartitionLog
 
-        directory = f"{_TOPICS}/{topic_id.hex()}/{partition}"
-        log = PartitionLog.open(
-            self._storage,
+        if self.failure is not None:
+            raise StorageError(f"the log directory is offline: {self.failure}")
+        folder = f"{TOPICS}/{topic_id.hex()}"
+        directory = f"{folder}/{partition}"
+        opened = PartitionLog.open(
+            self._group_storage if is_group_log else self._storage,
             directory,
             log_config(config),
             durability=self.durability,
             was_clean=not self.unclean,
             wall_ms=self._clock.now().wall_ms,
         )
-        self.logs[directory] = log
+        if description is not None and self.durability is not Durability.MEMORY:
+            self._describe(folder, description)
+        opened.on_failed = lambda _, reason: self.fail(reason)
+        opened.on_damaged = self._damaged
+        self._tell_recovery(opened)
+        self.logs[directory] = opened
         self._configs[directory] = config
         if self.on_opened is not None:
-            self.on_opened(log)
-        return log
+            self.on_opened(opened)
+        return opened
+
+    def _describe(self, folder: str, description: bytes) -> None:
+        if DESCRIPTION not in self._storage.list(folder):
+            self.later(partial(self._write_description, folder, description))
+
+    def _write_description(self, folder: str, description: bytes) -> None:
+        if self._storage.list(folder):
+            replace_file(self._storage, folder, DESCRIPTION, encode(description))
+
+    def describe(self, topic_id: bytes, description: bytes) -> None:
+        """Let the topic's folder, if there is one, say what the catalogue says of the topic now."""
+        folder = f"{TOPICS}/{topic_id.hex()}"
+        if self.durability is not Durability.MEMORY:
+            self.later(partial(self._write_description, folder, description))
+
+    def later(self, chore: Callable[[], None]) -> None:
+        """Let the next sync do `chore`, on whatever thread it runs. In memory it is done at once."""
+        if self.durability is Durability.MEMORY:
+            chore()
+            return
+        self.chores.append(chore)
+        if self.on_chore is not None:
+            self.on_chore()
+
+    def fail(self, reason: str) -> None:
+        """Take the log directory offline: a file operation failed, and what is on the disk is unknown (D7)."""
+        if self.failure is not None:
+            return
+        self.failure = reason
+        for opened in tuple(self.logs.values()):
+            opened.fail(reason)
+        self.notice("log directory offline", reason=reason)
+        if self.on_failed is not None:
+            self.on_failed(reason)
+
+    def _tell_recovery(self, opened: PartitionLog) -> None:
+        """Say what recovery took away (7.4); nothing is cut in silence."""
+        report = opened.report
+        lost = [name for name in report.files_removed if name.endswith(".log")]
+        if not report.bytes_cut and not lost and report.problem is None:
+            return
+        self.counters["logs_cut"] += 1
+        self.counters["bytes_cut"] += report.bytes_cut
+        log.warning(
+            "%s was cut at offset %d: %s; %d bytes and %d segments are gone",
+            opened.directory,
+            opened.log_end_offset,
+            report.problem or "left-over files",
+            report.bytes_cut,
+            len(lost),
+        )
+        self.notice(
+            "log cut",
+            directory=opened.directory,
+            log_end_offset=opened.log_end_offset,
+            problem=report.problem,
+            bytes_cut=report.bytes_cut,
+            files_removed=report.files_removed,
+        )
+
+    def notice(self, what: str, **details: object) -> None:
+        """Remember something that was noticed of the disk, and tell whoever listens."""
+        self.notices.append((what, details))
+        if self.on_notice is not None:
+            self.on_notice(what, **details)
+
+    def _damaged(self, damaged: PartitionLog, what: str) -> None:
+        """Log a damaged batch once, however often it is asked for."""
+        where = f"{damaged.directory}/{what}"
+        if not any(details.get("where") == where for _, details in self.notices):
+            self.counters["batches_damaged"] += 1
+            log.error("%s is damaged on the disk; fetches of it answer CORRUPT_MESSAGE", where)
+            self.notice("batch damaged", where=where)
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
         """Whether anything was ever written for the partition."""
-        return str(partition) in self._storage.list(f"{_TOPICS}/{topic_id.hex()}")
+        return str(partition) in self._storage.list(f"{TOPICS}/{topic_id.hex()}")
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
-        """Forget one partition's data; its log is closed already."""
-        directory = f"{_TOPICS}/{topic_id.hex()}/{partition}"
+        """Forget one partition's data; its log is discarded already."""
+        directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
         self.logs.pop(directory, None)
         self._configs.pop(directory, None)
-        self._storage.remove_dir(directory)
+        self.later(partial(self._remove, topic_id.hex(), partition))
+
+    def _remove(self, topic_id: str, partition: int) -> None:
+        self._storage.remove_dir(f"{TOPICS}/{topic_id}/{partition}")
 
     def refresh_configs(self) -> None:
         """Let every open log obey its topic's settings of now."""
-        for directory, log in self.logs.items():
-            log.config = log_config(self._configs[directory])
+        for directory, opened in self.logs.items():
+            opened.config = log_config(self._configs[directory])
 
 
 class MemoryStore(_LogStore):
@@ -94,16 +213,17 @@ class MemoryStore(_LogStore):
     root = "memory"
 
     def __init__(self) -> None:
-        super().__init__(MemoryStorage(fresh_block), Durability.MEMORY)
+        storage = MemoryStorage(fresh_block)
+        super().__init__(storage, storage, Durability.MEMORY)
         self._catalogue: list[bytes] = []
 
     def read_catalogue(self) -> list[bytes]:
         """All lines so far."""
         return list(self._catalogue)
 
-    def append_catalogue(self, line: bytes) -> None:
-        """Add one line."""
-        self._catalogue.append(line)
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+        """Add lines."""
+        self._catalogue += lines
 
     def rewrite_catalogue(self, lines: list[bytes]) -> None:
         """Replace all lines."""
@@ -113,6 +233,16 @@ class MemoryStore(_LogStore):
         """There is no volume."""
         return -1, -1
 
+    def has_room_for_groups(self, size: int) -> bool:
+        """Memory is not measured."""
+        return True
+
+    def check(self) -> None:
+        """There is no directory that could be lost."""
+
+    def settle(self) -> None:
+        """No line has to wait for room."""
+
     def close(self) -> None:
         """Forget every log."""
         self.logs.clear()
@@ -120,17 +250,29 @@ class MemoryStore(_LogStore):
 
 
 class DiskStore(_LogStore):
-    """A data directory, held by this process alone. Raises DataDirectoryError with one line when it cannot be used."""
+    """A data directory, held by this process alone. Raises DataDirectoryError with one line when it cannot be used.
+
+    Logs of data leave `reserve_bytes` of the volume free, at most a quarter of it. The group log may use that reserve
+    but for its last MiB, which the small files of a start and a stop may use (D8).
+    """
 
     def __init__(self, root: str, durability: Durability = Durability.OS, *, reserve_bytes: int = 16 << 20) -> None:
+        if os.name != "posix":
+            raise DataDirectoryError("a data directory needs Linux or macOS; start the broker in memory (--memory)")
         self.root = os.path.abspath(root)
         self.description = f"{self.root}, {_SURVIVES[durability]}"
-        disk = DiskStorage(self.root, reserve_bytes=reserve_bytes)
-        super().__init__(disk, durability)
         try:
             is_new = self._check_format()
-            os.makedirs(self.root, exist_ok=True)
+            os.makedirs(self.root, mode=_DIR_MODE, exist_ok=True)
+            with suppress(PermissionError):
+                os.chmod(self.root, _DIR_MODE)
             self._lock = _take_lock(self.root)
+            volume = os.statvfs(self.root)
+            reserve_bytes = min(reserve_bytes, volume.f_frsize * volume.f_blocks // _RESERVE_SHARE)
+            self._small = DiskStorage(self.root, reserve_bytes=0)
+            self._groups = self._small.with_reserve(min(_GROUP_LOG_RESERVE_BYTES, reserve_bytes))
+            self._data = self._small.with_reserve(reserve_bytes)
+            super().__init__(self._data, self._groups, durability)
             self._begin(is_new)
         except OSError as error:
             raise DataDirectoryError(f"data directory {self.root}: {error.strerror or error}") from error
@@ -158,79 +300,174 @@ class DiskStore(_LogStore):
 
     def _begin(self, is_new: bool) -> None:
         if is_new:
-            replace_file(self._storage, "", _FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
-        names = self._storage.list("")
-        self.unclean = _CATALOGUE in names and _CLEAN not in names
-        if _CLEAN in names:
+            replace_file(self._small, "", _FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
+        names = self._small.list("")
+        self._was_clean = _CLEAN in names
+        self.unclean = CATALOGUE in names and not self._was_clean
+        self._owed: list[bytes] = []
+        if self._was_clean:
             # Before anything else is written: from here on the next start must check.
-            self._storage.unlink(_CLEAN)
-            self._storage.sync_dir("")
-        self._storage.make_dir(_TOPICS)
-        for name in self._storage.list(_TOPICS):
-            if name.endswith(_DELETED_SUFFIX):
-                self._storage.remove_dir(f"{_TOPICS}/{name}")
+            self._small.unlink(_CLEAN)
+            self._small.sync_dir("")
+        self._small.make_dir(TOPICS)
+        for name in self._small.list(TOPICS):
+            if name.endswith(DELETED_SUFFIX):
+                self._small.remove_dir(f"{TOPICS}/{name}")
+        if self.unclean:
+            self.counters["unclean_starts"] += 1
+            log.warning("%s was not closed in order; logs are checked when they are opened", self.root)
+            self.notice("unclean start", directory=self.root)
 
     def read_catalogue(self) -> list[bytes]:
-        """All whole lines, oldest first; a torn tail is cut off."""
-        content = read_file(self._storage, "", _CATALOGUE)
-        if content is None:
-            self._storage.open(_CATALOGUE, create=True)
-            self._storage.sync_dir("")
-            return []
-        lines: list[bytes] = []
-        valid_bytes = 0
-        for raw in bytes(content).splitlines(keepends=True):
-            crc, _, line = raw.rstrip(b"\n").partition(b" ")
-            if not raw.endswith(b"\n") or crc != _crc(line):
-                break
-            lines.append(line)
-            valid_bytes += len(raw)
-        if valid_bytes < len(content):
-            file = self._storage.open(_CATALOGUE)
-            file.truncate(valid_bytes)
-            file.sync()
-            file.close()
-        return lines
+        """All good lines, oldest first; an incomplete last one is cut off. Raises DataDirectoryError on damage.
 
-    def append_catalogue(self, line: bytes) -> None:
-        """Add one line (given without line end); it is durable when this returns."""
-        file = self._storage.open(_CATALOGUE, create=True)
-        file.append([_crc(line), b" ", line, b"\n"])
+        A topic that has a folder and no line is restored from its folder, and said so.
+        """
+        content = read_file(self._small, "", CATALOGUE)
+        if content is None:
+            if topic_folders(self._small):
+                raise self._refused("is missing, but there are topic folders")
+            self._small.open(CATALOGUE, create=True)
+            self._small.sync_dir("")
+            return []
+        found = decode(bytes(content))
+        if found.bad:
+            raise self._refused(f"is damaged in line {', '.join(map(str, found.bad))}")
+        if found.torn and self._was_clean and bytes(content).endswith(b"\n"):
+            # A whole line that an orderly stop has written is no torn tail.
+            raise self._refused(f"is damaged in line {len(found.good) + 1}")
+        if not found.good and topic_folders(self._small):
+            raise self._refused("is empty, but there are topic folders")
+        if found.torn:
+            self._cut_catalogue(found.valid_bytes, found.torn)
+        return found.good + self._forgotten(found.good)
+
+    def _refused(self, what: str) -> DataDirectoryError:
+        os.close(self._lock)
+        return DataDirectoryError(
+            f"{os.path.join(self.root, CATALOGUE)} {what}; `partita doctor --repair {self.root}` rebuilds it"
+        )
+
+    def _cut_catalogue(self, valid_bytes: int, torn: int) -> None:
+        log.warning("the last line of %s/%s was incomplete; %d bytes were cut off", self.root, CATALOGUE, torn)
+        self.notice("catalogue cut", bytes_cut=torn)
+        file = self._small.open(CATALOGUE)
+        file.truncate(valid_bytes)
         file.sync()
         file.close()
 
-    def rewrite_catalogue(self, lines: list[bytes]) -> None:
-        """Replace the whole catalogue, all or nothing."""
-        replace_file(self._storage, "", _CATALOGUE, b"".join(b"%s %s\n" % (_crc(line), line) for line in lines))
+    def _forgotten(self, lines: list[bytes]) -> list[bytes]:
+        restored = []
+        for topic_id in forgotten_topics(self._small, lines):
+            line = line_of_folder(self._small, topic_id)
+            if line is None:
+                log.warning("%s/%s/%s belongs to no topic of the catalogue", self.root, TOPICS, topic_id)
+                self.notice("topic folder without a topic", topic_id=topic_id)
+            else:
+                log.warning("%s/%s: topic %s was restored from its folder", self.root, CATALOGUE, topic_id)
+                self.notice("topic restored", topic_id=topic_id)
+                self.append_catalogue(line, may_wait=True)
+                restored.append(line)
+        return restored
 
-    def delete_log(self, topic_id: bytes, partition: int) -> None:
-        """Forget one partition's data; its log is closed already. A crash on the way is finished by the next start."""
-        directory = f"{_TOPICS}/{topic_id.hex()}/{partition}"
-        self.logs.pop(directory, None)
-        self._configs.pop(directory, None)
-        if str(partition) in self._storage.list(f"{_TOPICS}/{topic_id.hex()}"):
-            gone = f"{_TOPICS}/{topic_id.hex()}-{partition}{_DELETED_SUFFIX}"
-            self._storage.rename(directory, gone)
-            self._storage.sync_dir(_TOPICS)
-            self._storage.remove_dir(gone)
-        if not self._storage.list(f"{_TOPICS}/{topic_id.hex()}"):
-            self._storage.remove_dir(f"{_TOPICS}/{topic_id.hex()}")
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+        """Add lines (given without line ends) in one write; they are durable with the next sync. Raises StorageError.
+
+        With `may_wait` a full disk is no error: the lines are written as soon as there is room, before any append.
+        """
+        if self.failure is not None:
+            raise StorageError(f"the log directory is offline: {self.failure}")
+        try:
+            self._append_catalogue([*self._owed, *lines])
+            self._owe([])
+        except StorageFull:
+            if not may_wait:
+                raise
+            self._owe([*self._owed, *lines])
+        except StorageError as error:
+            self.fail(str(error))
+            raise
+
+    def _append_catalogue(self, lines: list[bytes]) -> None:
+        if lines:
+            file = self._small.open(CATALOGUE, create=True)
+            try:
+                file.append([encode(line) for line in lines])
+            finally:
+                file.close()
+            self.later(self._sync_catalogue)
+
+    def _sync_catalogue(self) -> None:
+        file = self._small.open(CATALOGUE)
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    def _owe(self, lines: list[bytes]) -> None:
+        self._owed = lines
+        for storage in (self._data, self._groups):
+            storage.before_append = self._pay if lines else None
+
+    def _pay(self) -> None:
+        """Write the lines that found no room; until then no log takes an append. Raises StorageFull."""
+        self.append_catalogue()
+
+    def rewrite_catalogue(self, lines: list[bytes]) -> None:
+        """Replace the whole catalogue, all or nothing. On a full disk the longer one stays."""
+        with suppress(StorageFull):
+            replace_file(self._small, "", CATALOGUE, b"".join(map(encode, lines)))
+            self._owe([])
+
+    def _remove(self, topic_id: str, partition: int) -> None:
+        """Remove one partition's folder, and the topic's with the last one. The next start finishes what is left."""
+        folder = f"{TOPICS}/{topic_id}"
+        names = self._small.list(folder)
+        if DESCRIPTION in names:
+            # First of all: a folder that does not say its name is not taken for a forgotten topic.
+            self._small.unlink(f"{folder}/{DESCRIPTION}")
+            names.remove(DESCRIPTION)
+        if str(partition) in names:
+            gone = f"{TOPICS}/{topic_id}-{partition}{DELETED_SUFFIX}"
+            self._small.rename(f"{folder}/{partition}", gone)
+            self._small.sync_dir(TOPICS)
+            self._small.remove_dir(gone)
+        if not any(name.isdigit() for name in self._small.list(folder)):
+            self._small.remove_dir(folder)
 
     def volume_bytes(self) -> tuple[int, int]:
         """How large the volume is and how much of it can still be used."""
         volume = os.statvfs(self.root)
         return volume.f_frsize * volume.f_blocks, volume.f_frsize * volume.f_bavail
 
+    def has_room_for_groups(self, size: int) -> bool:
+        """Whether the group log may grow by so many bytes. Raises StorageError."""
+        return self._groups.has_room(size)
+
+    def check(self) -> None:
+        """Take the directory offline when somebody has removed it. (B12)"""
+        if self.failure is None and os.fstat(self._lock).st_nlink == 0:
+            self.fail(f"{self.root} was removed while it was in use")
+
+    def settle(self) -> None:
+        """Write the lines of the catalogue that found no room, if there is some now."""
+        if self._owed and self.failure is None:
+            with suppress(StorageError):
+                self._pay()
+
     def close(self) -> None:
         """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already."""
-        if all(log.failure is None for log in self.logs.values()):
-            replace_file(self._storage, "", _CLEAN, b"stopped in order\n")
+        if self.failure is None and not self._owed:
+            with suppress(StorageFull):
+                replace_file(self._small, "", _CLEAN, b"stopped in order\n")
         os.close(self._lock)
 
 
 def _take_lock(root: str) -> int:
     """Lock the directory for this process, and say so in the lock file (D9)."""
-    lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    import fcntl
+
+    lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -238,9 +475,7 @@ def _take_lock(root: str) -> int:
         os.close(lock)
         raise DataDirectoryError(f"{root} is in use by process {owner}; stop it or choose another directory") from None
     os.ftruncate(lock, 0)
-    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    with suppress(OSError):
+        # A full disk has no room for the number; the lock holds all the same.
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
     return lock
-
-
-def _crc(line: bytes) -> bytes:
-    return b"%08x" % crc32(line)

@@ -6,24 +6,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from partita.broker.config import TopicConfig
     from partita.log.durability import Durability
     from partita.log.partition_log import PartitionLog
 
 
 class Store(Protocol):
-    """Where everything durable lives. `unclean`: the last user of the directory did not stop cleanly (D5, D6)."""
+    """Where everything durable lives: one log directory. Changes become durable with the next sync (`Upkeep`)."""
 
     unclean: bool
+    """The last user of the directory did not stop in order (D5, D6)."""
     durability: Durability
+    failure: str | None
+    """Why the log directory is offline; None while it is not. Its partitions answer KAFKA_STORAGE_ERROR. (D7)"""
+    chores: list[Callable[[], None]]
+    """What the next sync is to do first, in order, on whatever thread it runs."""
     on_opened: Callable[[PartitionLog], None] | None
     """Called with every log that is opened from now on."""
+    on_chore: Callable[[], None] | None
+    """Called when a chore was added."""
+    on_failed: Callable[[str], None] | None
+    """Called once, when the log directory goes offline."""
+    notices: list[tuple[str, dict[str, object]]]
+    """What was noticed of the disk, with details: unclean starts, cut logs, damaged batches."""
+    on_notice: Callable[..., None] | None
+    """Called with what is noticed from now on: what it is, and its details by name."""
+    counters: dict[str, int]
+    """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged."""
     description: str
     """One line for the start banner: where, and what survives what."""
     root: str
@@ -39,19 +52,38 @@ class Store(Protocol):
         ...
 
     def read_catalogue(self) -> list[bytes]:
-        """All whole lines of the catalogue, oldest first, without their line ends."""
+        """All lines of the catalogue, oldest first, without their line ends."""
         ...
 
-    def append_catalogue(self, line: bytes) -> None:
-        """Add one line (given without line end); it is durable when this returns."""
+    def append_catalogue(self, *lines: bytes, may_wait: bool = False) -> None:
+        """Add lines (given without line ends). Raises StorageError.
+
+        With `may_wait` a full disk is no error: the lines are written as soon as there is room, before any append.
+        """
         ...
 
     def rewrite_catalogue(self, lines: list[bytes]) -> None:
         """Replace the whole catalogue, all or nothing (rename)."""
         ...
 
-    def open_log(self, topic_id: bytes, partition: int, config: TopicConfig) -> PartitionLog:
-        """Open the log of one partition, making it when it is new. Called once per partition."""
+    def open_log(
+        self,
+        topic_id: bytes,
+        partition: int,
+        config: TopicConfig,
+        *,
+        is_group_log: bool = False,
+        description: bytes | None = None,
+    ) -> PartitionLog:
+        """Open the log of one partition, creating it when it is new. Called once per partition. Raises StorageError.
+
+        `is_group_log`: it may use the reserve that other logs leave free. `description`: the catalogue's line about the
+        topic, kept in the topic's folder.
+        """
+        ...
+
+    def describe(self, topic_id: bytes, description: bytes) -> None:
+        """Let the topic's folder, if there is one, say what the catalogue says of the topic now."""
         ...
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
@@ -59,7 +91,27 @@ class Store(Protocol):
         ...
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
-        """Forget one partition's data; its log is closed already."""
+        """Forget one partition's data; its log is discarded already."""
+        ...
+
+    def later(self, chore: Callable[[], None]) -> None:
+        """Let the next sync do `chore`. In memory it is done at once."""
+        ...
+
+    def fail(self, reason: str) -> None:
+        """Take the log directory offline."""
+        ...
+
+    def check(self) -> None:
+        """Take the directory offline when somebody has removed it."""
+        ...
+
+    def settle(self) -> None:
+        """Write the lines of the catalogue that found no room, if there is some now."""
+        ...
+
+    def has_room_for_groups(self, size: int) -> bool:
+        """Whether the group log may grow by so many bytes. Raises StorageError."""
         ...
 
     def volume_bytes(self) -> tuple[int, int]:

@@ -1,19 +1,21 @@
 """Keeps the logs: syncs them when due, deletes and compacts what is old, forgets silent producers.
 
-Syncs and compactions run on another thread, so that a slow disk does not hold up requests; everything else is done on
-the loop. Under `sync` all appends of a window share one sync. (Kafka: LogManager's tasks, LogCleaner.)
+Whatever waits for the disk runs on another thread, so that a slow one does not hold up requests: syncs, the chores of
+logs and of the catalogue, and the files of compactions. Under `sync` all appends of a window share one sync. (Kafka:
+LogManager's tasks, LogCleaner.)
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
 from partita.broker.storage.store import Store
 from partita.log.durability import Durability
-from partita.log.storage import StorageError
+from partita.log.storage import StorageError, StorageFull
 from partita.now import Clock
 from partita.records.header import InvalidBatch
 
@@ -24,23 +26,67 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
+CHECK_SECONDS = 1.0
+"""How often the data directory is looked at, and chores that found the disk full are tried again."""
+OPENED_AT_ONCE = 20
+"""Logs opened by a walk between two turns of the loop."""
+
+
+class _Round:
+    """One sync of everything that is due: the store's chores first, then the logs."""
+
+    def __init__(self, chores: list[Callable[[], None]], logs: list[tuple[PartitionLog, SyncTicket]]) -> None:
+        self.chores = chores
+        self.logs = logs
+        self.postponed: list[Callable[[], None]] = []
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Do it, on any thread. What fails is kept, for whoever waits must be told."""
+        try:
+            for chore in self.chores:
+                try:
+                    chore()
+                except StorageFull:
+                    self.postponed.append(chore)
+            for _, ticket in self.logs:
+                ticket.run()
+        except Exception as error:
+            self.error = error
+
 
 class Upkeep:
-    """One per process. `start` and `stop` on the loop."""
+    """One per process. `start` and `stop` on the loop.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, store: Store, config: BrokerConfig) -> None:
+    `every_log` opens, one by one, every log that has anything in it: retention and compaction reach the logs nobody
+    has touched since the start, too.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        store: Store,
+        config: BrokerConfig,
+        every_log: Callable[[], Iterable[PartitionLog]] = lambda: (),
+    ) -> None:
         self._loop = loop
         self._clock = clock
         self._store = store
         self._config = config
+        self._every_log = every_log
         self._unsynced: dict[PartitionLog, None] = {}
+        self._waiting: list[asyncio.Future[None]] = []
         self._sync_timer: asyncio.TimerHandle | None = None
         self._sync_due_ms = 0
-        self._syncing: asyncio.Future[None] | None = None
+        self._syncing: asyncio.Task[None] | None = None
+        self._check_timer: asyncio.TimerHandle | None = None
         self._retention_timer: asyncio.TimerHandle | None = None
+        self._retaining: asyncio.Task[int] | None = None
         self._cleaner_timer: asyncio.TimerHandle | None = None
-        self._cleaning: asyncio.Future[None] | None = None
+        self._cleaning: asyncio.Task[int] | None = None
         self._threads: ThreadPoolExecutor | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
         """Begin; logs opened from now on are kept too."""
@@ -48,23 +94,48 @@ class Upkeep:
             for opened in self._store.logs.values():
                 self._keep(opened)
             self._store.on_opened = self._keep
+            self._store.on_chore = self._chore_came
+            self._check_timer = self._loop.call_later(CHECK_SECONDS, self._check)
+            if self._store.chores:
+                self._chore_came()
         self._retention_timer = self._loop.call_later(self._seconds("log.retention.check.interval.ms"), self._retain)
         self._cleaner_timer = self._loop.call_later(self._seconds("log.cleaner.backoff.ms"), self._clean)
 
     async def stop(self) -> None:
-        """Let what is under way end. Closing the logs syncs the rest."""
-        for timer in (self._sync_timer, self._retention_timer, self._cleaner_timer):
+        """Let what is under way end, and do the chores of the store. Closing the logs syncs the rest."""
+        self._is_stopped = True
+        for timer in (self._sync_timer, self._check_timer, self._retention_timer, self._cleaner_timer):
             if timer is not None:
                 timer.cancel()
-        self._store.on_opened = None
-        under_way = [future for future in (self._syncing, self._cleaning) if future is not None]
+        self._store.on_opened = self._store.on_chore = None
+        under_way = [task for task in (self._syncing, self._retaining, self._cleaning) if task is not None]
         if under_way:
             await asyncio.wait(under_way)
         for kept in self._store.logs.values():
             kept.on_unsynced = None
+        if self._store.chores and self._store.failure is None:
+            await self._run(_Round(self._take_chores(), []))
         if self._threads is not None:
             self._threads.shutdown()
             self._threads = None
+        for waiting in self._waiting:
+            waiting.cancel()
+
+    def durable(self) -> asyncio.Future[None] | None:
+        """What is done once everything written so far is durable; None when it is already, as always in memory.
+
+        Raises StorageError, at once or later, when the log directory is offline.
+        """
+        if self._store.failure is not None:
+            raise StorageError(f"the log directory is offline: {self._store.failure}")
+        has_something = self._store.chores or any(kept.has_chores for kept in self._unsynced)
+        if self._is_stopped or not (has_something or self._syncing is not None):
+            return None
+        waiting: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.append(waiting)
+        if self._syncing is None:
+            self._arm(self._clock.now().mono_ms)
+        return waiting
 
     def _seconds(self, name: str) -> float:
         return self._config.int(name) / 1000
@@ -76,17 +147,28 @@ class Upkeep:
             self._threads = ThreadPoolExecutor(2, "partita-upkeep")
         return self._threads
 
+    def _check(self) -> None:
+        self._check_timer = self._loop.call_later(CHECK_SECONDS, self._check)
+        self._store.check()
+        self._store.settle()
+        if self._store.chores and self._store.failure is None:
+            self._chore_came()
+
     # -- syncs -----------------------------------------------------------------------------------------------------
 
     def _keep(self, opened: PartitionLog) -> None:
         opened.on_unsynced = self._became_unsynced
-        if opened.unsynced_bytes:
+        if opened.unsynced_bytes or opened.has_chores:
             self._became_unsynced(opened)
 
     def _became_unsynced(self, changed: PartitionLog) -> None:
         self._unsynced[changed] = None
         if self._syncing is None:
             self._arm(changed.next_sync_ms())
+
+    def _chore_came(self) -> None:
+        if self._syncing is None:
+            self._arm(self._clock.now().mono_ms)
 
     def _arm(self, due_ms: int | None) -> None:
         if due_ms is None or (self._sync_timer is not None and self._sync_due_ms <= due_ms):
@@ -97,38 +179,67 @@ class Upkeep:
         delay_ms = max(0, due_ms - self._clock.now().mono_ms)
         self._sync_timer = self._loop.call_later(delay_ms / 1000, self._sync)
 
+    def _take_chores(self) -> list[Callable[[], None]]:
+        chores, self._store.chores = self._store.chores, []
+        return chores
+
     def _sync(self) -> None:
-        """Sync, together, every log that is due."""
+        """Sync, together, every log that is due; all that have chores, if somebody waits for those."""
         self._sync_timer = None
+        if self._store.failure is not None:
+            self._tell_waiting(self._waiting)
+            return
         now = self._clock.now()
         begun: list[tuple[PartitionLog, SyncTicket]] = []
         for unsynced in tuple(self._unsynced):
             due_ms = unsynced.next_sync_ms()
             if due_ms is None:
                 del self._unsynced[unsynced]
-            elif due_ms <= now.mono_ms:
+            elif due_ms <= now.mono_ms or (self._waiting and unsynced.has_chores):
                 ticket = unsynced.begin_sync(now)
                 if ticket is not None:
                     begun.append((unsynced, ticket))
-        if begun:
-            self._syncing = self._loop.create_task(self._run(begun))
+        if begun or self._store.chores or self._waiting:
+            self._syncing = self._loop.create_task(self._sync_round(_Round(self._take_chores(), begun)))
         else:
             self._arm_for_all()
 
-    async def _run(self, begun: list[tuple[PartitionLog, SyncTicket]]) -> None:
-        def run_all() -> None:
-            for _, ticket in begun:
-                ticket.run()
+    async def _sync_round(self, work: _Round) -> None:
+        waiting, self._waiting = self._waiting, []
+        try:
+            await self._run(work)
+        finally:
+            self._syncing = None
+            self._tell_waiting(waiting)
+            if not self._is_stopped:
+                self._arm_for_all()
 
-        await self._loop.run_in_executor(self._in_thread(), run_all)
-        for synced, ticket in begun:
+    async def _run(self, work: _Round) -> None:
+        await self._loop.run_in_executor(self._in_thread(), work.run)
+        for synced, ticket in work.logs:
             synced.finish_sync(ticket)
-            if ticket.error is not None:
-                log.error("%s takes no appends any more, its sync failed: %s", synced.directory, ticket.error)
-        self._syncing = None
-        self._arm_for_all()
+        self._store.chores = work.postponed + self._store.chores
+        self._store.settle()
+        if work.error is not None:
+            if not isinstance(work.error, StorageError):
+                log.error("a sync failed in an unexpected way", exc_info=work.error)
+            self._store.fail(str(work.error) or repr(work.error))
+
+    def _tell_waiting(self, waiting: list[asyncio.Future[None]]) -> None:
+        failure = self._store.failure
+        for future in waiting:
+            if future.done():
+                continue
+            if failure is None:
+                future.set_result(None)
+            else:
+                future.set_exception(StorageError(f"the log directory is offline: {failure}"))
+        if waiting is self._waiting:
+            self._waiting = []
 
     def _arm_for_all(self) -> None:
+        if self._waiting:
+            self._arm(self._clock.now().mono_ms)
         dues = [due_ms for unsynced in self._unsynced if (due_ms := unsynced.next_sync_ms()) is not None]
         self._arm(min(dues, default=None))
 
@@ -136,7 +247,23 @@ class Upkeep:
 
     def _retain(self) -> None:
         self._retention_timer = self._loop.call_later(self._seconds("log.retention.check.interval.ms"), self._retain)
-        self.retain_now()
+        if self._retaining is None and self._store.failure is None:
+            self._retaining = self._loop.create_task(self._retain_everywhere())
+
+    async def _retain_everywhere(self) -> int:
+        try:
+            await self.open_all()
+            return self.retain_now()
+        finally:
+            self._retaining = None
+
+    async def open_all(self) -> None:
+        """Open every log that has anything in it, a few at a time between other work."""
+        for opened, _ in enumerate(self._every_log(), 1):
+            if opened % OPENED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+            if self._is_stopped or self._store.failure is not None:
+                return
 
     def retain_now(self) -> int:
         """Apply retention to every open log; return how many segments went."""
@@ -152,30 +279,57 @@ class Upkeep:
         return count
 
     def _clean(self) -> None:
-        if self._cleaning is None:
+        if self._cleaning is None and self._store.failure is None:
             self._cleaning = self._loop.create_task(self._clean_and_go_on())
 
-    async def _clean_and_go_on(self) -> None:
+    async def _clean_and_go_on(self) -> int:
         try:
-            await self.compact_now()
+            await self.open_all()
+            return await self.compact_now()
         finally:
             self._cleaning = None
-            self._cleaner_timer = self._loop.call_later(self._seconds("log.cleaner.backoff.ms"), self._clean)
+            if not self._is_stopped:
+                self._cleaner_timer = self._loop.call_later(self._seconds("log.cleaner.backoff.ms"), self._clean)
 
     async def compact_now(self, *, force: bool = False) -> int:
         """Compact every open log that is due, or with `force` every compacted one; return how many were."""
-        from partita.log.compaction import install_compacted, plan_compaction
-
         self._store.refresh_configs()
         count = 0
         for kept in tuple(self._store.logs.values()):
-            plan = plan_compaction(kept, self._clock.now(), force=force) if kept.config.compact else None
-            if plan is None:
+            if not kept.config.compact or kept.is_being_compacted or kept.failure is not None:
                 continue
+            kept.is_being_compacted = True
             try:
-                await self._loop.run_in_executor(self._in_thread(), plan.run)
-                install_compacted(kept, plan)
-                count += 1
+                count += await self._compact(kept, force=force)
             except (StorageError, InvalidBatch) as error:
-                log.warning("compaction of %s: %s", kept.directory, error)
+                if kept.failure is None:
+                    log.warning("compaction of %s: %s", kept.directory, error)
+            finally:
+                kept.is_being_compacted = False
         return count
+
+    async def _compact(self, kept: PartitionLog, *, force: bool) -> bool:
+        from partita.log.compaction import plan_compaction, swap_group
+
+        plan = plan_compaction(kept, self._clock.now(), force=force)
+        if plan is None:
+            return False
+        await self._sync_one(kept)
+        await self._loop.run_in_executor(self._in_thread(), plan.run)
+        for group in plan.groups:
+            new = await self._loop.run_in_executor(self._in_thread(), swap_group, kept, group)
+            if kept.failure is not None:
+                return False
+            kept.replace_segments(group.segments, new)
+        kept.cleaned_to(plan.groups[-1].end_offset)
+        return True
+
+    async def _sync_one(self, kept: PartitionLog) -> None:
+        """Sync one log now; what another sync took on is done first."""
+        while self._syncing is not None:
+            await asyncio.wait([self._syncing])
+        ticket = kept.begin_sync(self._clock.now())
+        if ticket is not None:
+            await self._run(_Round([], [(kept, ticket)]))
+            if ticket.error is not None:
+                raise ticket.error

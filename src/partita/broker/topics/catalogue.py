@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.options import Value
 from partita.broker.storage.store import Store
+from partita.log.storage import StorageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +61,13 @@ class Partition:
     def log(self) -> PartitionLog:
         """The log, opened when it is first asked for. Raises StorageError."""
         if self._log is None:
-            self._log = self._store.open_log(self.topic.topic_id, self.index, self.topic.config)
+            self._log = self._store.open_log(
+                self.topic.topic_id,
+                self.index,
+                self.topic.config,
+                is_group_log=self.topic.name == OFFSETS_TOPIC,
+                description=_line(_entry_of(self.topic)),
+            )
         return self._log
 
     @property
@@ -96,7 +104,10 @@ class Topic:
 
 
 class TopicCatalogue:
-    """All topics of the cluster, by name and by id. Changes are durable when a method returns."""
+    """All topics of the cluster, by name and by id. Changes survive a kill when a method returns.
+
+    They survive a power loss once `Upkeep.durable` says so.
+    """
 
     def __init__(self, store: Store, config: BrokerConfig, new_topic_id: Callable[[], bytes]) -> None:
         self._store = store
@@ -112,7 +123,7 @@ class TopicCatalogue:
         self._replay(lines)
         self._next_producer_id = self._reserved_producer_id
         if store.unclean and lines:
-            self._record({"type": "unclean-start"})
+            self._record({"type": "unclean-start"}, may_wait=True)
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())
@@ -154,14 +165,14 @@ class TopicCatalogue:
     def add_partitions(self, topic: Topic, replicas: list[list[int]]) -> None:
         """Add one partition per entry of `replicas` (node ids, the first one leads)."""
         self._record({"type": "partitions", "id": topic.topic_id.hex(), "replicas": replicas})
+        self._store.describe(topic.topic_id, _line(_entry_of(topic)))
         for listener in self._on_created:
             listener(topic)
 
     def delete(self, topics: Iterable[Topic]) -> None:
         """Remove topics: first from the catalogue, then their committed offsets (listeners), then their data."""
         gone = list(topics)
-        for topic in gone:
-            self._record({"type": "deleted", "id": topic.topic_id.hex()})
+        self._record(*({"type": "deleted", "id": topic.topic_id.hex()} for topic in gone), may_wait=True)
         for listener in self._on_deleted:
             listener(gone)
         for topic in gone:
@@ -170,12 +181,13 @@ class TopicCatalogue:
     def _delete_data(self, topic: Topic) -> None:
         for partition in topic.partitions:
             if partition.opened_log is not None:
-                partition.opened_log.close()
+                partition.opened_log.discard()
             self._store.delete_log(topic.topic_id, partition.index)
 
     def configure(self, topic: Topic, settings: dict[str, Value]) -> None:
         """Replace the topic's own settings."""
         self._record({"type": "config", "id": topic.topic_id.hex(), "config": settings})
+        self._store.describe(topic.topic_id, _line(_entry_of(topic)))
 
     def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
@@ -211,13 +223,29 @@ class TopicCatalogue:
         self._record({"type": "cluster", "id": cluster_id})
 
     def close(self) -> None:
-        """Close every open log and shorten the catalogue to what still holds."""
-        for topic in self:
-            for partition in topic.partitions:
-                if partition.opened_log is not None:
-                    partition.opened_log.close()
-        self._store.rewrite_catalogue([_line(entry) for entry in self._entries()])
-        self._store.close()
+        """Close every open log and shorten the catalogue to what still holds.
+
+        A log directory that is offline, or goes offline now, keeps its catalogue and gets no mark of a clean stop.
+        """
+        try:
+            for topic in self:
+                for partition in topic.partitions:
+                    if partition.opened_log is not None:
+                        partition.opened_log.close()
+            if self._store.failure is None:
+                self._store.rewrite_catalogue([_line(entry) for entry in self._entries()])
+        except StorageError as error:
+            self._store.fail(str(error))
+        finally:
+            self._store.close()
+
+    def every_log(self) -> Iterator[PartitionLog]:
+        """Every log that has anything in it, opened now if it was not. Logs that cannot be opened are left out."""
+        for topic in tuple(self):
+            for partition in tuple(topic.partitions):
+                if not topic.deleted and not partition.is_untouched:
+                    with suppress(StorageError):
+                        yield partition.log
 
     def _replay(self, lines: list[bytes]) -> None:
         """Apply what is written, and finish deletions that a crash cut short: the data goes after the line."""
@@ -229,9 +257,11 @@ class TopicCatalogue:
         for topic in deleted:
             self._delete_data(topic)
 
-    def _record(self, entry: dict[str, Any]) -> None:
-        self._store.append_catalogue(_line(entry))
-        self._apply(entry)
+    def _record(self, *entries: dict[str, Any], may_wait: bool = False) -> None:
+        """Write the entries, then apply them. With `may_wait` a full disk is no obstacle. Raises StorageError."""
+        self._store.append_catalogue(*map(_line, entries), may_wait=may_wait)
+        for entry in entries:
+            self._apply(entry)
 
     def _apply(self, entry: dict[str, Any]) -> None:
         match entry["type"]:
@@ -281,14 +311,19 @@ class TopicCatalogue:
             for name, value in changed.items():
                 yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
         for topic in self:
-            yield {
-                "type": "topic",
-                "name": topic.name,
-                "id": topic.topic_id.hex(),
-                "replicas": [partition.replicas for partition in topic.partitions],
-                "leaders": [[partition.leader, partition.leader_epoch] for partition in topic.partitions],
-                "config": topic.config.own,
-            }
+            yield _entry_of(topic)
+
+
+def _entry_of(topic: Topic) -> dict[str, Any]:
+    """The line that says all of a topic."""
+    return {
+        "type": "topic",
+        "name": topic.name,
+        "id": topic.topic_id.hex(),
+        "replicas": [partition.replicas for partition in topic.partitions],
+        "leaders": [[partition.leader, partition.leader_epoch] for partition in topic.partitions],
+        "config": topic.config.own,
+    }
 
 
 def _line(entry: dict[str, Any]) -> bytes:

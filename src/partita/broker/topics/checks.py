@@ -5,7 +5,11 @@ Messages and codes are those of Kafka's ReplicationControlManager.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from partita.broker.topics.catalogue import TopicCatalogue
+from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import CreatableReplicaAssignment
 
@@ -20,6 +24,15 @@ class Refused(Exception):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+@contextmanager
+def stored() -> Iterator[None]:
+    """Turn a disk that does not take a change into a refusal."""
+    try:
+        yield
+    except StorageError as error:
+        raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
 
 def collision(catalogue: TopicCatalogue, name: str) -> str | None:

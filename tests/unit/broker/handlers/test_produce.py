@@ -216,7 +216,8 @@ def test_with_sync_a_repetition_of_what_is_durable_is_answered_at_once(tmp_path:
 def test_an_acknowledgement_that_comes_too_late_is_a_timeout(tmp_path: Path) -> None:
     with data_plane(DiskStore(str(tmp_path), Durability.SYNC)) as plane:
         log = plane.topic().partitions[0].log
-        log.on_unsynced = None
+        plane.loop.run_until_complete(plane.running.upkeep.stop())
+        assert log.on_unsynced is None
         data = [PartitionProduceData(index=0, records=batch("a"))]
         request = ProduceRequest(acks=-1, timeout_ms=10, topic_data=[TopicProduceData(name="t", partition_data=data)])
         part = plane.ask("produce", 12, request).responses[0].partition_responses[0]

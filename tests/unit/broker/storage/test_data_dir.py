@@ -16,7 +16,7 @@ from partita.broker.topics.catalogue import TopicCatalogue
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.storage import StorageFull
-from support.log.logs import at, batch, fill, open_log, served
+from support.log.logs import at, batch, fill, open_log, recovered, served
 
 TOPIC = b"\x0a" * 16
 SETTINGS = TopicConfig(BrokerConfig())
@@ -85,13 +85,119 @@ def test_a_torn_line_of_the_catalogue_is_cut_off(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_damaged_line_is_a_refusal_that_names_file_line_and_way_out(tmp_path: Path, number: int, clean: bool) -> None:
+    """B5: topics after the line are not forgotten. Only the last line may be incomplete, and not after a clean stop."""
+    store = DiskStore(str(tmp_path))
+    store.append_catalogue(b"one", b"two", b"three")
+    store.close()
+    if not clean:
+        (tmp_path / "clean").unlink()
+    path = tmp_path / "catalogue"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[number - 1] = lines[number - 1].replace(b"o", b"0", 1)
+    path.write_bytes(b"".join(lines))
+    before = path.read_bytes()
+    with pytest.raises(DataDirectoryError, match=rf"catalogue is damaged in line {number}; `partita doctor --repair"):
+        DiskStore(str(tmp_path)).read_catalogue()
+    assert path.read_bytes() == before
+
+
+def test_a_flipped_byte_in_the_last_line_after_a_clean_stop_is_a_refusal(tmp_path: Path) -> None:
+    """B5: what an orderly stop has written whole is no torn tail."""
+    store = DiskStore(str(tmp_path))
+    store.append_catalogue(b"one", b"two")
+    store.close()
+    path = tmp_path / "catalogue"
+    path.write_bytes(path.read_bytes().replace(b"two", b"twp"))
+    with pytest.raises(DataDirectoryError, match="damaged in line 2"):
+        DiskStore(str(tmp_path)).read_catalogue()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"torn"])
+def test_an_empty_catalogue_beside_topic_folders_is_a_refusal(tmp_path: Path, content: bytes | None) -> None:
+    """B5: it is not taken for a new directory."""
+    DiskStore(str(tmp_path)).close()
+    (tmp_path / "topics" / TOPIC.hex()).mkdir()
+    path = tmp_path / "catalogue"
+    path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataDirectoryError, match="but there are topic folders"):
+        DiskStore(str(tmp_path)).read_catalogue()
+
+
+def test_a_catalogue_without_checksums_still_loads(tmp_path: Path) -> None:
+    """B5: lines of an older version are JSON alone."""
+    store = DiskStore(str(tmp_path))
+    store.append_catalogue(b'{"type":"cluster","id":"new"}')
+    store.close()
+    path = tmp_path / "catalogue"
+    path.write_bytes(b'{"type":"cluster","id":"old"}\n' + path.read_bytes())
+    assert len(DiskStore(str(tmp_path)).read_catalogue()) == 2
+
+
+def test_a_topic_whose_line_is_lost_is_restored_from_its_folder(tmp_path: Path) -> None:
+    """B5: the folder says the name, the settings, and how many partitions there are; nothing goes in silence."""
+    store = DiskStore(str(tmp_path))
+    catalogue = TopicCatalogue(store, BrokerConfig(), lambda: TOPIC)
+    catalogue.name_cluster("c")
+    kept = len((tmp_path / "catalogue").read_bytes())
+    topic = catalogue.create("orders", [[1], [1]], {"retention.ms": 5000})
+    fill(topic.partitions[1].log, 3)
+    for chore in store.chores:
+        chore()
+    os.close(store._lock)
+    path = tmp_path / "catalogue"
+    path.write_bytes(path.read_bytes()[: kept + 20])
+    again = DiskStore(str(tmp_path))
+    (found,) = TopicCatalogue(again, BrokerConfig(), lambda: TOPIC)
+    assert (found.name, len(found.partitions), found.config.own) == ("orders", 2, {"retention.ms": 5000})
+    assert served(found.partitions[1].log) == [(i, f"v{i}") for i in range(3)]
+    assert [what for what, _ in again.notices] == ["unclean start", "catalogue cut", "topic restored"]
+
+
+def test_what_recovery_cuts_is_noticed_and_counted(tmp_path: Path) -> None:
+    """B6."""
+    store = DiskStore(str(tmp_path))
+    store.append_catalogue(b'{"type":"cluster","id":"c"}')
+    fill(store.open_log(TOPIC, 0, SETTINGS), 3)
+    os.close(store._lock)
+    (path,) = (tmp_path / "topics" / TOPIC.hex() / "0").glob("*.log")
+    path.write_bytes(path.read_bytes()[:-7])
+    again = DiskStore(str(tmp_path))
+    log = again.open_log(TOPIC, 0, SETTINGS)
+    cut = len(batch("v2")) - 7
+    assert log.log_end_offset == 2
+    assert again.counters == {"unclean_starts": 1, "logs_cut": 1, "bytes_cut": cut, "batches_damaged": 0}
+    assert [what for what, _ in again.notices] == ["unclean start", "log cut"]
+
+
+def test_directories_and_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Audit, posture: no other local user may read records."""
+    root = tmp_path / "data"
+    store = DiskStore(str(root))
+    store.append_catalogue(b"{}")
+    fill(store.open_log(TOPIC, 0, SETTINGS, description=b"{}"), 3)
+    for chore in store.chores:
+        chore()
+    store.logs[f"topics/{TOPIC.hex()}/0"].close()
+    store.close()
+    found = [root, *root.rglob("*")]
+    assert len(found) > 8
+    assert {path.stat().st_mode & 0o777 for path in found} == {0o700, 0o600}
+
+
 def test_logs_are_found_by_topic_id_and_deleted_with_their_files(tmp_path: Path) -> None:
     store = DiskStore(str(tmp_path))
     log = store.open_log(TOPIC, 3, SETTINGS)
     fill(log, 5)
     assert (tmp_path / "topics" / TOPIC.hex() / "3").is_dir()
-    log.close()
+    log.discard()
     store.delete_log(TOPIC, 3)
+    for chore in store.chores:
+        chore()
     assert list((tmp_path / "topics").iterdir()) == []
     store.close()
 
@@ -127,6 +233,8 @@ def test_data_of_a_topic_that_is_deleted_in_the_catalogue_goes_with_the_next_sta
     os.close(store._lock)
     again = DiskStore(str(tmp_path))
     (topic,) = TopicCatalogue(again, BrokerConfig(), lambda: next(ids))
+    for chore in again.chores:
+        chore()
     assert [path.name for path in (tmp_path / "topics").iterdir()] == [topic.topic_id.hex()]
     assert len(served(topic.partitions[1].log)) == 1
 
@@ -199,5 +307,5 @@ os.kill(os.getpid(), signal.SIGKILL)
     )
     acknowledged = len(done.stdout.split())
     assert acknowledged == 30, done.stderr
-    log = open_log(DiskStorage(str(tmp_path)), durability=Durability.SYNC, was_clean=False)
+    log = recovered(DiskStorage(str(tmp_path)), durability=Durability.SYNC)
     assert served(log) == [(i, f"v{i}") for i in range(30)]

@@ -1,0 +1,203 @@
+"""The lines of the catalogue as a file: a checksum before each, torn tails, damage, and what topic folders say.
+
+Every folder below `topics` holds a file `topic` with the catalogue's line about it, so that a lost catalogue can be
+rebuilt. Nothing here knows more of a line than its type and its topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from partita.log.snapshots import STATE_NAME, decode_state
+from partita.log.storage import Storage, StorageError, read_file
+
+CATALOGUE, TOPICS, DESCRIPTION = "catalogue", "topics", "topic"
+DELETED_SUFFIX = ".deleted"
+_ID_DIGITS = 32
+_SKIPPED_PRODUCER_IDS = 1_000_000
+"""How many producer ids a repair passes over: lines that reserved some may be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The good lines of a catalogue. `torn`: bytes of an incomplete last line; `bad`: numbers of other bad lines."""
+
+    good: list[bytes]
+    valid_bytes: int
+    torn: int
+    bad: list[int] = field(default_factory=list)
+
+
+def encode(line: bytes) -> bytes:
+    """The line as it is in the file."""
+    return b"%08x %s\n" % (crc32(line), line)
+
+
+def decode(content: bytes) -> Lines:
+    """Check every line. Only the last one may be torn; lines of older files without a checksum must be JSON."""
+    good: list[bytes] = []
+    bad: list[int] = []
+    valid_bytes = at = 0
+    for number, raw in enumerate(content.splitlines(keepends=True), 1):
+        at += len(raw)
+        line = _checked(raw)
+        if line is None:
+            bad.append(number)
+            continue
+        good.append(line)
+        if not bad:
+            valid_bytes = at
+    torn = 0
+    if len(bad) == 1 and bad[0] == len(good) + 1:
+        torn, bad = len(content) - valid_bytes, []
+    return Lines(good, valid_bytes, torn, bad)
+
+
+def _checked(raw: bytes) -> bytes | None:
+    if not raw.endswith(b"\n"):
+        return None
+    if raw.startswith(b"{"):
+        line = raw.rstrip(b"\n")
+        return line if _entry(line) is not None else None
+    crc, _, line = raw.rstrip(b"\n").partition(b" ")
+    return line if crc == b"%08x" % crc32(line) else None
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def topic_folders(storage: Storage) -> list[str]:
+    """The ids, in hexadecimal digits, of all topics that have a folder."""
+    return [name for name in storage.list(TOPICS) if len(name) == _ID_DIGITS and not name.endswith(DELETED_SUFFIX)]
+
+
+def forgotten_topics(storage: Storage, lines: Iterable[bytes]) -> list[str]:
+    """The ids of topic folders that no line speaks of."""
+    known = {entry.get("id") for line in lines if (entry := _entry(line)) is not None}
+    return [topic_id for topic_id in topic_folders(storage) if topic_id not in known]
+
+
+def line_of_folder(storage: Storage, topic_id: str) -> bytes | None:
+    """The catalogue line of a topic as its folder tells it; None when the folder does not say its name.
+
+    Leader epochs begin behind the ones that the partitions' logs know.
+    """
+    content = read_file(storage, f"{TOPICS}/{topic_id}", DESCRIPTION)
+    line = _checked(bytes(content)) if content is not None else None
+    entry = _entry(line) if line is not None else None
+    if entry is None or entry.get("id") != topic_id:
+        return None
+    return _line(_with_partitions_of_folder(storage, entry))
+
+
+@dataclass(slots=True)
+class Repair:
+    """A rebuilt catalogue, and sentences that say what was done."""
+
+    lines: list[bytes]
+    done: list[str]
+
+
+def repaired(storage: Storage) -> Repair:
+    """Rebuild the catalogue from its good lines and the topic folders. Changes nothing. Raises StorageError."""
+    content = read_file(storage, "", CATALOGUE)
+    found = decode(bytes(content)) if content is not None else Lines([], 0, 0)
+    done = ["the catalogue is missing"] if content is None else []
+    done += [f"line {number} is damaged and was left out" for number in found.bad]
+    if found.torn:
+        done.append(f"the last line is incomplete ({found.torn} bytes) and was left out")
+    topics, others, deleted = _replayed(found.good)
+    for topic_id in topic_folders(storage):
+        if topic_id in topics or topic_id in deleted:
+            continue
+        line = line_of_folder(storage, topic_id)
+        entry = _entry(line) if line is not None else None
+        if entry is None:
+            entry = _with_partitions_of_folder(storage, _unnamed(topic_id))
+            done.append(f"topic folder {topic_id} does not say its name; the topic is now called {entry['name']}")
+        elif any(topic["name"] == entry["name"] for topic in topics.values()):
+            taken, entry["name"] = entry["name"], _unnamed(topic_id)["name"]
+            done.append(f"topic folder {topic_id} says {taken}, which another topic is called; now {entry['name']}")
+        else:
+            done.append(f"topic {entry['name']} was restored from its folder")
+        topics[topic_id] = entry
+    if done and "producer-ids" in others:
+        others["producer-ids"]["next"] += _SKIPPED_PRODUCER_IDS
+    elif done:
+        others["producer-ids"] = {"type": "producer-ids", "next": _SKIPPED_PRODUCER_IDS}
+    return Repair([_line(entry) for entry in [*others.values(), *topics.values()]], done)
+
+
+def _replayed(lines: list[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
+    """(Topics by id, the newest of every other kind of line, ids of deleted topics)."""
+    topics: dict[str, dict[str, Any]] = {}
+    others: dict[str, dict[str, Any]] = {}
+    deleted: set[str] = set()
+    for entry in filter(None, map(_entry, lines)):
+        topic = topics.get(str(entry.get("id")))
+        match entry["type"]:
+            case "topic":
+                topics[entry["id"]] = entry
+            case "deleted":
+                deleted.add(entry["id"])
+                topics.pop(entry["id"], None)
+            case "partitions" if topic is not None:
+                topic["replicas"] += entry["replicas"]
+            case "config" if topic is not None:
+                topic["config"] = entry["config"]
+            case "leader" if topic is not None:
+                topic["leaders"] = _leaders(topic)
+                topic["leaders"][entry["p"]] = [entry["leader"], entry["epoch"]]
+                topic["replicas"][entry["p"]] = entry["nodes"]
+            case "unclean-start":
+                for each in topics.values():
+                    each["leaders"] = [[leader, epoch + 1] for leader, epoch in _leaders(each)]
+            case "broker-config":
+                others[f"broker-config {entry['name']} {entry.get('of_nodes')}"] = entry
+            case "cluster" | "producer-ids":
+                others[entry["type"]] = entry
+    return topics, others, deleted
+
+
+def _leaders(topic: dict[str, Any]) -> list[list[int]]:
+    known = list(topic.get("leaders", ()))
+    return known + [[nodes[0], 0] for nodes in topic["replicas"][len(known) :]]
+
+
+def _unnamed(topic_id: str) -> dict[str, Any]:
+    return {"type": "topic", "name": f"recovered-{topic_id}", "id": topic_id, "replicas": [[1]], "config": {}}
+
+
+def _with_partitions_of_folder(storage: Storage, entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry with as many partitions as have a folder, and leader epochs beyond those of their logs."""
+    folder = f"{TOPICS}/{entry['id']}"
+    indexes = [int(name) for name in storage.list(folder) if name.isdigit()]
+    replicas = list(entry["replicas"])
+    replicas += [replicas[0]] * (max(indexes, default=-1) + 1 - len(replicas))
+    entry = {**entry, "replicas": replicas}
+    leaders = _leaders(entry)
+    for index in indexes:
+        leaders[index] = [leaders[index][0], max(leaders[index][1], _last_epoch(storage, f"{folder}/{index}") + 1)]
+    return {**entry, "leaders": leaders}
+
+
+def _last_epoch(storage: Storage, directory: str) -> int:
+    try:
+        content = read_file(storage, directory, STATE_NAME)
+    except StorageError:
+        return 0
+    state = decode_state(content) if content is not None else None
+    return state.epochs[-1][0] if state is not None and state.epochs else 0
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode()
