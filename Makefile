@@ -1,4 +1,4 @@
-# Every target sets up its own .venv first; needs Python 3.11+, make and pip, nothing else by hand.
+# Every target sets up its own .venv first. It needs Python 3.11+, make and pip, and nothing else.
 PYTHON ?= python3
 PY := .venv/bin/python
 BOOTSTRAP := $(PYTHON) tools/bootstrap.py
@@ -13,19 +13,19 @@ help: ## list the targets
 setup: ## set up .venv for development
 	@$(BOOTSTRAP) dev
 
-demo: ## run the main job on real flight data; ends with a table and an HTML report
+demo: ## run the example on real flight data; ends with a table and an HTML report
 	@$(BOOTSTRAP) demo
 	@.venv/bin/partita demo
 
-test: ## run the whole test suite (compiled parts when a compiler is there)
+test: ## run the whole test suite (with the compiled parts if there is a C compiler)
 	@$(BOOTSTRAP) test
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-test-pure: ## run the same suite on the pure Python build, in .venv-pure
+test-pure: ## run the same suite without the compiled parts, in .venv-pure
 	@$(BOOTSTRAP) test --venv .venv-pure --pure
 	@.venv-pure/bin/python -m pytest $(PYTEST_ARGS)
 
-check: ## ruff, mypy --strict, generated files fresh, architecture rules
+check: ## run ruff, mypy --strict and the architecture tests; check that generated files are fresh
 	@$(BOOTSTRAP) dev
 	@$(PY) -m ruff check $(PYTHON_CODE)
 	@$(PY) -m ruff format --check $(PYTHON_CODE)
@@ -35,7 +35,7 @@ check: ## ruff, mypy --strict, generated files fresh, architecture rules
 	@$(PY) tools/command_line.py --check
 	@$(PY) -m pytest -q tests/test_tidy.py
 
-bench: ## measure speed beside peers in the same run; one JSON line each
+bench: ## measure speed beside other clients and brokers; print one JSON line per result
 	@$(BOOTSTRAP) test
 	@$(PY) bench/run.py
 
@@ -44,12 +44,12 @@ generate: ## write protocol/messages/ from protocol/schema/, and the types of op
 	@$(PY) -m partita.protocol.generate
 	@$(PY) tools/option_types.py
 
-conformance: ## histories, tools, consumer and Spark source on Apache Kafka itself (needs Java 17 and Maven)
+conformance: ## compare with Apache Kafka itself (needs Java 17 and Maven)
 	@$(BOOTSTRAP) test
 	@$(PY) -m pytest -q tests/conformance --conformance
 	@$(PY) -m pytest -q tests/e2e/test_spark.py tests/e2e/test_spark_streams.py --on-kafka
 
-clean: ## remove everything that the targets made
+clean: ## remove everything that the targets created
 	rm -rf .venv .venv-pure build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis partita-demo
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -delete

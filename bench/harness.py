@@ -1,4 +1,4 @@
-"""What every benchmark shares: servers to measure, their CPU and memory, one JSON line a result.
+"""What every benchmark shares: servers to measure, their CPU and memory, one JSON line per result.
 
 Peers run in the same run on the same machine, so that ratios hold where single figures do not. A peer that cannot be
 had is named and left out.

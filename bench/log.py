@@ -1,7 +1,7 @@
 """Append and read speed of one partition's log, per CPU-second: `python bench/log.py [directory]`.
 
-Prints one JSON line. Appending: the checks of the produce path, then the write. Reading: 16 MiB a time, sent through a
-socket pair as a broker would, the receiver's work left out.
+Prints one JSON line. Appending: the checks of the produce path, then the write. Reading: 16 MiB at a time, sent through
+a socket pair as a broker would; the receiver's work is left out.
 """
 
 from __future__ import annotations

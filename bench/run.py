@@ -1,4 +1,4 @@
-"""Run every benchmark, or the named ones: `python bench/run.py [name ...]`. One JSON line a result."""
+"""Run every benchmark, or the named ones: `python bench/run.py [name ...]`. One JSON line per result."""
 
 from __future__ import annotations
 

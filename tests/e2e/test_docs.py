@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (
     "first-consumer",
+    "consumer",
     "what-a-rebalance-does-to-you",
     "long-processing",
     "arrow-to-pandas-polars-duckdb",
