@@ -82,8 +82,9 @@ def test_pushed_filters_leave_partitions_unread(world: SparkWorld) -> None:
     world.create(4)
     for partition in range(4):
         world.produce([f"p{partition}"], partition)
-    chosen = world.read(pushdown="true").where("partition in (1, 3) and offset >= 0")
+    chosen = world.read().where("partition in (1, 3) and offset >= 0")
     assert chosen.rdd.getNumPartitions() == 2
+    assert world.read(pushdown="false").where("partition in (1, 3)").rdd.getNumPartitions() == 4
     assert sorted(row.value for row in chosen.collect()) == [b"p1", b"p3"]
 
 
@@ -200,3 +201,29 @@ def test_files_given_to_a_session_reach_the_workers_of_its_sources(world: SparkW
     session(py_files=[str(archive)])
     world.spark.dataSource.register(Probe)
     assert [row.word for row in world.spark.read.format("partita_probe").load().collect()] == ["brought"]
+
+
+def test_only_the_columns_asked_for_are_read(world: SparkWorld) -> None:
+    world.create()
+    world.produce(["one", "three"])
+    found = world.read(columns="valueSize,keySize,leaderEpoch,offset")
+    assert [tuple(row) for row in found.collect()] == [(3, None, 0, 0), (5, None, 0, 1)]
+
+
+def test_a_filter_on_the_timestamp_leaves_older_records_unread(world: SparkWorld) -> None:
+    world.create(2)
+    world.produce(["old", "older"], timestamp_ms=1_000)
+    world.produce(["old", "young", "middle"], partition=1, timestamp_ms=2_000_000)
+    young = world.read().where("timestamp >= timestamp_millis(2000001)")
+    assert young.rdd.getNumPartitions() == 1
+    assert [row.value for row in young.collect()] == [b"young", b"middle"]
+
+
+def test_filters_do_no_harm_where_spark_does_not_offer_them(world: SparkWorld) -> None:
+    world.create()
+    world.produce(["a", "b"])
+    world.spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        assert [row.value for row in world.read().where("offset = 1").collect()] == [b"b"]
+    finally:
+        world.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")

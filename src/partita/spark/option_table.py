@@ -36,7 +36,8 @@ READING = (
     Option("minPartitions", "int", None, "at least so many tasks, if there are records enough", minimum=1),
     Option("maxRecordsPerPartition", "int", None, "no task reads more offsets than this", minimum=1),
     Option("includeHeaders", "bool", False, "add the column headers"),
-    Option("pushdown", "bool", False, "batch: take filters on topic, partition, offset; Spark must allow it"),
+    Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
+    Option("pushdown", "bool", None, "batch: false leaves filters on topic, partition, offset and timestamp to Spark"),
     Option("view", "str", "records", "what to read; records is the only view of this release"),
 )
 LIMITS = (
@@ -85,6 +86,11 @@ NO_EFFECT = (
     "fetchOffset.retryIntervalMs",
 )
 """Accepted because users of Spark's connector set them."""
+
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+"""What a read has when nothing else is said, in this order."""
+EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
+"""What a read has only when it is asked for."""
 
 SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP)
 SINK = (

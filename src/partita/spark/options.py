@@ -74,8 +74,8 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
-    include_headers: bool = False
-    pushdown: bool = False
+    columns: tuple[str, ...] = table.COLUMNS
+    pushdown: bool | None = None
     read_committed: bool = False
     limits: Limits = Limits()
     offset_poll_ms: int = 200
@@ -148,7 +148,7 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         fail_on_data_loss=values["failOnDataLoss"],
         min_partitions=values["minPartitions"],
         max_records_per_partition=values["maxRecordsPerPartition"],
-        include_headers=values["includeHeaders"],
+        columns=_columns(values["columns"], values["includeHeaders"]),
         pushdown=values["pushdown"],
         read_committed=_ISOLATION.get(isolation, False),
         limits=_limits(values, given.problems),
@@ -275,6 +275,25 @@ def _unknown(spelled: str, known: tuple[Option, ...]) -> str:
     names = {name.lower(): name for name in (*(option.name for option in known), *table.CLIENT, *table.NO_EFFECT)}
     near = get_close_matches(spelled.lower(), names, n=1, cutoff=0.5)
     return f"unknown option {spelled!r}" + (f"; did you mean {names[near[0]]!r}?" if near else "")
+
+
+def _columns(text: str | None, include_headers: bool) -> tuple[str, ...]:
+    """The columns of a read, in the order asked for."""
+    extra = ("headers",) if include_headers else ()
+    if text is None:
+        return table.COLUMNS + extra
+    known = {name.lower(): name for name in table.COLUMNS + table.EXTRA_COLUMNS}
+    chosen = []
+    for part in text.split(","):
+        name = part.strip().lower()
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"; did you mean {known[near[0]]!r}?" if near else f"; known are {', '.join(known.values())}"
+            raise ConfigError(f"columns names {part.strip()!r}, which no read has{hint}")
+        chosen.append(known[name])
+    if len(set(chosen)) < len(chosen):
+        raise ConfigError(f"columns names a column twice: {text}")
+    return tuple(chosen) + tuple(name for name in extra if name not in chosen)
 
 
 def _topics(values: Mapping[str, Any]) -> TopicSelection:

@@ -19,7 +19,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # Rows of one Arrow batch to a Python worker: measured best between 16k and 64k.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # Lets readers with option pushdown=true see filters; without it such a reader fails the query.
+    # Lets batch reads see filters; without it Spark offers none.
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
     # Spark's start-up remarks would bury what a query has to say; set WARN to see them.

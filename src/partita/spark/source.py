@@ -61,13 +61,13 @@ class GroupSource(DataSource):
         of_table = table_options(self.options)
         options = parse_source(self.options if of_table is None else of_table)
         warn_once(options.warnings)
-        schema = tables.read_schema(options.include_headers)
+        schema = tables.read_schema(options.columns)
         return schema if of_table is None else tables.with_options(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         options = self._checked(schema)
-        return PushdownBatchReader(options) if options.pushdown else BatchReader(options)
+        return BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of a stream."""
@@ -91,7 +91,7 @@ class GroupSource(DataSource):
 
     def _checked(self, schema: StructType) -> SourceOptions:
         options = parse_source(self._options(schema))
-        tables.check_read(schema, options.include_headers)
+        tables.check_read(schema, options.columns)
         return options
 
     def _options(self, schema: StructType) -> dict[str, str]:
@@ -117,40 +117,41 @@ class RangePartition(InputPartition):
 
 
 class BatchReader(DataSourceReader):
-    """Plans and reads one batch."""
+    """Plans and reads one batch. Filters that Spark offers narrow what is read, unless pushdown=false."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
+        self._pushed = PushedFilters()
+        if options.pushdown is not False:
+            # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
+            self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]
 
     def partitions(self) -> list[InputPartition]:
         """The tasks, planned against the cluster as it is now."""
         lookups = _lookups(self._options)
-        return [RangePartition(task) for task in plan_batch(self._options, lookups, self._narrow)]
+        tasks = plan_batch(self._options, lookups, self._pushed.narrow, not_before_ms=self._pushed.not_before_ms)
+        return [RangePartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in a worker."""
         return _read(self._options, partition)
 
-    def _narrow(self, task: RangeTask) -> RangeTask:
-        return task
 
+class FilterTaker:
+    """Takes filters where Spark offers them, and does no harm where it does not.
 
-class PushdownBatchReader(BatchReader):
-    """As BatchReader, with filters on topic, partition and offset: what they exclude is not read at all.
-
-    Chosen by the option pushdown only: where Spark's own setting is off, a reader with `pushFilters` fails the query.
+    With `spark.sql.python.filterPushdown.enabled` off, Spark fails every query whose reader has a method of its own for
+    filters. It compares `__func__`; this one is the inherited one's, so such a query just gets no filters.
     """
 
-    def __init__(self, options: SourceOptions) -> None:
-        super().__init__(options)
-        self._pushed = PushedFilters()
+    __func__ = staticmethod(DataSourceReader.pushFilters)
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take what narrows the ranges; hand back the rest."""
+    def __init__(self, pushed: PushedFilters) -> None:
+        self._pushed = pushed
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take what narrows the ranges exactly; hand back the rest."""
         return [found for found in filters if not self._pushed.take(found)]
-
-    def _narrow(self, task: RangeTask) -> RangeTask:
-        return self._pushed.narrow(task)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -217,12 +218,10 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
         return
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    schema = to_arrow_schema(tables.read_schema(options.include_headers), timezone="UTC")
+    schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
     reader = RangeReader(link_to(options.client), partition.task, _settings(options))
-    import pyarrow as pa
-
     for batch in reader.batches():
-        yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+        yield tables.chosen(batch, schema)
 
 
 def _settings(options: SourceOptions) -> FetchSettings:
@@ -231,7 +230,8 @@ def _settings(options: SourceOptions) -> FetchSettings:
     return FetchSettings(
         read_committed=options.read_committed,
         fail_on_data_loss=options.fail_on_data_loss,
-        headers=options.include_headers,
+        headers="headers" in options.columns,
+        leader_epoch="leaderEpoch" in options.columns,
         max_wait_ms=whole_number(client, "fetch.max.wait.ms", plain.max_wait_ms),
         max_bytes=whole_number(client, "fetch.max.bytes", plain.max_bytes),
         partition_max_bytes=whole_number(client, "max.partition.fetch.bytes", plain.partition_max_bytes),

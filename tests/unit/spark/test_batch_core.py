@@ -83,6 +83,14 @@ def test_committed_starts_where_the_group_is_else_at_the_earliest(cluster: Memor
     assert plan(cluster, startingOffsets="committed", group="g") == [("a", 0, 0, 10), ("a", 1, 15, 20)]
 
 
+def test_what_is_older_than_asked_for_is_not_read(cluster: MemoryCluster) -> None:
+    given = {"kafka.bootstrap.servers": "h:1", "subscribe": "a"}
+    found = plan_batch(parse_source(given), cluster, not_before_ms=95)
+    assert [(t.partition, t.begin, t.end) for t in found] == [(1, 10, 20)]
+    later = parse_source(given | {"startingOffsets": '{"a":{"0":0,"1":15,"2":0}}'})
+    assert [(t.partition, t.begin) for t in plan_batch(later, cluster, not_before_ms=95)] == [(1, 15)]
+
+
 def test_a_batch_commits_nothing(cluster: MemoryCluster) -> None:
     with pytest.raises(ConfigError, match="groupMode=commit needs a stream"):
         plan(cluster, group="g", groupMode="commit")

@@ -59,6 +59,8 @@ def test_names_count_in_any_case() -> None:
         ({"startingOffsetsByTimestamp": "12"}, "startingOffsetsByTimestamp must be JSON"),
         ({"startingOffsetsByTimestampStrategy": "newest"}, "must be one of error, latest"),
         ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
+        ({"columns": "value,offest"}, "columns names 'offest', which no read has; did you mean 'offset'?"),
+        ({"columns": "value, Value"}, "columns names a column twice"),
         ({"includeHeaders": "1"}, "includeHeaders must be true or false"),
         ({"minPartitions": "0"}, "minPartitions must be at least 1"),
         ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be at least 1"),

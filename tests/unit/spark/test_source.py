@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql.datasource import CaseInsensitiveDict, EqualTo, InputPartition
+from pyspark.sql.datasource import CaseInsensitiveDict, DataSourceReader, EqualTo, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, ReadMaxRows, ReadMinRows
 from pyspark.sql.types import StructType
 from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
@@ -16,7 +16,7 @@ from pyspark.sql.worker.plan_data_source_read import records_to_arrow_batches
 from partita.options import ConfigError
 from partita.records.batch import build_batch
 from partita.spark.planning.planner import RangeTask
-from partita.spark.source import BatchReader, GroupSource, PushdownBatchReader, RangePartition, StreamReader
+from partita.spark.source import BatchReader, GroupSource, RangePartition, StreamReader
 from support.spark.scripted_broker import TOPIC_ID, scripted_broker
 
 
@@ -27,9 +27,7 @@ def source(**options: str) -> GroupSource:
 def test_factories_take_sparks_keyword_arguments() -> None:
     schema = source().schema()
     assert type(source().reader(schema=schema)) is BatchReader
-    assert type(source(pushdown="true").reader(schema=schema)) is PushdownBatchReader
     assert isinstance(source().streamReader(schema=schema), StreamReader)
-    assert not hasattr(BatchReader, "pushFilters") or BatchReader.pushFilters is not PushdownBatchReader.pushFilters
 
 
 @pytest.mark.parametrize("make", ["reader", "streamReader"])
@@ -52,17 +50,32 @@ def test_default_limits(options: dict[str, str], limit: ReadLimit) -> None:
 
 
 def test_pushed_filters_are_taken_and_the_rest_handed_back() -> None:
-    reader = source(pushdown="true").reader(schema=source().schema())
-    assert isinstance(reader, PushdownBatchReader)
+    reader = pickle.loads(pickle.dumps(source().reader(schema=source().schema())))
     key = EqualTo(("key",), b"k")
     assert list(reader.pushFilters([EqualTo(("partition",), 1), key])) == [key]
 
 
-@pytest.mark.parametrize("headers", ["false", "true"])
-def test_rows_pass_sparks_own_check_of_arrow_batches(headers: str) -> None:
+def test_a_reader_passes_sparks_check_for_pushdown_switched_off() -> None:
+    """Spark fails every query whose reader has its own pushFilters while its setting is off."""
+    for pushdown in ("true", "false"):
+        reader = source(pushdown=pushdown).reader(schema=source().schema())
+        assert getattr(reader.pushFilters, "__func__", None) is DataSourceReader.pushFilters
+    assert list(reader.pushFilters([EqualTo(("partition",), 1)])) == [EqualTo(("partition",), 1)]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"includeHeaders": "true"},
+        {"columns": "valueSize, offset,keysize,LEADEREPOCH"},
+        {"columns": "headers,value", "includeHeaders": "true"},
+    ],
+)
+def test_rows_pass_sparks_own_check_of_arrow_batches(given: dict[str, str]) -> None:
     with scripted_broker() as (broker, _):
         broker.fetches = {0: build_batch([(1, b"k", None, [("h", b"1")]), (2, None, b"v", ())])}
-        mine = source(**{"kafka.bootstrap.servers": f"127.0.0.1:{broker.server.port}", "includeHeaders": headers})
+        mine = source(**{"kafka.bootstrap.servers": f"127.0.0.1:{broker.server.port}"} | given)
         schema = mine.schema()
         assert isinstance(schema, StructType)
         reader = pickle.loads(pickle.dumps(mine.reader(schema=schema)))
@@ -70,6 +83,10 @@ def test_rows_pass_sparks_own_check_of_arrow_batches(headers: str) -> None:
         (batch,) = records_to_arrow_batches(reader.read(partition), 1000, schema, mine)
     assert batch.num_rows == 2
     assert batch.schema.names == schema.names
+    if "valueSize" in schema.names:
+        assert batch.to_pydict() == {
+            "valueSize": [None, 1], "offset": [0, 1], "keySize": [1, None], "leaderEpoch": [-1, -1],
+        }  # fmt: skip
 
 
 def test_spark_replaces_no_partitions_by_one_without_a_range() -> None:

@@ -18,6 +18,7 @@ from partita.spark.planning.starts import (
     DEFAULT_END,
     ClusterView,
     DataLossError,
+    PartitionFacts,
     SourceError,
     missing,
     resolve_end,
@@ -46,9 +47,16 @@ def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
 
 
 def plan_batch(
-    options: SourceOptions, lookups: Lookups, narrow: Callable[[RangeTask], RangeTask] = lambda task: task
+    options: SourceOptions,
+    lookups: Lookups,
+    narrow: Callable[[RangeTask], RangeTask] = lambda task: task,
+    *,
+    not_before_ms: int | None = None,
 ) -> list[RangeTask]:
-    """The tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters)."""
+    """The tasks of one batch read. `narrow` may return a smaller or empty range (pushed filters).
+
+    With `not_before_ms`, what lies before the first record of that timestamp or a later one is left out.
+    """
     check_batch(options)
     view = existing(options, lookups)
     starting, ending = options.starting or DEFAULT_BATCH_START, options.ending or DEFAULT_END
@@ -65,8 +73,15 @@ def plan_batch(
     ends = resolve_end(ending, view, lookups.at_times(times_wanted(ending, view)))
     if options.fail_on_data_loss:
         _refuse_loss(begins, ends, view)
+    if not_before_ms is not None:
+        found = lookups.at_times(dict.fromkeys(view.partitions, not_before_ms))
+        begins = {key: max(begin, _or_end(found.get(key), view.partitions[key])) for key, begin in begins.items()}
     tasks = [narrow(_task(key, begins, ends, view)) for key in sorted(view.partitions)]
     return split(tasks, options.min_partitions, options.max_records_per_partition)
+
+
+def _or_end(offset: int | None, facts: PartitionFacts) -> int:
+    return facts.latest if offset is None else offset
 
 
 def _refuse_loss(begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], view: ClusterView) -> None:

@@ -1,8 +1,13 @@
-"""Filters that Spark offers to a batch read: those on topic, partition and offset narrow the ranges that are read."""
+"""Filters that Spark offers to a batch read: those on topic, partition, offset and timestamp narrow what is read.
+
+A lower bound of the timestamp is turned into offsets by the cluster: before the first record that is young enough, all
+are older. Later ones may be older too, so Spark still applies that filter.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql.datasource import (
     EqualTo,
@@ -16,15 +21,21 @@ from pyspark.sql.datasource import (
 
 from partita.spark.planning.planner import RangeTask
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @dataclass(slots=True)
 class PushedFilters:
-    """What was taken: allowed values of topic and partition (None: any), and bounds of the offset."""
+    """What was taken: allowed values of topic and partition (None: any), and bounds of the offset.
+
+    `not_before_ms` was not taken: the filter it comes from lets nothing through that is older.
+    """
 
     topics: set[object] | None = None
     partitions: set[object] | None = None
     first: int = 0
     behind: int = field(default=2**63 - 1)
+    not_before_ms: int | None = None
 
     def take(self, found: Filter) -> bool:
         """Whether the filter is applied from now on; False leaves it to Spark."""
@@ -43,6 +54,13 @@ class PushedFilters:
                 self._bound(self.first, value)
             case LessThanOrEqual(attribute=("offset",), value=int(value)):
                 self._bound(self.first, value + 1)
+            case (
+                EqualTo(attribute=("timestamp",), value=datetime() as instant)
+                | GreaterThan(attribute=("timestamp",), value=datetime() as instant)
+                | GreaterThanOrEqual(attribute=("timestamp",), value=datetime() as instant)
+            ) if instant.tzinfo is not None:
+                self.not_before_ms = max((instant - EPOCH) // timedelta(milliseconds=1), self.not_before_ms or 0)
+                return False
             case _:
                 return False
         return True

@@ -40,6 +40,7 @@ class FetchSettings:
     read_committed: bool = False
     fail_on_data_loss: bool = True
     headers: bool = False
+    leader_epoch: bool = False
     max_wait_ms: int = 500
     max_bytes: int = 64 << 20
     partition_max_bytes: int = 8 << 20
@@ -96,7 +97,12 @@ class RangeReader:
                 end_offset=self._task.end,
                 aborted=portion.aborted,
             )
-            read = to_arrow([part], timestamp_unit="us", headers=self._settings.headers)
+            read = to_arrow(
+                [part],
+                timestamp_unit="us",
+                headers=self._settings.headers,
+                leader_epoch=self._settings.leader_epoch,
+            )
             self._portions.inflated(portion, read.batch.nbytes)
             yield from bounded(read.batch, self._settings.batch_bytes)
             if read.faults[0] is not None:

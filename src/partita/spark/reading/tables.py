@@ -6,7 +6,8 @@ The same names, order and types as Spark's own Kafka connector, everything nulla
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
     ArrayType,
@@ -22,20 +23,26 @@ from pyspark.sql.types import (
 
 from partita.options import ConfigError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 OPTIONS = "partita.options"
+DECODED = {"timestampType": "timestamp_type", "leaderEpoch": "leader_epoch"}
+"""Names of decoded columns that Spark spells otherwise."""
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
-READ = StructType(
-    [
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("timestamp", TimestampType()),
-        StructField("timestampType", IntegerType()),
-    ]
-)
-READ_WITH_HEADERS = StructType([*READ.fields, StructField("headers", HEADERS)])
+KINDS: dict[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    "headers": HEADERS,
+    "leaderEpoch": IntegerType(),
+    "keySize": IntegerType(),
+    "valueSize": IntegerType(),
+}
 WRITE: dict[str, tuple[type[DataType], ...]] = {
     "value": (StringType, BinaryType),
     "key": (StringType, BinaryType),
@@ -45,9 +52,22 @@ WRITE: dict[str, tuple[type[DataType], ...]] = {
 }
 
 
-def read_schema(include_headers: bool) -> StructType:
-    """The schema of a read."""
-    return READ_WITH_HEADERS if include_headers else READ
+def read_schema(columns: Sequence[str]) -> StructType:
+    """The schema of a read of these columns."""
+    return StructType([StructField(name, KINDS[name]) for name in columns])
+
+
+def chosen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of `schema` from what was decoded; sizes are in bytes, null for a null key or value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sizes = {"keySize": "key", "valueSize": "value"}
+    arrays = [
+        pc.binary_length(batch.column(sizes[name])) if name in sizes else batch.column(DECODED.get(name, name))
+        for name in schema.names
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
@@ -67,9 +87,9 @@ def options_in(schema: StructType) -> dict[str, str]:
     return dict(json.loads(found))
 
 
-def check_read(given: StructType, include_headers: bool) -> None:
+def check_read(given: StructType, columns: Sequence[str]) -> None:
     """Spark takes a user's `.schema(...)` for ours without comparing. Raises ConfigError when it differs."""
-    ours = read_schema(include_headers)
+    ours = read_schema(columns)
     if [(f.name, f.dataType) for f in given.fields] != [(f.name, f.dataType) for f in ours.fields]:
         raise ConfigError(f"the schema is fixed, leave out .schema(...): {ours.simpleString()}")
 
