@@ -151,7 +151,7 @@ def test_three_nodes_listen_on_three_ports() -> None:
 def test_what_is_in_the_way_of_a_start_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     assert "did you mean num.partitions?" in refused("--set", "num.partitons=3")
     assert "must be at least 1" in refused("--set", "num.partitions=0")
-    assert "--set wants NAME=VALUE, not x" in refused("--set", "x")
+    assert "--set expects NAME=VALUE, not 'x'" in refused("--set", "x")
     assert "exclude each other" in refused("--memory", "--data-dir", str(tmp_path))
     assert "needs a data directory" in refused("--durability", "sync")
     assert "3 ports from 65534 on are wanted" in refused("--port", "65534", "--nodes", "3")
