@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -172,3 +176,50 @@ def test_without_the_mutant_the_same_shape_holds(shape: dict[str, Any]) -> None:
     for seed in range(2):
         plan = replace(draw(Dice(seed)), **(LIVELY | shape))
         assert run_plan(seed, plan, Trace(), liveness=False, minutes=1).broken is None
+
+
+TOOL = Path(__file__).parents[2] / "tools" / "mutants.py"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    """tools/mutants.py, whose list of faults this file keeps fresh."""
+    spec = spec_from_file_location("mutants", TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["mutants"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_listed_fault_can_be_planted(tool: ModuleType, tmp_path: Path) -> None:
+    """Each finds its lines once in the source of today, and the result is Python."""
+    source = TOOL.parents[1] / "src" / "partita"
+    faults = tool.mutants()
+    assert len(faults) >= 60
+    for number, fault in enumerate(faults):
+        package = tmp_path / str(number)
+        for name, _, _ in fault.edits:
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            (package / name).write_text((source / name).read_text())
+        fault.plant(package)
+        for name, _, _ in fault.edits:
+            compile((package / name).read_text(), name, "exec")
+
+
+def test_a_fault_that_no_longer_fits_is_told(tool: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("b = 1\n")
+    with pytest.raises(ValueError, match=r"BM-000 moved: its lines stand 0 times in a\.py"):
+        tool.Mutant("BM-000", "g", "moved", [("a.py", "c = 1", "c = 2")]).plant(tmp_path)
+
+
+def test_the_tool_names_the_test_that_notices(tool: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tool.TESTS, "g", ("tests/scenarios/group/capacity.txt",))
+    full = next(fault for fault in tool.mutants() if fault.row == "BM-024")
+    by_test, by_seed = tool.judge(full, seeds=0, seconds=120)
+    assert by_test.startswith("tests/scenarios/group/capacity.txt::")
+    assert by_seed == ""
+    edits = [("group/config.py", '"""The coordinator', '"""The same coordinator')]
+    harmless = tool.Mutant("BM-000", "g", "nothing", edits)
+    assert tool.judge(harmless, seeds=0, seconds=120)[0] == ""

@@ -14,7 +14,9 @@ from partita.consumer.errors import (
     OffsetsOutOfRangeError,
 )
 from partita.consumer.topic_partition import OffsetAndMetadata
+from partita.errors import GroupAuthorizationFailedError
 from partita.options import ConfigError
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import list_offsets, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
 from support.consumer.members import member
@@ -288,6 +290,20 @@ def test_an_offset_fetch_that_times_out_is_no_missing_offset() -> None:
 
 
 @pytest.mark.case("BM-152")
+@pytest.mark.case("BM-126")
+def test_a_refused_fetch_of_committed_offsets_is_no_missing_offset() -> None:
+    """The application hears of it and reads nothing; a reset would read everything again, in silence."""
+    world = World({"t": 1})
+    world.append("t", 0, 5)
+    group = offset_fetch.OffsetFetchResponseGroup(group_id="g", error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    world.script("OffsetFetch", offset_fetch.OffsetFetchResponse(groups=[group]))
+    consumer = reading(world, T0, group_id="g", auto_offset_reset="earliest")
+    with pytest.raises(GroupAuthorizationFailedError):
+        consumer.poll(1)
+    assert not world.sent("ListOffsets")
+    assert offsets(consumer.poll(1)) == [0, 1, 2, 3, 4]
+
+
 def test_a_partition_added_while_committed_offsets_are_fetched() -> None:
     world = World({"t": 2})
     world.append("t", 0, 3)
