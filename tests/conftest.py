@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+from partita import Broker
+from support.broker.raw import Raw
 
 settings.register_profile(
     "partita", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -38,3 +43,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     }
     functions = {nodeid.partition("[")[0] for nodeid in ran}
     terminalreporter.write_line(f"{len(functions):,} test functions, {len(ran):,} cases")
+
+
+@pytest.fixture
+def raw(broker: Broker) -> Iterator[Raw]:
+    """A connection to the broker of the test's folder or file: typed requests out, typed answers in."""
+    with Raw(broker.port) as connection:
+        yield connection

@@ -35,12 +35,6 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-@pytest.fixture
-def raw(broker: Broker) -> Iterator[Raw]:
-    with Raw(broker.port) as connection:
-        yield connection
-
-
 def heartbeat(raw: Raw, joined: JoinGroupResponse, instance_id: str | None = None) -> int:
     request = HeartbeatRequest(
         group_id="g",

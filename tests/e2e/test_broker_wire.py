@@ -28,12 +28,6 @@ def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         yield running
 
 
-@pytest.fixture
-def raw(broker: Broker) -> Iterator[Raw]:
-    with Raw(broker.port) as connection:
-        yield connection
-
-
 def produce_request(value: bytes, acks: int = -1) -> ProduceRequest:
     batch = build_batch([(0, None, value, ())])
     data = [PartitionProduceData(index=0, records=batch)]

@@ -32,6 +32,19 @@ def say_assigned(partitions: Iterable[int]) -> None:
     say("assigned", partitions=sorted(partitions))
 
 
+def settings(bootstrap: str, group: str, client_id: str) -> dict[str, Any]:
+    """What the members with options in Python's spelling have in common."""
+    return {
+        "bootstrap_servers": bootstrap,
+        "group_id": group,
+        "client_id": client_id,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "session_timeout_ms": SESSION_MS,
+        "heartbeat_interval_ms": HEARTBEAT_MS,
+    }
+
+
 def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -86,15 +99,7 @@ def kafka_python(bootstrap: str, group: str, topic: str, client_id: str) -> None
             say_assigned(())
 
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap,
-        group_id=group,
-        client_id=client_id,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        session_timeout_ms=SESSION_MS,
-        heartbeat_interval_ms=HEARTBEAT_MS,
-        reconnect_backoff_max_ms=200,
-        metadata_max_age_ms=1000,
+        **settings(bootstrap, group, client_id), reconnect_backoff_max_ms=200, metadata_max_age_ms=1000
     )
     stopped = stop_on_sigterm()
     consumer.subscribe([topic], listener=Listener())
@@ -129,16 +134,7 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> N
 
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
-        group_id=group,
-        client_id=client_id,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        session_timeout_ms=SESSION_MS,
-        heartbeat_interval_ms=HEARTBEAT_MS,
-        metadata_max_age_ms=1000,
-    )
+    consumer = AIOKafkaConsumer(**settings(bootstrap, group, client_id), metadata_max_age_ms=1000)
     consumer.subscribe([topic], listener=Listener())
     await consumer.start()
     while not stopped.is_set():
