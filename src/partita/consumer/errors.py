@@ -116,5 +116,17 @@ class CorruptRecordError(ConsumerError):
         super().__init__(f"{tp} at offset {offset}: {reason}; seek to a later offset to skip it")
 
 
+class DeadLetterError(ConsumerError):
+    """The dead-letter topic did not take a record. The position stays at it, and the next poll tries again."""
+
+    def __init__(self, tp: TopicPartition, offset: int, topic: str, cause: BaseException) -> None:
+        self.topic_partition = tp
+        self.offset = offset
+        super().__init__(
+            f"{tp} at offset {offset} cannot be read, and the dead-letter topic {topic!r} does not take it: {cause}; "
+            f"mend that topic, or seek to {offset + 1} to skip the record"
+        )
+
+
 class RebalanceListenerError(ConsumerError):
     """A rebalance callback raised; the cause is attached. The assignment stands."""

@@ -157,6 +157,9 @@ class SimWaiter:
     async def joined(self, thread: Any) -> None:
         pass
 
+    async def offload(self, work: Any) -> None:
+        work()
+
     def identity(self) -> object:
         return threading.get_ident()
 

@@ -165,6 +165,10 @@ class FetchBuffer:
             raise error
         return fetches
 
+    def give_back(self, fetch: CompletedFetch) -> None:
+        """An answer that was taken whole and did not reach the application: the next one to hand out."""
+        self._answers.appendleft(fetch)
+
     def handed_out(self, fetch: CompletedFetch, next_offset: int, epoch: int) -> None:
         """This answer went to the application up to `next_offset`."""
         state = self._subscription.assignment.get(fetch.tp)

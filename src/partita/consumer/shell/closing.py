@@ -72,7 +72,7 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
             thread = driver.stop()
             driver.is_closed = True
             driver.interceptors.close()
-            delivery.close()
+    await driver.waiter.offload(delivery.close)
     await driver.waiter.joined(thread)
     if held_back:
         raise held_back[0]

@@ -8,9 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.arrow import DecodeAs, decode_columns
 from partita.consumer.deserializers import Deserializer, deserializer
-from partita.consumer.errors import CorruptRecordError, IllegalStateError, RecordDeserializationError
+from partita.consumer.errors import (
+    ConsumerError,
+    CorruptRecordError,
+    DeadLetterError,
+    IllegalStateError,
+    RecordDeserializationError,
+)
 from partita.consumer.partition_state import Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
@@ -18,6 +25,7 @@ from partita.consumer.request import Note
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
+from partita.errors import KafkaError
 from partita.records.batch import Record, read_header
 from partita.records.header import cut
 
@@ -157,23 +165,33 @@ class Delivery:
     async def _deserialized(
         self, records: dict[TopicPartition, list[Record]], offsets: dict[TopicPartition, OffsetAndMetadata]
     ) -> tuple[dict[TopicPartition, list[Record]], dict[TopicPartition, OffsetAndMetadata]]:
-        """Turn bytes into objects. A failure ends the poll before that record, unless the policy passes over it."""
+        """Turn bytes into objects. A failure ends the poll before that record, unless the policy passes over it.
+
+        Whatever ends this early, a cancelled task included, what is not delivered is put back.
+        """
         good: dict[TopicPartition, list[Record]] = {}
         partitions = list(records.items())
-        for p, (tp, some) in enumerate(partitions):
-            for i, record in enumerate(some):
-                try:
-                    readable = self._read(record)
-                except RecordDeserializationError as error:
-                    if await self._passed_over(error):
-                        continue
-                    rest = {tp: some[i:], **dict(partitions[p + 1 :])}
-                    with self._driver.io.lock:
-                        self._core.buffer.put_back(rest)
-                    if not good:
-                        raise
-                    return good, self._cut(offsets, good, rest)
-                good.setdefault(tp, []).append(readable)
+        rest = records
+        try:
+            for p, (tp, some) in enumerate(partitions):
+                for i, record in enumerate(some):
+                    try:
+                        readable = self._read(record)
+                    except RecordDeserializationError as error:
+                        rest = {tp: some[i:], **dict(partitions[p + 1 :])}
+                        await self._pass_over(error)
+                    else:
+                        good.setdefault(tp, []).append(readable)
+        except ConsumerError:
+            with self._driver.io.lock:
+                self._core.buffer.put_back(rest)
+            if not good:
+                raise
+            return good, self._cut(offsets, good, rest)
+        except BaseException:
+            with self._driver.io.lock:
+                self._core.buffer.put_back(records)
+            raise
         return good, offsets
 
     def _cut(
@@ -215,13 +233,13 @@ class Delivery:
 
     # Unreadable records
 
-    async def _passed_over(self, error: RecordDeserializationError) -> bool:
+    async def _pass_over(self, error: RecordDeserializationError) -> None:
+        """Do with an unreadable record what poison_policy says; raises when it may not be passed over."""
         if self._policy == "raise":
-            return False
+            raise error
         if self._dead_letters is not None:
             await self._dead_letters.send(error)
         self._note_poison(error.topic_partition, error.offset, str(error))
-        return True
 
     async def _corrupt(self, error: CorruptRecordError) -> None:
         """A batch that is broken as a whole: skipped as a whole, if the policy says so."""
@@ -229,14 +247,14 @@ class Delivery:
             raise error
         core, tp = self._core, error.topic_partition
         with self._driver.io.lock:
-            state = core.subscription.state(tp)
-            fetch = next((f for f in core.buffer if f.tp == tp), None)
-            end = _end_of_batch(fetch, error.offset)
-            position = state.position
-            if position is not None:
-                state.seek(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
+            end = _end_of_batch(next((f for f in core.buffer if f.tp == tp), None), error.offset)
         if self._dead_letters is not None:
             await self._dead_letters.send_corrupt(error, end)
+        with self._driver.io.lock:
+            state = core.subscription.assignment.get(tp)
+            position = None if state is None else state.position
+            if state is not None and position is not None and position.offset == error.offset:
+                state.seek(Position(end, position.offset_epoch, position.leader, position.leader_epoch))
         self._note_poison(tp, error.offset, f"{error}; skipped to {end}")
 
     def _note_poison(self, tp: TopicPartition, offset: int, text: str) -> None:
@@ -265,18 +283,24 @@ class Delivery:
             FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)
             for f, start in zip(fetches, starts, strict=True)
         ]
-        read = to_arrow(
-            parts,
-            timestamp_unit=decode.timestamp_unit,
-            headers=decode.headers,
-            check_crcs=driver.config.check_crcs,
-        )
         expected = [end for end, _ in ends]
+        try:
+            read = to_arrow(
+                parts,
+                timestamp_unit=decode.timestamp_unit,
+                headers=decode.headers,
+                check_crcs=driver.config.check_crcs,
+            )
+            decoded = decode_columns(read.batch, decode) if read.batch.num_rows else None
+        except BaseException:
+            with driver.io.lock:
+                for fetch, start, end in reversed(list(zip(fetches, starts, expected, strict=True))):
+                    self._go_back(fetch.tp, end, start)
+                    core.buffer.give_back(fetch)
+            raise
         self._settle(fetches, starts, expected, read)
         self._note_arrow(parts, read)
-        if read.batch.num_rows == 0:
-            return None
-        return decode_columns(read.batch, decode)
+        return decoded
 
     def _settle(
         self,
@@ -352,6 +376,9 @@ def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
     return offset + 1
 
 
+_LARGEST = 512 << 20
+
+
 class DeadLetters:
     """Opens a producer with the first record; each is acknowledged before its offset counts as passed."""
 
@@ -361,25 +388,41 @@ class DeadLetters:
         self._producer: Any = None
 
     async def send(self, error: RecordDeserializationError) -> None:
-        """Send a record that could not be deserialized."""
+        """Send a record that could not be deserialized. Raises DeadLetterError when it is not acknowledged."""
         tp = error.topic_partition
         reason = f"{error.origin.lower()}: {error.__cause__}"
         headers = [*error.headers, *_where(tp.topic, tp.partition, error.offset, reason)]
-        self._send(error.raw_key, error.raw_value, headers)
+        await self._driver.waiter.offload(lambda: self._send(error, error.raw_key, error.raw_value, headers))
 
     async def send_corrupt(self, error: CorruptRecordError, end: int) -> None:
-        """Send a note about a batch that could not be read; its bytes are not sent."""
+        """Send a note about a batch that could not be read; its bytes are not sent. Raises DeadLetterError."""
         tp = error.topic_partition
         reason = f"{error}; offsets up to {end - 1} skipped"
-        self._send(None, None, _where(tp.topic, tp.partition, error.offset, reason))
+        headers = _where(tp.topic, tp.partition, error.offset, reason)
+        await self._driver.waiter.offload(lambda: self._send(error, None, None, headers))
 
-    def _send(self, key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]) -> None:
+    def _send(
+        self,
+        error: RecordDeserializationError | CorruptRecordError,
+        key: bytes | None,
+        value: bytes | None,
+        headers: list[tuple[str, bytes | None]],
+    ) -> None:
+        try:
+            self._open().send(self._topic, key=key, value=value, headers=headers).result()
+        except KafkaError as failure:
+            raise DeadLetterError(error.topic_partition, error.offset, self._topic, failure) from failure
+
+    def _open(self) -> Any:
+        """The producer: as the consumer reaches the brokers, with room for the largest record that was fetched."""
         if self._producer is None:
             from partita.producer.shell.client import Producer
 
-            self._producer = Producer(bootstrap_servers=self._driver.config.values["bootstrap_servers"], acks="all")
-        self._producer.send(self._topic, key=key, value=value, headers=headers)
-        self._producer.flush()
+            values = self._driver.config.values
+            shared = {o.name: values[o.name] for o in CLIENT_OPTIONS if values[o.name] != o.default}
+            shared["client_id"] = f"{self._driver.config.client_id}-dead-letters"
+            self._producer = Producer(**shared, acks="all", max_request_size=_LARGEST, buffer_memory=2 * _LARGEST)
+        return self._producer
 
     def close(self) -> None:
         """Close the producer, if one was opened."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, Protocol, TypeVar
 
@@ -38,6 +38,9 @@ class Waiter(Protocol):
 
     async def joined(self, thread: threading.Thread | None) -> None:
         """Wait until the I/O thread has ended."""
+
+    async def offload(self, work: Callable[[], None]) -> None:
+        """Do something that may block."""
 
     def identity(self) -> object:
         """Who is calling: a thread or a task."""
@@ -72,6 +75,10 @@ class BlockingWaiter:
         """Block until the I/O thread has ended, at most five seconds."""
         if thread is not None:
             thread.join(_JOIN_WITHIN_S)
+
+    async def offload(self, work: Callable[[], None]) -> None:
+        """Do it in this thread."""
+        work()
 
     def identity(self) -> object:
         """The calling thread."""
@@ -133,6 +140,10 @@ class AsyncWaiter:
         """Wait until the I/O thread has ended, without blocking the loop."""
         if thread is not None and thread.is_alive():
             await asyncio.get_running_loop().run_in_executor(None, thread.join, _JOIN_WITHIN_S)
+
+    async def offload(self, work: Callable[[], None]) -> None:
+        """Do it in another thread, so that the loop is not blocked."""
+        await asyncio.to_thread(work)
 
     def identity(self) -> object:
         """The calling task; inside a callback the task whose call runs it."""
