@@ -11,6 +11,7 @@ import gc
 import logging
 import signal
 import sys
+from contextlib import suppress
 
 import click
 from click.core import ParameterSource
@@ -101,7 +102,8 @@ async def _serve(settings: BrokerSettings) -> None:
     running = await start_broker(settings)
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
-        running.cluster.loop.add_signal_handler(signum, stopping.set)
+        with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop by KeyboardInterrupt
+            running.cluster.loop.add_signal_handler(signum, stopping.set)
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()

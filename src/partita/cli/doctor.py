@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import click
 
-from partita.cli.terminal import say
+from partita.cli.terminal import complain, say
 from partita.compiled import compiled_modules
 
 PACKAGES = (
@@ -73,11 +73,21 @@ def _java() -> Finding:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
-def doctor(as_json: bool) -> None:
+@click.option(
+    "--repair",
+    "data_dir",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Rebuild the catalogue of this data directory from its topic folders. Stop the broker first.",
+)
+def doctor(as_json: bool, data_dir: str | None) -> None:
     """Check this installation and suggest fixes.
 
     The exit code is 1 if a required part is missing. Missing optional parts are only reported.
     """
+    if data_dir is not None:
+        _repair(data_dir, as_json=as_json)
+        return
     found = list(findings())
     if as_json:
         say(json.dumps([asdict(f) for f in found], indent=2))
@@ -89,3 +99,19 @@ def doctor(as_json: bool) -> None:
                 say(f"         -> {f.advice}")
     if any(f.is_needed and not f.is_good for f in found):
         raise SystemExit(1)
+
+
+def _repair(data_dir: str, *, as_json: bool) -> None:
+    from partita.broker.storage.data_dir import DataDirectoryError, repair
+
+    try:
+        done = repair(data_dir)
+    except DataDirectoryError as error:
+        complain(str(error), command="partita doctor")
+        raise SystemExit(2) from None
+    if as_json:
+        say(json.dumps(done, indent=2))
+        return
+    for sentence in done:
+        say(sentence)
+    say("the catalogue was rebuilt; the old one is catalogue.damaged" if done else "the catalogue is in order")

@@ -24,6 +24,7 @@ from partita.broker.storage.catalogue_file import (
     encode,
     forgotten_topics,
     line_of_folder,
+    repaired,
     topic_folders,
 )
 from partita.broker.storage.disk_storage import DiskStorage
@@ -461,6 +462,31 @@ class DiskStore(_LogStore):
             with suppress(StorageFull):
                 replace_file(self._small, "", _CLEAN, b"stopped in order\n")
         os.close(self._lock)
+
+
+def repair(root: str) -> list[str]:
+    """Rebuild the catalogue of a data directory that no broker uses; return what was done, one sentence each.
+
+    The old catalogue stays beside it as "catalogue.damaged". An empty list: nothing was wrong, nothing was changed.
+    Raises DataDirectoryError.
+    """
+    root = os.path.abspath(root)
+    if not os.path.exists(os.path.join(root, _FORMAT)):
+        raise DataDirectoryError(f"{root} is no Partita data directory")
+    lock = _take_lock(root)
+    try:
+        storage = DiskStorage(root, reserve_bytes=0)
+        found = repaired(storage)
+        if found.done:
+            old = read_file(storage, "", CATALOGUE)
+            if old is not None:
+                replace_file(storage, "", f"{CATALOGUE}.damaged", old)
+            replace_file(storage, "", CATALOGUE, b"".join(map(encode, found.lines)))
+        return found.done
+    except StorageError as error:
+        raise DataDirectoryError(str(error)) from error
+    finally:
+        os.close(lock)
 
 
 def _take_lock(root: str) -> int:

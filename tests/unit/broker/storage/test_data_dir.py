@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.topics.catalogue import TopicCatalogue
+from partita.cli.doctor import doctor
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.storage import StorageFull
@@ -289,6 +291,7 @@ import os, signal
 from support.log.logs import at, batch, open_log
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.topics.catalogue import TopicCatalogue
+from partita.cli.doctor import doctor
 from partita.log.durability import Durability
 log = open_log(DiskStorage({str(tmp_path)!r}), durability=Durability.SYNC)
 for i in range(30):
@@ -309,3 +312,61 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert acknowledged == 30, done.stderr
     log = recovered(DiskStorage(str(tmp_path)), durability=Durability.SYNC)
     assert served(log) == [(i, f"v{i}") for i in range(30)]
+
+
+def test_doctor_rebuilds_the_catalogue_and_says_what_it_did(tmp_path: Path) -> None:
+    """B5: good lines first, then what the folders say; offsets, settings and epochs are kept, ids not given again."""
+    ids = iter([TOPIC, b"\x0b" * 16, b"\x0c" * 16])
+    store = DiskStore(str(tmp_path))
+    catalogue = TopicCatalogue(store, BrokerConfig(), lambda: next(ids))
+    catalogue.name_cluster("c")
+    last_id = catalogue.allocate_producer_id()
+    for name in ("orders", "idle", "gone"):
+        topic = catalogue.create(name, [[1]], {"retention.ms": 5000})
+        if name != "idle":
+            fill(topic.partitions[0].log, 3, leader_epoch=4)
+    catalogue.delete([catalogue.by_name["gone"]])
+    for chore in store.chores:
+        chore()
+    catalogue.close()
+    path = tmp_path / "catalogue"
+    path.write_bytes(path.read_bytes().replace(b"orders", b"0rders"))
+    done = CliRunner().invoke(doctor, ["--repair", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "line 3 is damaged and was left out" in done.output
+    assert "topic orders was restored from its folder" in done.output
+    assert b"0rders" in (tmp_path / "catalogue.damaged").read_bytes()
+    again = TopicCatalogue(DiskStore(str(tmp_path)), BrokerConfig(), lambda: next(ids))
+    assert sorted(again.by_name) == ["idle", "orders"]
+    found = again.by_name["orders"]
+    assert (found.config.own, found.partitions[0].leader_epoch) == ({"retention.ms": 5000}, 5)
+    assert len(served(found.partitions[0].log)) == 3
+    assert again.cluster_id == "c"
+    assert again.allocate_producer_id() > last_id
+
+
+def test_doctor_leaves_a_good_catalogue_and_a_used_directory_alone(tmp_path: Path) -> None:
+    store = DiskStore(str(tmp_path))
+    store.append_catalogue(b'{"type":"cluster","id":"c"}')
+    in_use = CliRunner().invoke(doctor, ["--repair", str(tmp_path)])
+    assert (in_use.exit_code, "in use by process" in in_use.output) == (2, True)
+    store.close()
+    before = (tmp_path / "catalogue").read_bytes()
+    done = CliRunner().invoke(doctor, ["--repair", str(tmp_path)])
+    assert (done.exit_code, done.output) == (0, "the catalogue is in order\n")
+    assert (tmp_path / "catalogue").read_bytes() == before
+
+
+def test_doctor_keeps_data_whose_topic_nobody_knows(tmp_path: Path) -> None:
+    """B5: an empty catalogue, and a folder that does not say its name."""
+    store = DiskStore(str(tmp_path))
+    fill(store.open_log(TOPIC, 1, SETTINGS), 3)
+    for chore in store.chores:
+        chore()
+    store.close()
+    done = CliRunner().invoke(doctor, ["--repair", str(tmp_path), "--json"])
+    assert "does not say its name" in done.output
+    again = TopicCatalogue(DiskStore(str(tmp_path)), BrokerConfig(), lambda: TOPIC)
+    (topic,) = again
+    assert (topic.name, len(topic.partitions)) == (f"recovered-{TOPIC.hex()}", 2)
+    assert len(served(topic.partitions[1].log)) == 3
