@@ -32,7 +32,7 @@ ONE_FILE_FOR_EACH_API = frozenset({"handlers", "messages", "schema"})
 PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
 LAYERS = {
     "cli": PEOPLE, "demo": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
-    "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS,
+    "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,

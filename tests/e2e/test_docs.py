@@ -29,6 +29,8 @@ PAGES = (
     "migrating",
     "errors",
     "security",
+    "schema-registry",
+    "tracing",
 )
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -24,6 +24,8 @@ PAGES = (
     "testing-with-partita",
     "migrating",
     "errors",
+    "schema-registry",
+    "tracing",
 )
 AS_A_SCRIPT = (
     "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls", "--allow-untyped-globals",

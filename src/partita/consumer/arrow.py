@@ -7,14 +7,22 @@ such function exists.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from partita.consumer.errors import ConsumerError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Decode = Literal["bytes", "str", "json"]
+
+class ToArrow(Protocol):
+    """An object that decodes a column of bytes, such as a schema registry's deserializer."""
+
+    def to_arrow(self, column: pa.Array, /) -> pa.Array:
+        """The column, decoded; null stays null."""
+
+
+Decode = Literal["bytes", "str", "json"] | ToArrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +38,9 @@ class DecodeAs:
 
     def __post_init__(self) -> None:
         for name in ("key", "value"):
-            if getattr(self, name) not in ("bytes", "str", "json"):
-                raise ValueError(f"{name} must be bytes, str or json, not {getattr(self, name)!r}")
+            chosen = getattr(self, name)
+            if not hasattr(chosen, "to_arrow") and chosen not in ("bytes", "str", "json"):
+                raise ValueError(f"{name} must be bytes, str, json or an object with to_arrow, not {chosen!r}")
 
 
 def decode_columns(batch: pa.RecordBatch, how: DecodeAs) -> pa.RecordBatch:
@@ -48,6 +57,8 @@ def decode_columns(batch: pa.RecordBatch, how: DecodeAs) -> pa.RecordBatch:
 def _decoded(column: pa.Array, kind: Decode, name: str, how: DecodeAs) -> pa.Array:
     import pyarrow as pa
 
+    if not isinstance(kind, str):
+        return kind.to_arrow(column)
     try:
         if kind == "json":
             return _json(column, how.json_schema)

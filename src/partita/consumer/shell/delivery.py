@@ -235,7 +235,8 @@ class Delivery:
 
     async def _pass_over(self, error: RecordDeserializationError) -> None:
         """Do with an unreadable record what poison_policy says; raises when it may not be passed over."""
-        if self._policy == "raise":
+        is_outage = getattr(error.__cause__, "retriable", False)  # of a schema registry: it says nothing of the record
+        if self._policy == "raise" or is_outage:
             raise error
         if self._dead_letters is not None:
             await self._dead_letters.send(error)

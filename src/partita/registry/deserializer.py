@@ -1,0 +1,109 @@
+"""From framed bytes to objects, whatever kind of schema they name; for records one by one and for Arrow columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from partita.registry.errors import RegistryError
+from partita.registry.framing import unframe
+from partita.registry.schema import Registry, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Decoded: TypeAlias = Any
+"""A dict from Avro, an object from JSON, a message from Protobuf."""
+
+
+class RegistryDeserializer:
+    """Give it as key_deserializer or value_deserializer, or to poll_arrow(value=...).
+
+    `reader_schema` is the Avro schema as which records are seen, whatever they were written with; `message` is the
+    class of Protobuf messages, without which one is made from the schema. Null stays None.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        reader_schema: str | Mapping[str, Any] | None = None,
+        message: type | None = None,
+    ) -> None:
+        self.registry = registry
+        self._reader_text = (
+            reader_schema if isinstance(reader_schema, str) or reader_schema is None else json.dumps(reader_schema)
+        )
+        self._message = message
+        self._readers: dict[int, Callable[[bytes], Decoded]] = {}
+        self._parsed: dict[int, Any] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self.registry, self._reader_text, self._message)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        registry, reader_schema, message = state
+        RegistryDeserializer.__init__(self, registry, reader_schema=reader_schema, message=message)
+
+    def deserialize(self, topic: str, headers: object, data: bytes | None) -> Decoded:
+        """The object. Raises RegistryError for bytes that cannot be read, RegistryUnavailableError for an outage."""
+        if data is None:
+            return None
+        schema_id, payload = unframe(data)
+        read = self._readers.get(schema_id) or self._learn(schema_id)
+        return read(payload)
+
+    def to_arrow(self, column: pa.Array) -> pa.Array:
+        """A column of framed bytes as structs; Avro's types are the reader's schema's, else the newest one's."""
+        import pyarrow as pa
+
+        values = [self.deserialize("", (), value) for value in column.to_pylist()]
+        ids = {unframe(value)[0] for value in column.to_pylist() if value is not None}
+        if not ids:
+            return pa.nulls(len(column))
+        schema = self.registry.schema(max(ids))
+        if schema.type == "AVRO":
+            from partita.registry.arrow_types import arrow_type, arrow_value
+
+            kind = arrow_type(self._reader() if self._reader_text is not None else self._avro(max(ids), schema))
+            return pa.array([arrow_value(value) for value in values], kind)
+        if schema.type == "PROTOBUF":
+            from partita.registry.protobuf import as_dict
+
+            values = [None if value is None else as_dict(value) for value in values]
+        return pa.array(values)
+
+    def _learn(self, schema_id: int) -> Callable[[bytes], Decoded]:
+        schema = self.registry.schema(schema_id)
+        found = self._readers[schema_id] = self._reader_of(schema_id, schema)
+        return found
+
+    def _reader_of(self, schema_id: int, schema: Schema) -> Callable[[bytes], Decoded]:
+        match schema.type:
+            case "AVRO":
+                from partita.registry import avro
+
+                writer = self._avro(schema_id, schema)
+                reader = self._reader() if self._reader_text is not None else None
+                return lambda payload: avro.read(payload, writer, reader)
+            case "JSON":
+                from partita.registry import json_schema
+
+                check = json_schema.validator(schema)
+                return lambda payload: json_schema.read(payload, check)
+            case "PROTOBUF":
+                from partita.registry import protobuf
+
+                return protobuf.reader(schema, self._message)
+        raise RegistryError(f"schema {schema_id} is of type {schema.type}; AVRO, JSON and PROTOBUF can be read")
+
+    def _avro(self, schema_id: int, schema: Schema) -> Any:
+        from partita.registry import avro
+
+        if schema_id not in self._parsed:
+            self._parsed[schema_id] = avro.parse(self.registry, schema)
+        return self._parsed[schema_id]
+
+    def _reader(self) -> Any:
+        return self._avro(-1, Schema(self._reader_text or ""))

@@ -1,0 +1,144 @@
+"""A registry that is a service, over its REST interface (Confluent Schema Registry, Karapace, Apicurio, Redpanda).
+
+Answers about ids are remembered for ever. Requests that fail for now are tried on each URL in turn, then reported as
+RegistryUnavailableError, which a consumer does not take for an unreadable record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from partita.registry.errors import RegistryError, RegistryUnavailableError
+from partita.registry.schema import Reference, Schema
+
+if TYPE_CHECKING:
+    import httpx
+
+_JSON = "application/vnd.schemaregistry.v1+json"
+_CONTENT = {"Accept": _JSON, "Content-Type": _JSON}
+_HTTP_OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN = 200, 401, 403, 404, 429, 500
+
+
+class HttpRegistry:
+    """`HttpRegistry("http://localhost:8081")`; several URLs are tried in turn.
+
+    `basic_auth` is (user, password), `token` a bearer token, `ca` a file with the authorities to trust instead of the
+    system's, `timeout` the seconds of one request.
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        *,
+        basic_auth: tuple[str, str] | None = None,
+        token: str | None = None,
+        ca: str | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        self.urls = [one.strip().rstrip("/") for one in (url.split(",") if isinstance(url, str) else url)]
+        self._settings = (basic_auth, token, ca, timeout)
+        self._client: httpx.Client | None = None
+        self._schemas: dict[int, Schema] = {}
+        self._registered: dict[tuple[str, Schema], int] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (self.urls, self._settings)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        urls, (basic_auth, token, ca, timeout) = state
+        HttpRegistry.__init__(self, urls, basic_auth=basic_auth, token=token, ca=ca, timeout=timeout)
+
+    def __repr__(self) -> str:
+        return f"HttpRegistry({', '.join(self.urls)})"
+
+    def schema(self, schema_id: int) -> Schema:
+        """The schema of this id. Raises RegistryError, RegistryUnavailableError."""
+        found = self._schemas.get(schema_id)
+        if found is None:
+            path = f"/schemas/ids/{int(schema_id)}"
+            answer = self._ask("GET", path, f"no schema with id {schema_id}")
+            if answer.get("schemaType") == "PROTOBUF":
+                answer = self._ask("GET", f"{path}?format=serialized", f"no schema with id {schema_id}")
+            found = self._schemas[schema_id] = _schema(answer)
+        return found
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """The id of the schema, which is added to the subject unless it is there already. Raises RegistryError."""
+        found = self._registered.get((subject, schema))
+        if found is None:
+            references = [{"name": r.name, "subject": r.subject, "version": r.version} for r in schema.references]
+            body = {"schema": schema.text, "schemaType": schema.type, "references": references}
+            answer = self._ask("POST", f"/subjects/{quote(subject, safe='')}/versions", f"no subject {subject!r}", body)
+            found = self._registered[subject, schema] = int(answer["id"])
+            self._schemas[found] = schema
+        return found
+
+    def latest(self, subject: str) -> tuple[int, Schema]:
+        """The newest schema of a subject, with its id. Raises RegistryError."""
+        answer = self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/latest", f"no subject {subject!r}")
+        return int(answer["id"]), _schema(answer)
+
+    def version(self, subject: str, version: int) -> Schema:
+        """One version of a subject, counted from 1. Raises RegistryError."""
+        missing = f"no version {version} of subject {subject!r}"
+        return _schema(self._ask("GET", f"/subjects/{quote(subject, safe='')}/versions/{int(version)}", missing))
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _ask(self, method: str, path: str, missing: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        import httpx
+
+        troubles = []
+        for url in self.urls:
+            try:
+                answer = self._connected().request(method, url + path, json=body, headers=_CONTENT)
+            except httpx.HTTPError as error:
+                troubles.append(f"{url}: {error or type(error).__name__}")
+                continue
+            if answer.status_code >= _BROKEN or answer.status_code == _TOO_MANY:
+                troubles.append(f"{url} answered {answer.status_code}: {answer.text[:200]}")
+                continue
+            return _checked(answer.status_code, answer.text, url, missing)
+        raise RegistryUnavailableError(f"the schema registry cannot be asked: {'; '.join(troubles)}")
+
+    def _connected(self) -> httpx.Client:
+        if self._client is None:
+            import ssl
+
+            import httpx
+
+            basic_auth, token, ca, timeout = self._settings
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            verify = ssl.create_default_context(cafile=ca)
+            self._client = httpx.Client(auth=basic_auth, headers=headers, verify=verify, timeout=timeout)
+        return self._client
+
+
+def _checked(status: int, text: str, url: str, missing: str) -> dict[str, Any]:
+    import json
+
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        answer = None
+    if status == _HTTP_OK and isinstance(answer, dict):
+        return answer
+    said = answer.get("message", "") if isinstance(answer, dict) else text[:200]
+    if status == _UNAUTHORIZED:
+        raise RegistryError(f"{url} wants to know who asks: give basic_auth=(user, password) or token=...")
+    if status == _FORBIDDEN:
+        raise RegistryError(f"{url} forbids it to this user: {said}")
+    if status == _NOT_FOUND:
+        raise RegistryError(f"{url} has {missing}: {said}")
+    raise RegistryError(f"{url} refuses with {status}: {said}")
+
+
+def _schema(answer: Mapping[str, Any]) -> Schema:
+    references = tuple(Reference(r["name"], r["subject"], int(r["version"])) for r in answer.get("references") or ())
+    return Schema(answer["schema"], answer.get("schemaType", "AVRO"), references)

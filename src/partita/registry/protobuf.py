@@ -1,0 +1,127 @@
+"""Protobuf by way of the protobuf library: messages of generated classes to framed bytes, and back to messages.
+
+A registry keeps the serialized descriptor of the .proto file, so that messages can be read without their classes too.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
+
+from partita.registry.errors import RegistryError
+from partita.registry.framing import decode_indexes, frame
+from partita.registry.schema import Registry, Schema, subject_of
+
+ProtoMessage: TypeAlias = Any
+"""A message, or a class of messages: the protobuf library makes them at run time."""
+
+
+class ProtobufSerializer:
+    """Turns messages of one generated class into framed bytes.
+
+    Give it as value_serializer, or with is_key=True as key_serializer. Files that the message's .proto file
+    imports, other than Google's own, are not registered: such messages need their class to be read.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        message: ProtoMessage,
+        *,
+        is_key: bool = False,
+        subject: Callable[[str], str] | None = None,
+    ) -> None:
+        self._registry = registry
+        self._message = message
+        descriptor = message.DESCRIPTOR
+        self._indexes = path_of(descriptor)
+        self._schema = Schema(base64.b64encode(descriptor.file.serialized_pb).decode(), "PROTOBUF")
+        self._is_key = is_key
+        self._subject = subject
+        self._ids: dict[str, int] = {}
+
+    def serialize(self, topic: str, headers: object, data: ProtoMessage) -> bytes | None:
+        """The framed bytes; None for None. Raises RegistryError for a message of another class."""
+        if data is None:
+            return None
+        if not isinstance(data, self._message):
+            raise RegistryError(f"expected a {self._message.__name__}, got {type(data).__name__}")
+        if topic not in self._ids:
+            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
+            self._ids[topic] = self._registry.register(subject, self._schema)
+        payload: bytes = data.SerializeToString()
+        return frame(self._ids[topic], payload, self._indexes)
+
+
+def path_of(descriptor: Any) -> list[int]:
+    """The indexes of a message type within its file, from the outermost type inwards."""
+    outer = descriptor.containing_type
+    siblings = descriptor.file.message_types_by_name.values() if outer is None else outer.nested_types
+    place = [one.full_name for one in siblings].index(descriptor.full_name)
+    return [place] if outer is None else [*path_of(outer), place]
+
+
+def reader(schema: Schema, message: ProtoMessage | None) -> Callable[[bytes], ProtoMessage]:
+    """A function from payloads to messages: of the class given, or of one made from the schema."""
+    classes: dict[tuple[int, ...], ProtoMessage] = {}
+
+    def read(payload: bytes) -> ProtoMessage:
+        indexes, body = decode_indexes(payload)
+        kind: ProtoMessage = message or classes.get(tuple(indexes))
+        if kind is None:
+            kind = classes[tuple(indexes)] = _class_at(schema, indexes)
+        try:
+            return kind.FromString(body)
+        except DecodeError as error:
+            raise RegistryError(f"the bytes are no {kind.DESCRIPTOR.full_name}: {error}") from error
+
+    return read
+
+
+def as_dict(message: ProtoMessage) -> dict[str, Any]:
+    """The fields of a message by the names of its .proto file; those without presence are always there."""
+    found: dict[str, Any] = MessageToDict(
+        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    return found
+
+
+def _class_at(schema: Schema, indexes: Sequence[int]) -> ProtoMessage:
+    """A message class made from a serialized file descriptor."""
+    file = descriptor_pb2.FileDescriptorProto()
+    try:
+        file.ParseFromString(base64.b64decode(schema.text, validate=True))
+    except (ValueError, DecodeError) as error:
+        raise RegistryError(
+            "the registry gave no serialized descriptor of this Protobuf schema; give the message's class: "
+            "RegistryDeserializer(registry, message=...)"
+        ) from error
+    pool = descriptor_pool.DescriptorPool()
+    _add_dependencies(pool, file)
+    try:
+        found: Any = pool.Add(file) or pool.FindFileByName(file.name)
+        at = list(found.message_types_by_name.values())[indexes[0]]
+        for index in indexes[1:]:
+            at = at.nested_types[index]
+    except (IndexError, TypeError, KeyError) as error:
+        raise RegistryError(f"the Protobuf schema has no message at {list(indexes)}: {error!r}") from error
+    return message_factory.GetMessageClass(at)
+
+
+def _add_dependencies(pool: descriptor_pool.DescriptorPool, file: descriptor_pb2.FileDescriptorProto) -> None:
+    """Google's own types come with the library."""
+    known = descriptor_pool.Default()
+    for name in file.dependency:
+        try:
+            found = known.FindFileByName(name)
+        except KeyError:
+            raise RegistryError(f"the Protobuf schema imports {name}; give the message's class to read it") from None
+        inner = descriptor_pb2.FileDescriptorProto()
+        found.CopyToProto(inner)
+        _add_dependencies(pool, inner)
+        pool.Add(inner)

@@ -1,0 +1,339 @@
+"""Schema-registry framing for producer, consumer, Arrow and Spark; a registry as a folder and as a service."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pytest
+
+from partita import Broker, Consumer, Producer
+from partita.consumer.errors import RecordDeserializationError
+from partita.registry import (
+    AvroSerializer,
+    FolderRegistry,
+    HttpRegistry,
+    JsonSchemaSerializer,
+    ProtobufSerializer,
+    RegistryDeserializer,
+    RegistryError,
+    RegistryUnavailableError,
+)
+from partita.registry.framing import decode_indexes, encode_indexes, frame, unframe
+from partita.registry.schema import Reference, Schema
+from partita.registry.spark import decode_batches
+from support.registry_service import Service, proto_classes, registry_service
+
+FLIGHT: dict[str, Any] = {
+    "type": "record",
+    "name": "Flight",
+    "fields": [
+        {"name": "carrier", "type": "string"},
+        {"name": "delay", "type": ["null", "long"], "default": None},
+        {"name": "when", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}},
+        {"name": "tags", "type": {"type": "map", "values": "int"}},
+        {"name": "stops", "type": {"type": "array", "items": "string"}},
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "kind", "type": {"type": "enum", "name": "Kind", "symbols": ["A", "B"]}},
+    ],
+}
+ROW: dict[str, Any] = {
+    "carrier": "UA",
+    "delay": None,
+    "when": datetime(2013, 1, 1, tzinfo=UTC),
+    "price": Decimal("12.50"),
+    "tags": {"a": 1},
+    "stops": ["EWR", "IAH"],
+    "id": UUID(int=7),
+    "kind": "B",
+}
+POINT = {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> FolderRegistry:
+    return FolderRegistry(tmp_path / "registry")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker() as running:
+        yield running
+
+
+def test_the_frame_is_confluents() -> None:
+    assert frame(7, b"x") == b"\x00\x00\x00\x00\x07x"
+    assert frame(7, b"x", [0]) == b"\x00\x00\x00\x00\x07\x00x"
+    assert frame(7, b"x", [1, 0]) == b"\x00\x00\x00\x00\x07\x04\x02\x00x"
+    assert unframe(frame(7, b"x")) == (7, b"x")
+
+
+@pytest.mark.parametrize("indexes", [[0], [1], [1, 0], [0, 0], [300, 2, 70]])
+def test_message_indexes_come_back(indexes: list[int]) -> None:
+    assert decode_indexes(encode_indexes(indexes) + b"rest") == (indexes, b"rest")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"{}", "got 2 bytes"), (b'{"a": 1}', "first byte 0x7b"), (b"", "got 0 bytes")]
+)
+def test_bytes_without_a_frame_are_named(folder: FolderRegistry, data: bytes, message: str) -> None:
+    with pytest.raises(RegistryError, match=message):
+        RegistryDeserializer(folder).deserialize("t", (), data)
+
+
+@pytest.mark.parametrize("data", [b"\x80", b"\xff\xff\xff\xff\xff\xff", b"\x03", b"\xd2\x01", b"\x04\x02"])
+def test_damaged_message_indexes_are_refused(data: bytes) -> None:
+    with pytest.raises(RegistryError, match=r"cut short|cannot be"):
+        decode_indexes(data)
+
+
+def test_avro_comes_back(folder: FolderRegistry) -> None:
+    data = AvroSerializer(folder, FLIGHT).serialize("flights", [], ROW)
+    assert data is not None
+    assert data[:5] == b"\x00\x00\x00\x00\x01"
+    assert RegistryDeserializer(folder).deserialize("flights", (), data) == ROW
+    assert folder.latest("flights-value")[0] == 1
+
+
+def test_null_stays_null(folder: FolderRegistry) -> None:
+    assert AvroSerializer(folder, FLIGHT).serialize("t", [], None) is None
+    assert JsonSchemaSerializer(folder, POINT).serialize("t", [], None) is None
+    assert ProtobufSerializer(folder, proto_classes()[0]).serialize("t", [], None) is None
+    assert RegistryDeserializer(folder).deserialize("t", (), None) is None
+
+
+def test_a_reader_sees_records_by_its_own_schema(folder: FolderRegistry) -> None:
+    data = AvroSerializer(folder, FLIGHT).serialize("flights", [], ROW)
+    reader = {
+        "type": "record",
+        "name": "Flight",
+        "fields": [{"name": "carrier", "type": "string"}, {"name": "new", "type": "int", "default": 5}],
+    }
+    assert RegistryDeserializer(folder, reader_schema=reader).deserialize("t", (), data) == {"carrier": "UA", "new": 5}
+    strange = {"type": "record", "name": "Flight", "fields": [{"name": "carrier", "type": "int"}]}
+    with pytest.raises(RegistryError, match="reader's schema cannot read"):
+        RegistryDeserializer(folder, reader_schema=strange).deserialize("t", (), data)
+
+
+def test_an_avro_schema_may_use_others(folder: FolderRegistry) -> None:
+    folder.register("kinds", Schema('{"type": "enum", "name": "Kind", "symbols": ["A"]}'))
+    text = '{"type": "record", "name": "R", "fields": [{"name": "kind", "type": "Kind"}]}'
+    folder.register("t-value", Schema(text, references=(Reference("Kind", "kinds", 1),)))
+    data = AvroSerializer(folder, None).serialize("t", [], {"kind": "A"})
+    assert RegistryDeserializer(folder).deserialize("t", (), data) == {"kind": "A"}
+
+
+def test_what_the_schema_does_not_allow_is_refused(folder: FolderRegistry) -> None:
+    with pytest.raises(RegistryError, match="does not fit Avro schema 1"):
+        AvroSerializer(folder, FLIGHT).serialize("t", [], {"carrier": 7})
+    with pytest.raises(RegistryError, match=r"at \$\.x: 'one' is not of type 'number'"):
+        JsonSchemaSerializer(folder, POINT).serialize("t", [], {"x": "one"})
+    with pytest.raises(RegistryError, match="expected a Other, got Leg"):
+        ProtobufSerializer(folder, proto_classes()[0]).serialize("t", [], proto_classes()[1]())
+
+
+def test_a_serializer_that_must_not_register_takes_what_is_there(folder: FolderRegistry) -> None:
+    with pytest.raises(RegistryError, match="there is no subject 't-value'"):
+        AvroSerializer(folder, '"string"', register=False).serialize("t", [], "x")
+    folder.register("t-value", Schema('"long"'))
+    with pytest.raises(RegistryError, match="subject 't-value' has another schema"):
+        AvroSerializer(folder, '"string"', register=False).serialize("t", [], "x")
+    assert AvroSerializer(folder, '"long"', register=False).serialize("t", [], 1) == frame(1, b"\x02")
+
+
+@pytest.mark.parametrize("payload", [b"", b"\x02", b"\x04U", b"\x04UA" + bytes(40)])
+def test_damaged_avro_is_refused(folder: FolderRegistry, payload: bytes) -> None:
+    folder.register("t-value", Schema('"string"'))
+    with pytest.raises(RegistryError, match=r"not what their Avro schema says|left over"):
+        RegistryDeserializer(folder).deserialize("t", (), frame(1, payload))
+
+
+def test_json_comes_back_and_is_checked(folder: FolderRegistry) -> None:
+    data = JsonSchemaSerializer(folder, POINT, is_key=True).serialize("points", [], {"x": 1.5})
+    assert data == frame(1, b'{"x":1.5}')
+    assert folder.latest("points-key")[1].type == "JSON"
+    read = RegistryDeserializer(folder)
+    assert read.deserialize("points", (), data) == {"x": 1.5}
+    with pytest.raises(RegistryError, match="no JSON"):
+        read.deserialize("points", (), frame(1, b"{"))
+    with pytest.raises(RegistryError, match="'x' is a required property"):
+        read.deserialize("points", (), frame(1, b"{}"))
+    with pytest.raises(RegistryError, match="no JSON Schema"):
+        JsonSchemaSerializer(folder, {"type": 7})
+
+
+def test_protobuf_comes_back_with_and_without_its_class(folder: FolderRegistry) -> None:
+    _, leg = proto_classes()
+    data = ProtobufSerializer(folder, leg).serialize("legs", [], leg(carrier="UA", delay_minutes=-3))
+    assert data is not None
+    assert data[5:8] == b"\x04\x02\x00"
+    for read in (RegistryDeserializer(folder), RegistryDeserializer(folder, message=leg)):
+        found = read.deserialize("legs", (), data)
+        assert (found.carrier, found.delay_minutes) == ("UA", -3)
+    with pytest.raises(RegistryError, match=r"no flights\.Flight\.Leg"):
+        RegistryDeserializer(folder).deserialize("legs", (), data + b"\xff")
+    with pytest.raises(RegistryError, match=r"no message at \[9\]"):
+        RegistryDeserializer(folder).deserialize("legs", (), frame(1, b"", [9]))
+
+
+def test_a_protobuf_schema_as_text_needs_the_class(folder: FolderRegistry) -> None:
+    folder.register("legs-value", Schema('syntax = "proto3"; message A {}', "PROTOBUF"))
+    with pytest.raises(RegistryError, match=r"give the message's class: RegistryDeserializer\(registry, message="):
+        RegistryDeserializer(folder).deserialize("legs", (), frame(1, b"", [0]))
+
+
+def test_columns_have_the_types_of_the_schema(folder: FolderRegistry) -> None:
+    data = AvroSerializer(folder, FLIGHT).serialize("flights", [], ROW)
+    column = RegistryDeserializer(folder).to_arrow(pa.array([data, None], pa.binary()))
+    kinds = {field.name: str(field.type) for field in column.type}
+    assert kinds == {
+        "carrier": "string",
+        "delay": "int64",
+        "when": "timestamp[ms, tz=UTC]",
+        "price": "decimal128(6, 2)",
+        "tags": "map<string, int32>",
+        "stops": "list<item: string>",
+        "id": "string",
+        "kind": "string",
+    }
+    first, second = column.to_pylist()
+    assert (first["price"], first["tags"], first["id"]) == (Decimal("12.50"), [("a", 1)], str(UUID(int=7)))
+    assert second is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ('{"type": "record", "name": "N", "fields": [{"name": "n", "type": ["null", "N"]}]}', "recursive type 'N'"),
+        ('{"type": "record", "name": "N", "fields": [{"name": "n", "type": ["int", "string"]}]}', "a union of 2 types"),
+    ],
+)
+def test_what_arrow_cannot_say_is_refused(folder: FolderRegistry, schema: str, message: str) -> None:
+    data = AvroSerializer(folder, schema).serialize("t", [], {"n": None if "null" in schema else 1})
+    with pytest.raises(RegistryError, match=message):
+        RegistryDeserializer(folder).to_arrow(pa.array([data]))
+
+
+def test_json_and_protobuf_have_columns_too(folder: FolderRegistry) -> None:
+    _, leg = proto_classes()
+    points = pa.array([JsonSchemaSerializer(folder, POINT).serialize("p", [], {"x": 1.5})])
+    legs = pa.array([ProtobufSerializer(folder, leg).serialize("l", [], leg(carrier="UA"))])
+    batch = pa.record_batch({"key": points, "value": legs})
+    read = pickle.loads(pickle.dumps(RegistryDeserializer(folder)))
+    (found,) = decode_batches(iter([batch]), {"key": read, "value": read})
+    assert found.to_pylist() == [{"key": {"x": 1.5}, "value": {"carrier": "UA", "delay_minutes": 0}}]
+    assert str(RegistryDeserializer(folder).to_arrow(pa.nulls(2, pa.binary())).type) == "null"
+
+
+def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) -> None:
+    with Producer(
+        bootstrap_servers=broker.bootstrap,
+        key_serializer=AvroSerializer(folder, '"string"', is_key=True),
+        value_serializer=AvroSerializer(folder, FLIGHT),
+    ) as producer:
+        producer.send("flights", ROW, key="UA").result(10)
+        producer.send("flights", None, key="UA").result(10)
+    read = RegistryDeserializer(folder)
+    consumer = Consumer(
+        bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", key_deserializer=read, value_deserializer=read
+    )
+    with consumer:
+        consumer.assign([("flights", 0)])
+        found: list[Any] = []
+        while len(found) < 2:
+            found += consumer.poll(5)
+        assert [(record.key, record.value) for record in found] == [("UA", ROW), ("UA", None)]
+        consumer.seek(("flights", 0), 0)
+        batch = None
+        while batch is None:
+            batch = consumer.poll_arrow(5, key=read, value=read)
+        assert batch.column("key").to_pylist() == ["UA", "UA"]
+        first, second = batch.column("value").to_pylist()
+        assert (first["carrier"], second) == ("UA", None)
+
+
+def test_an_outage_of_the_registry_is_no_poison(tmp_path: Path, folder: FolderRegistry, broker: Broker) -> None:
+    data = AvroSerializer(folder, '"string"').serialize("outage", [], "x")
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send("outage", data).result(10)
+    with (
+        registry_service(folder) as service,
+        Consumer(
+            bootstrap_servers=broker.bootstrap,
+            auto_offset_reset="earliest",
+            poison_policy="skip",
+            value_deserializer=RegistryDeserializer(HttpRegistry(service.url)),
+        ) as consumer,
+    ):
+        consumer.assign([("outage", 0)])
+        service.answers_with = 503
+        with pytest.raises(RecordDeserializationError, match="cannot be asked"):
+            consumer.poll(10)
+        service.answers_with = 0
+        assert [record.value for record in consumer.poll(10)] == ["x"]
+
+
+@pytest.fixture
+def service(folder: FolderRegistry) -> Iterator[Service]:
+    basic = "Basic " + base64.b64encode(b"alice:secret").decode()
+    with registry_service(folder, authorization=basic) as running:
+        yield running
+
+
+def test_the_service_is_asked_once_for_each_schema(service: Service) -> None:
+    registry = HttpRegistry([service.url], basic_auth=("alice", "secret"))
+    schema = Schema('"string"')
+    assert [registry.register("a b/c-value", schema) for _ in range(2)] == [1, 1]
+    assert registry.schema(1) == schema
+    assert service.asked == 1
+    other = pickle.loads(pickle.dumps(registry))
+    assert [other.schema(1) for _ in range(2)] == [schema, schema]
+    assert other.latest("a b/c-value") == (1, schema)
+    assert other.version("a b/c-value", 1) == schema
+    assert service.asked == 4
+    other.close()
+    registry.close()
+
+
+def test_refusals_of_the_service_name_the_cure(service: Service) -> None:
+    with pytest.raises(RegistryError, match=r"give basic_auth=\(user, password\)"):
+        HttpRegistry(service.url).schema(1)
+    registry = HttpRegistry(service.url, basic_auth=("alice", "secret"))
+    with pytest.raises(RegistryError, match="has no schema with id 9: there is no schema"):
+        registry.schema(9)
+    service.answers_with = 403
+    with pytest.raises(RegistryError, match="forbids it"):
+        registry.schema(9)
+    service.answers_with = 409
+    with pytest.raises(RegistryError, match="refuses with 409: not today"):
+        registry.register("t-value", Schema('"int"'))
+    assert "secret" not in repr(registry)
+
+
+def test_the_next_url_is_tried(service: Service) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
+    registry = HttpRegistry(f"{nobody}, {service.url}/", basic_auth=("alice", "secret"))
+    assert registry.register("t-value", Schema('"int"')) == 1
+    with pytest.raises(RegistryUnavailableError, match="cannot be asked: http") as told:
+        HttpRegistry(nobody).schema(1)
+    assert told.value.retriable
+
+
+def test_versions_of_a_folder_count_from_one(folder: FolderRegistry) -> None:
+    folder.register("t-value", Schema('"int"'))
+    folder.register("t-value", Schema('"long"'))
+    folder.register("u-value", Schema('"int"'))
+    assert [folder.version("t-value", number).text for number in (1, 2)] == ['"int"', '"long"']
+    assert folder.latest("u-value")[0] == 1
+    with pytest.raises(RegistryError, match="has versions 1 to 2, not 3"):
+        folder.version("t-value", 3)
