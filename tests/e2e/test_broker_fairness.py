@@ -9,18 +9,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 from partita import Broker
+from partita.broker.handlers.create_topics import TOPICS_AT_ONCE
+from partita.broker.requests import dispatch
+from partita.broker.requests.apis import ELEMENTS_MAX
 from partita.broker.requests.dispatch import Dispatcher
+from partita.broker.requests.slices import SLICE
 from partita.broker.wire import turns
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
-from partita.protocol.framing import read_request_header
+from partita.protocol.framing import encode_response, read_request_header
 from partita.protocol.messages.api_versions import ApiVersionsRequest
-from partita.protocol.messages.metadata import MetadataRequest
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.describe_groups import DescribeGroupsRequest
+from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
+from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from partita.protocol.primitives import Buffer
+from partita.protocol.primitives import Buffer, Message
 from partita.records.builder import build_batch
 from support.broker.raw import Raw
 
@@ -40,11 +48,11 @@ def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The client ids of the requests, in the order they were begun."""
     order: list[str] = []
-    dispatch = Dispatcher.dispatch
+    begin = Dispatcher.dispatch
 
     def noted(self: Dispatcher, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
         order.append(str(read_request_header(frame)[3]))
-        return dispatch(self, connection, frame)
+        return begin(self, connection, frame)
 
     monkeypatch.setattr(Dispatcher, "dispatch", noted)
     return order
@@ -70,7 +78,7 @@ def stopped(broker: Broker) -> Iterator[None]:
 
 
 def attack(
-    broker: Broker, begun: list[str], send: Callable[[list[Raw]], None], attackers: int = 1
+    broker: Broker, begun: list[str], send: Callable[[list[Raw]], object], attackers: int = 1
 ) -> tuple[list[Raw], Raw]:
     """Let `send` attack on so many connections, then the canary ask; both arrive at once."""
     raws = [Raw(broker.port, f"attacker-{number}") for number in range(attackers)]
@@ -120,3 +128,63 @@ def test_later_requests_wait_for_one_that_is_worked_on_beside_the_loop(broker: B
             )
         answers = [raw.recv(0, 9)[1].responses[0].partition_responses[0] for _ in batches]
     assert [(answer.error_code, answer.base_offset) for answer in answers] == [(0, 0), (0, 2_000), (0, 3_000)]
+
+
+def many_topics(broker: Broker) -> None:
+    broker.run(lambda: [broker.cluster.create_topic(f"many-{number}", 4, 1) for number in range(200)])
+
+
+WIDE: list[tuple[Message, int]] = [
+    (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(2 * SLICE)]), 4),
+    (DescribeGroupsRequest(groups=[f"g{number}" for number in range(2 * SLICE)]), 5),
+    (MetadataRequest(topics=None), 12),
+    (
+        CreateTopicsRequest(
+            topics=[
+                CreatableTopic(name=f"n{n}", num_partitions=1, replication_factor=1) for n in range(2 * TOPICS_AT_ONCE)
+            ]
+        ),
+        5,
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version"), WIDE, ids=lambda value: type(value).__name__)
+def test_a_request_for_very_much_is_served_in_slices(
+    broker: Broker, begun: list[str], monkeypatch: pytest.MonkeyPatch, request_: Message, version: int
+) -> None:
+    """A7, A9: the canary, which asks later, has its answer earlier."""
+    many_topics(broker)
+    with Raw(broker.port) as raw:
+        raw.find("g0")
+    replies: list[int] = []
+    encode = encode_response
+
+    def noted(api_key: int, *rest: Any) -> Chunks:
+        replies.append(api_key)
+        return encode(api_key, *rest)
+
+    monkeypatch.setattr(dispatch, "encode_response", noted)
+    raws, canary = attack(broker, begun, lambda raws: [raw.send(request_, version) for raw in raws])
+    assert canary.recv(18, 0)[1].error_code == 0
+    answer = raws[0].recv(request_.API_KEY, version)[1]
+    assert getattr(answer, "error_code", 0) == 0
+    assert replies[-2:] == [18, request_.API_KEY]
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [
+        (FindCoordinatorRequest(key_type=0, coordinator_keys=[""] * (ELEMENTS_MAX + 1)), 4),
+        (DescribeGroupsRequest(groups=[""] * (ELEMENTS_MAX + 1)), 5),
+        (MetadataRequest(topics=[MetadataRequestTopic(name="t")] * (ELEMENTS_MAX + 1)), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_array_longer_than_the_loop_can_serve_closes_the_connection(
+    broker: Broker, request_: Message, version: int
+) -> None:
+    """A7, H6: it is refused before its elements are made."""
+    with Raw(broker.port) as raw:
+        raw.send(request_, version)
+        assert raw.is_closed()

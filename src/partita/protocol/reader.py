@@ -41,6 +41,10 @@ class Reader:
         self.end = len(buf)
         self._elements = 0
 
+    def allow(self, elements: int) -> None:
+        """Accept at most so many array elements in all (and never more than ELEMENTS_MAX)."""
+        self._elements = max(0, ELEMENTS_MAX - elements)
+
     def remaining(self) -> int:
         """How many bytes are left to read."""
         return self.end - self.pos

@@ -49,7 +49,7 @@ def _grow(ctx: RequestContext, asked: CreatePartitionsTopic, *, validate_only: b
             ErrorCode.INVALID_PARTITIONS,
             f"The topic {asked.name} currently has {current} partition(s); {asked.count} would not be an increase.",
         )
-    if topic_admin.too_many(ctx.catalogue, more):
+    if topic_admin.NewTopics(ctx.catalogue).are_too_many(more):
         raise Refused(ErrorCode.INVALID_PARTITIONS, f"{asked.count} partitions are more than this broker holds.")
     live = {node.node_id for node in ctx.cluster.alive}
     if asked.assignments is None:

@@ -7,9 +7,11 @@ from collections import Counter
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
 from partita.broker.options import TOPIC, Value
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, settled
 from partita.broker.topics import checks as topic_admin
 from partita.broker.topics.catalogue import name_problem
-from partita.broker.topics.checks import Refused
+from partita.broker.topics.checks import NewTopics, Refused
+from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import (
     CreatableTopic,
@@ -21,36 +23,68 @@ from partita.protocol.messages.create_topics import (
 from partita.protocol.primitives import ZERO_UUID
 
 DEFAULT_SOURCE, TOPIC_SOURCE = 5, 1
+TOPICS_AT_ONCE = 100
+"""How many topics are created before others have their turn."""
 
 
 def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Answer:
     """Each topic succeeds or fails alone; a name given twice fails once."""
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTopicsResponse]:
+    """The topics of a slice are created together, with one write to the catalogue."""
     counts = Counter(topic.name for topic in request.topics)
-    results = []
-    for topic in {topic.name: topic for topic in request.topics}.values():
-        try:
-            if counts[topic.name] > 1:
-                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-            results.append(_create(ctx, topic, validate_only=request.validate_only))
-        except Refused as refused:
-            results.append(
-                CreatableTopicResult(name=topic.name, error_code=refused.code, error_message=str(refused), configs=None)
-            )
-    return ctx.when_durable(CreateTopicsResponse(topics=results))
+    asked = list({topic.name: topic for topic in request.topics}.values())
+    results: list[CreatableTopicResult] = []
+    for start in range(0, len(asked), TOPICS_AT_ONCE):
+        if start:
+            yield None
+        planned = NewTopics(ctx.catalogue)
+        here = [
+            _planned(ctx, topic, planned, is_double=counts[topic.name] > 1, validate_only=request.validate_only)
+            for topic in asked[start : start + TOPICS_AT_ONCE]
+        ]
+        _create(planned, here)
+        results += here
+    durable: CreateTopicsResponse = yield from settled(ctx.when_durable(CreateTopicsResponse(topics=results)))
+    return durable
 
 
-def _create(ctx: RequestContext, asked: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
-    _check_name(ctx, asked.name)
-    settings = _settings(asked)
-    replicas = _replicas(ctx, asked)
-    topic_id = ZERO_UUID
+def _create(planned: NewTopics, results: list[CreatableTopicResult]) -> None:
+    """Create what is planned and put the ids into the results; a disk that does not take it refuses all of it."""
+    names = planned.names
+    try:
+        created = planned.create()
+    except StorageError as error:
+        for result in results:
+            if result.name in names:
+                result.error_code, result.error_message = ErrorCode.KAFKA_STORAGE_ERROR, str(error)
+                result.configs = None
+        return
+    for result in results:
+        if result.name in created:
+            result.topic_id = created[result.name].topic_id
+
+
+def _planned(
+    ctx: RequestContext, asked: CreatableTopic, planned: NewTopics, *, is_double: bool, validate_only: bool
+) -> CreatableTopicResult:
+    """The topic's result without its id, and the topic among what is to be created; or why it is refused."""
+    try:
+        if is_double:
+            raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        _check_name(ctx, asked.name, planned)
+        settings = _settings(asked)
+        replicas = _replicas(ctx, asked, planned)
+    except Refused as refused:
+        return CreatableTopicResult(name=asked.name, error_code=refused.code, error_message=str(refused), configs=None)
     if not validate_only:
-        with topic_admin.stored():
-            topic_id = ctx.catalogue.create(asked.name, replicas, settings).topic_id
+        planned.add(asked.name, replicas, settings)
     own = TopicConfig(ctx.config, settings)
     return CreatableTopicResult(
         name=asked.name,
-        topic_id=topic_id,
+        topic_id=ZERO_UUID,
         error_message=None,
         num_partitions=len(replicas),
         replication_factor=len(replicas[0]),
@@ -66,13 +100,13 @@ def _create(ctx: RequestContext, asked: CreatableTopic, *, validate_only: bool) 
     )
 
 
-def _check_name(ctx: RequestContext, name: str) -> None:
+def _check_name(ctx: RequestContext, name: str, planned: NewTopics) -> None:
     if ctx.catalogue.get(name) is not None:
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     problem = name_problem(name)
     if problem is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    other = topic_admin.collision(ctx.catalogue, name)
+    other = planned.collision(name)
     if other is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
@@ -84,7 +118,7 @@ def _settings(asked: CreatableTopic) -> dict[str, Value]:
         raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from None
 
 
-def _replicas(ctx: RequestContext, asked: CreatableTopic) -> list[list[int]]:
+def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) -> list[list[int]]:
     live = {node.node_id for node in ctx.cluster.alive}
     if asked.assignments:
         for name, value in (("numPartitions", asked.num_partitions), ("replicationFactor", asked.replication_factor)):
@@ -96,7 +130,7 @@ def _replicas(ctx: RequestContext, asked: CreatableTopic) -> list[list[int]]:
         return topic_admin.manual_replicas(asked.assignments, live)
     topic_admin.check_counts(asked.num_partitions, asked.replication_factor, len(live))
     partitions = ctx.config.int("num.partitions") if asked.num_partitions == -1 else asked.num_partitions
-    if topic_admin.too_many(ctx.catalogue, partitions):
+    if planned.are_too_many(partitions):
         raise Refused(
             ErrorCode.INVALID_PARTITIONS,
             f"{partitions} partitions are more than this broker holds: {topic_admin.PARTITIONS_PER_TOPIC_MAX} a topic",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from partita.broker.groups.across_shards import when_all
+import asyncio
+from collections.abc import Callable
+
 from partita.broker.handlers._operations import GROUP_OPERATIONS
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.group.requests import DescribeGroup
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -18,5 +21,16 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
                 group.authorized_operations = GROUP_OPERATIONS
         return DescribeGroupsResponse(groups=groups)
 
-    parts = [ctx.groups.ask(ctx, DescribeGroup(group_id), group_id) for group_id in request.groups]
-    return when_all(parts, merge)
+    return answered(ctx, _asked(ctx, request, merge))
+
+
+def _asked(
+    ctx: RequestContext, request: DescribeGroupsRequest, merge: Callable[[list[DescribedGroup]], DescribeGroupsResponse]
+) -> Steps[DescribeGroupsResponse]:
+    groups: list[DescribedGroup] = []
+    for group_id, others_turn in sliced(request.groups):
+        if others_turn:
+            yield None
+        described = ctx.groups.ask(ctx, DescribeGroup(group_id), group_id)
+        groups.append((yield described) if isinstance(described, asyncio.Future) else described)
+    return merge(groups)

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -33,14 +34,12 @@ class Found(NamedTuple):
     port: int = -1
 
 
-def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
     """Up to version 3 one key, from 4 on a list; versions 1 to 3 carry the error's text."""
     is_group = ctx.version == 0 or request.key_type == GROUP
     refused = _NO_TRANSACTIONS if request.key_type == TRANSACTION else _NO_SUCH_TYPE
     if ctx.version >= 4:
-        return FindCoordinatorResponse(
-            coordinators=[_row(key, _find(ctx, key) if is_group else refused) for key in request.coordinator_keys]
-        )
+        return answered(ctx, _rows(ctx, request.coordinator_keys, None if is_group else refused))
     found = _find(ctx, request.key) if is_group else refused
     return FindCoordinatorResponse(
         error_code=found.code,
@@ -49,6 +48,15 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> FindCoordina
         host=found.host,
         port=found.port,
     )
+
+
+def _rows(ctx: RequestContext, keys: list[str], refused: Found | None) -> Steps[FindCoordinatorResponse]:
+    rows = []
+    for key, others_turn in sliced(keys):
+        if others_turn:
+            yield None
+        rows.append(_row(key, refused or _find(ctx, key)))
+    return FindCoordinatorResponse(coordinators=rows)
 
 
 _NO_SUCH_TYPE = Found(ErrorCode.INVALID_REQUEST)

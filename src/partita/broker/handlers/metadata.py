@@ -6,11 +6,16 @@ UNKNOWN_TOPIC_OR_PARTITION.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from partita.broker.handlers._partitions import described
-from partita.broker.requests.context import RequestContext
-from partita.broker.topics import checks as topic_admin
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import SLICE, Steps, answered
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
+from partita.broker.topics.checks import NewTopics
+from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.metadata import (
     MetadataRequest,
@@ -26,26 +31,68 @@ AUTO_CREATED_MAX = 1000
 """How many topics one request may bring into being. (H23)"""
 
 
-def handle(ctx: RequestContext, request: MetadataRequest) -> MetadataResponse:
+def handle(ctx: RequestContext, request: MetadataRequest) -> Answer:
     """Null topics ask for all, in version 0 an empty list does too; afterwards an empty list asks for none."""
-    cluster = ctx.cluster
     if request.topics is None or (ctx.version == 0 and not request.topics):
-        topics = [_describe(ctx, topic) for topic in ctx.catalogue]
-    elif ctx.version >= 10 and any(t.name is None and t.topic_id == ZERO_UUID for t in request.topics):
-        return MetadataResponse(
-            error_code=ErrorCode.INVALID_REQUEST,
-            brokers=_brokers(ctx),
-            topics=[
-                MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=t.name, topic_id=t.topic_id)
-                for t in request.topics
-            ],
-        )
-    else:
-        may_create = request.allow_auto_topic_creation and cluster.config.bool("auto.create.topics.enable")
-        budget = [AUTO_CREATED_MAX if may_create else 0]
-        seen = dict.fromkeys((t.name, t.topic_id) for t in request.topics)
-        topics = [_one(ctx, MetadataRequestTopic(name=name, topic_id=id_), budget) for name, id_ in seen]
-    controller = cluster.controller
+        return answered(ctx, _all(ctx, request))
+    if any(topic.name is None for topic in request.topics) and (
+        ctx.version < 12 or any(t.name is None and t.topic_id == ZERO_UUID for t in request.topics)
+    ):
+        return _invalid(ctx, request.topics)
+    return answered(ctx, _named(ctx, request, request.topics))
+
+
+def _invalid(ctx: RequestContext, topics: list[MetadataRequestTopic]) -> MetadataResponse:
+    """Before version 12 a topic has a name; a null one cannot even be said in the answer, so it is empty there."""
+    return MetadataResponse(
+        error_code=ErrorCode.INVALID_REQUEST,
+        brokers=_brokers(ctx),
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST,
+                name="" if t.name is None and ctx.version < 12 else t.name,
+                topic_id=t.topic_id,
+            )
+            for t in topics
+        ],
+    )
+
+
+def _all(ctx: RequestContext, request: MetadataRequest) -> Steps[MetadataResponse]:
+    return _response(ctx, request, (yield from _described(ctx, list(ctx.catalogue))))
+
+
+def _named(ctx: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]) -> Steps[MetadataResponse]:
+    may_create = request.allow_auto_topic_creation and ctx.config.bool("auto.create.topics.enable")
+    seen = [
+        MetadataRequestTopic(name=name, topic_id=id_)
+        for name, id_ in dict.fromkeys((t.name, t.topic_id) for t in asked)
+    ]
+    refused = _create_missing(ctx, seen) if may_create else {}
+    found = [_found(ctx, topic, refused) for topic in seen]
+    return _response(ctx, request, (yield from _described(ctx, found)))
+
+
+def _described(
+    ctx: RequestContext, topics: Sequence[Topic | MetadataResponseTopic]
+) -> Steps[list[MetadataResponseTopic]]:
+    """Describe the topics; others have their turn after so many partitions."""
+    described, count = [], 0
+    for topic in topics:
+        if count >= SLICE:
+            yield None
+            count = 0
+        if isinstance(topic, Topic):
+            described.append(_describe(ctx, topic))
+            count += len(topic.partitions)
+        else:
+            described.append(topic)
+        count += 1
+    return described
+
+
+def _response(ctx: RequestContext, request: MetadataRequest, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    controller = ctx.cluster.controller
     response = MetadataResponse(
         brokers=_brokers(ctx),
         cluster_id=ctx.catalogue.cluster_id,
@@ -76,31 +123,46 @@ def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
     ]
 
 
-def _one(ctx: RequestContext, asked: MetadataRequestTopic, budget: list[int]) -> MetadataResponseTopic:
-    if asked.name is None or (ctx.version >= 12 and asked.topic_id != ZERO_UUID):
+def _create_missing(ctx: RequestContext, asked: list[MetadataRequestTopic]) -> dict[str, ErrorCode]:
+    """Create the topics that do not exist, with one write; return why the others could not be."""
+    planned, refused, left = NewTopics(ctx.catalogue), {}, AUTO_CREATED_MAX
+    partitions, replication = ctx.config.int("num.partitions"), ctx.config.int("default.replication.factor")
+    for topic in asked:
+        name = topic.name
+        if name is None or _is_by_id(ctx, topic) or ctx.catalogue.get(name) is not None or name_problem(name):
+            continue
+        if left <= 0:
+            break
+        left -= 1
+        if name == OFFSETS_TOPIC:
+            ctx.cluster.ensure_offsets_topic()
+        elif planned.collision(name) or planned.are_too_many(partitions):
+            refused[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
+        else:
+            planned.add(name, ctx.cluster.place(partitions, replication))
+    with suppress(StorageError):  # then they are not there, and the client asks again
+        planned.create()
+    return refused
+
+
+def _is_by_id(ctx: RequestContext, asked: MetadataRequestTopic) -> bool:
+    return asked.name is None or (ctx.version >= 12 and asked.topic_id != ZERO_UUID)
+
+
+def _found(
+    ctx: RequestContext, asked: MetadataRequestTopic, refused: dict[str, ErrorCode]
+) -> Topic | MetadataResponseTopic:
+    if asked.name is None or _is_by_id(ctx, asked):
         topic = ctx.catalogue.by_id.get(asked.topic_id)
         if topic is None:
             return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
-        return _describe(ctx, topic)
+        return topic
     topic = ctx.catalogue.get(asked.name)
     if topic is not None:
-        return _describe(ctx, topic)
+        return topic
     if name_problem(asked.name) is not None:
         return _missing(asked.name, ErrorCode.INVALID_TOPIC_EXCEPTION)
-    if budget[0] <= 0:
-        return _missing(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    budget[0] -= 1
-    created = _create(ctx, asked.name)
-    return _describe(ctx, created) if isinstance(created, Topic) else _missing(asked.name, created)
-
-
-def _create(ctx: RequestContext, name: str) -> Topic | ErrorCode:
-    if name == OFFSETS_TOPIC:
-        return ctx.cluster.ensure_offsets_topic()
-    partitions = ctx.config.int("num.partitions")
-    if topic_admin.collision(ctx.catalogue, name) or topic_admin.too_many(ctx.catalogue, partitions):
-        return ErrorCode.INVALID_TOPIC_EXCEPTION
-    return ctx.cluster.create_topic(name, partitions, ctx.config.int("default.replication.factor"))
+    return _missing(asked.name, refused.get(asked.name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
 
 def _missing(name: str, code: ErrorCode) -> MetadataResponseTopic:

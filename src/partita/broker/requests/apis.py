@@ -16,20 +16,33 @@ if TYPE_CHECKING:
     from partita.broker.requests.context import Handler
     from partita.protocol.primitives import Message
 
-API_VERSIONS, HEARTBEAT, PRODUCE = 18, 12, 0
+API_VERSIONS = 18
+ELEMENTS_MAX = 20_000
+"""How many array elements a request may hold; what the loop serves in some milliseconds. A larger one is malformed."""
+PARTITIONS_MAX = 50_000
+"""The same for requests that honest clients send for very many partitions; these are served in slices."""
 
 
 class ServedApi:
-    """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says."""
+    """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says.
 
-    __slots__ = ("_handler", "advertised_min", "deviation", "key", "max_version", "min_version", "module", "name")
+    `elements_max` bounds the array elements of one request, nested ones included. (H6, H34)
+    """
 
-    def __init__(self, key: int, module: str, deviation: str = "", *, last: int | None = None, says: int | None = None):
+    __slots__ = (
+        "_handler", "advertised_min", "deviation", "elements_max", "key", "max_version", "min_version", "module", "name"
+    )  # fmt: skip
+
+    def __init__(
+        self, key: int, module: str, deviation: str = "", *, last: int | None = None, says: int | None = None,
+        elements_max: int = ELEMENTS_MAX,
+    ):  # fmt: skip
         api = APIS[key]
         self.key = key
         self.name = api.name
         self.module = module
         self.deviation = deviation
+        self.elements_max = elements_max
         self.min_version = api.min_version
         self.max_version = api.max_version if last is None else last
         self.advertised_min = api.min_version if says is None else says
@@ -55,15 +68,20 @@ class ServedApi:
 
 TABLE: tuple[ServedApi, ...] = (
     ServedApi(0, "produce", says=0),
-    ServedApi(1, "fetch", "An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows"),
-    ServedApi(2, "list_offsets"),
+    ServedApi(
+        1,
+        "fetch",
+        "An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows",
+        elements_max=PARTITIONS_MAX,
+    ),
+    ServedApi(2, "list_offsets", elements_max=PARTITIONS_MAX),
     ServedApi(
         3,
         "metadata",
         "A topic that the request creates is in the answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION",
     ),
     ServedApi(8, "offset_commit"),
-    ServedApi(9, "offset_fetch"),
+    ServedApi(9, "offset_fetch", elements_max=PARTITIONS_MAX),
     ServedApi(10, "find_coordinator"),
     ServedApi(
         11,

@@ -136,6 +136,7 @@ class Dispatcher:
         api = SERVED.get(api_key)
         if api is None or not api.min_version <= version <= api.max_version:
             return _unsupported(api_key, version, correlation_id)
+        reader.allow(api.elements_max)
         request = api.request.read(reader, version)  # what follows is ignored, see docs/decisions/0090
         ctx = RequestContext(
             self._services,

@@ -36,6 +36,11 @@ def answered(ctx: RequestContext, steps: Steps[T]) -> T | Awaitable[T]:
     return _rest(steps, waits)
 
 
+def settled(answer: Any) -> Steps[Any]:
+    """A last step: the answer itself, or what it gives when it is awaitable."""
+    return (yield answer) if isinstance(answer, Awaitable) else answer
+
+
 async def in_slices(ctx: RequestContext, steps: Steps[T]) -> T:
     """The result of the steps, for handlers that are coroutines."""
     answer = answered(ctx, steps)

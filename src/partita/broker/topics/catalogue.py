@@ -7,9 +7,9 @@ know about requests: `handlers/` check what a client may ask for, this file does
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.options import Value
@@ -103,6 +103,19 @@ class Topic:
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
 
+class NewTopic(NamedTuple):
+    """A topic to be created: one entry of `replicas` per partition, and its own settings."""
+
+    name: str
+    replicas: list[list[int]]
+    settings: dict[str, Value]
+
+
+def flat(name: str) -> str:
+    """A topic name as metrics show it: periods and underscores look alike there, so no two topics may share it."""
+    return name.replace(".", "_")
+
+
 class TopicCatalogue:
     """All topics of the cluster, by name and by id. Changes survive a kill when a method returns.
 
@@ -115,6 +128,8 @@ class TopicCatalogue:
         self._new_topic_id = new_topic_id
         self.by_name: dict[str, Topic] = {}
         self.by_id: dict[bytes, Topic] = {}
+        self.partition_count = 0
+        self._by_flat_name: dict[str, dict[str, None]] = {}
         self.cluster_id = ""
         self._next_producer_id = self._reserved_producer_id = 0
         self._on_created: list[Callable[[Topic], None]] = []
@@ -132,6 +147,10 @@ class TopicCatalogue:
         """The topic of this name, or None."""
         return self.by_name.get(name)
 
+    def names_like(self, name: str) -> list[str]:
+        """The topics whose names differ from `name` only in periods and underscores."""
+        return [other for other in self._by_flat_name.get(flat(name), ()) if other != name]
+
     def partition(self, name: str, index: int) -> Partition | None:
         """The partition of this topic name and index, or None."""
         topic = self.by_name.get(name)
@@ -147,20 +166,29 @@ class TopicCatalogue:
 
     def create(self, name: str, replicas: list[list[int]], settings: dict[str, Value] | None = None) -> Topic:
         """Add a topic with one partition per entry of `replicas` (node ids, the first one leads)."""
-        assert name not in self.by_name, f"topic {name} exists already"
+        return self.create_all([NewTopic(name, replicas, settings or {})])[0]
+
+    def create_all(self, new: Sequence[NewTopic]) -> list[Topic]:
+        """Add topics, all with one write. Their names are checked already. Raises StorageError; then none is added."""
+        for topic in new:
+            assert topic.name not in self.by_name, f"topic {topic.name} exists already"
         self._record(
-            {
-                "type": "topic",
-                "name": name,
-                "id": self._new_topic_id().hex(),
-                "replicas": replicas,
-                "config": settings or {},
-            }
+            *(
+                {
+                    "type": "topic",
+                    "name": topic.name,
+                    "id": self._new_topic_id().hex(),
+                    "replicas": topic.replicas,
+                    "config": topic.settings,
+                }
+                for topic in new
+            )
         )
-        topic = self.by_name[name]
+        created = [self.by_name[topic.name] for topic in new]
         for listener in self._on_created:
-            listener(topic)
-        return topic
+            for made in created:
+                listener(made)
+        return created
 
     def add_partitions(self, topic: Topic, replicas: list[list[int]]) -> None:
         """Add one partition per entry of `replicas` (node ids, the first one leads)."""
@@ -259,7 +287,8 @@ class TopicCatalogue:
 
     def _record(self, *entries: dict[str, Any], may_wait: bool = False) -> None:
         """Write the entries, then apply them. With `may_wait` a full disk is no obstacle. Raises StorageError."""
-        self._store.append_catalogue(*map(_line, entries), may_wait=may_wait)
+        if entries:
+            self._store.append_catalogue(*map(_line, entries), may_wait=may_wait)
         for entry in entries:
             self._apply(entry)
 
@@ -272,6 +301,8 @@ class TopicCatalogue:
             case "deleted":
                 topic = self.by_id.pop(bytes.fromhex(entry["id"]))
                 del self.by_name[topic.name]
+                del self._by_flat_name[flat(topic.name)][topic.name]
+                self.partition_count -= len(topic.partitions)
                 topic.deleted = True
             case "config":
                 self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
@@ -299,10 +330,12 @@ class TopicCatalogue:
         for partition, (leader, epoch) in zip(topic.partitions, entry.get("leaders", ()), strict=False):
             partition.leader, partition.leader_epoch = leader, epoch
         self.by_name[topic.name] = self.by_id[topic.topic_id] = topic
+        self._by_flat_name.setdefault(flat(topic.name), {})[topic.name] = None
 
     def _add(self, topic: Topic, replicas: list[list[int]]) -> None:
         for nodes in replicas:
             topic.partitions.append(Partition(topic, len(topic.partitions), list(nodes), self._store))
+        self.partition_count += len(replicas)
 
     def _entries(self) -> Iterator[dict[str, Any]]:
         yield {"type": "cluster", "id": self.cluster_id}

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from partita.broker.topics.catalogue import TopicCatalogue
+from partita.broker.options import Value
+from partita.broker.topics.catalogue import NewTopic, Topic, TopicCatalogue, flat
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.create_topics import CreatableReplicaAssignment
@@ -35,18 +36,42 @@ def stored() -> Iterator[None]:
         raise Refused(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
 
 
-def collision(catalogue: TopicCatalogue, name: str) -> str | None:
-    """The existing topic whose name differs from `name` only in periods and underscores."""
-    if "." not in name and "_" not in name:
-        return None
-    flat = name.replace(".", "_")
-    return next((other for other in catalogue.by_name if other != name and other.replace(".", "_") == flat), None)
+class NewTopics:
+    """Topics that one request creates together: each is checked against those there and those before it."""
 
+    def __init__(self, catalogue: TopicCatalogue) -> None:
+        self._catalogue = catalogue
+        self._planned: list[NewTopic] = []
+        self._flat: dict[str, str] = {}
+        self._partition_count = 0
 
-def too_many(catalogue: TopicCatalogue, more: int) -> bool:
-    """Whether `more` partitions would exceed the limit of one topic or of the broker."""
-    total = sum(len(topic.partitions) for topic in catalogue)
-    return more > PARTITIONS_PER_TOPIC_MAX or total + more > PARTITIONS_MAX
+    def collision(self, name: str) -> str | None:
+        """The topic whose name differs from `name` only in periods and underscores."""
+        there = self._catalogue.names_like(name)
+        return there[0] if there else self._flat.get(flat(name))
+
+    def are_too_many(self, partitions: int) -> bool:
+        """Whether so many partitions more would be too many for a topic or for the broker."""
+        total = self._catalogue.partition_count + self._partition_count + partitions
+        return partitions > PARTITIONS_PER_TOPIC_MAX or total > PARTITIONS_MAX
+
+    def add(self, name: str, replicas: list[list[int]], settings: dict[str, Value] | None = None) -> None:
+        """Plan a topic whose name, partitions and settings are checked."""
+        self._planned.append(NewTopic(name, replicas, settings or {}))
+        self._flat[flat(name)] = name
+        self._partition_count += len(replicas)
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the topics planned so far."""
+        return set(self._flat.values())
+
+    def create(self) -> dict[str, Topic]:
+        """Create what is planned with one write to the catalogue; return the topics by name. Raises StorageError."""
+        planned, self._planned = self._planned, []
+        self._flat.clear()
+        self._partition_count = 0
+        return {topic.name: topic for topic in self._catalogue.create_all(planned)} if planned else {}
 
 
 def check_counts(partitions: int, replication: int, live_nodes: int) -> None:

@@ -130,8 +130,8 @@ class SocketTransport(asyncio.Transport):
     """One accepted connection, for a BufferedProtocol."""
 
     __slots__ = (
-        "_endpoint", "_high", "_is_closing", "_is_lost", "_is_paused", "_protocol", "_protocol_paused", "_sockets",
-        "_unsent", "_unsent_bytes", "_watched", "fd",
+        "_endpoint", "_high", "_is_closing", "_is_lost", "_is_paused", "_is_starting", "_protocol",
+        "_protocol_paused", "_sockets", "_unsent", "_unsent_bytes", "_watched", "fd",
     )  # fmt: skip
 
     def __init__(
@@ -149,6 +149,7 @@ class SocketTransport(asyncio.Transport):
         self._is_paused = False
         self._is_closing = False
         self._is_lost = False
+        self._is_starting = False
         self._protocol_paused = False
 
     def start(self) -> None:
@@ -156,8 +157,13 @@ class SocketTransport(asyncio.Transport):
         self._endpoint.setblocking(False)
         self._endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sockets.transports[self.fd] = self
+        self._is_starting = True
         self._protocol.connection_made(self)
-        self._watch()
+        self._is_starting = False
+        if self._is_lost:
+            self._end(None)  # refused: its descriptor is free before the next one is accepted
+        else:
+            self._watch()
 
     # -- what a protocol uses -------------------------------------------------------------------------------------
 
@@ -306,7 +312,8 @@ class SocketTransport(asyncio.Transport):
             self._watched = 0
         self._unsent.clear()
         self._unsent_bytes = 0
-        self._sockets.loop.call_soon(self._end, error)
+        if not self._is_starting:
+            self._sockets.loop.call_soon(self._end, error)
 
     def _end(self, error: OSError | None) -> None:
         try:

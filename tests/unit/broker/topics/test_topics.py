@@ -341,3 +341,26 @@ def test_api_versions_lists_what_is_served_and_checks_the_clients_name(raw: Raw)
     assert versions[0] == (0, 13)
     assert versions[12] == (0, 4)
     assert raw.ask(ApiVersionsRequest(client_software_name="-x"), 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_the_topics_of_one_request_cost_one_write(broker: Broker, raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A9: not one line, and one fsync, for each of them."""
+    writes: list[int] = []
+    append = MemoryStore.append_catalogue
+
+    def counted(self: MemoryStore, *lines: bytes, **more: bool) -> None:
+        writes.append(len(lines))
+        append(self, *lines, **more)
+
+    monkeypatch.setattr(MemoryStore, "append_catalogue", counted)
+    metadata(raw, *(f"auto{i}" for i in range(20)), create_missing=True)
+    names = [*(f"given{i}" for i in range(20)), "alike.1", "alike_1"]
+    answer = raw.ask(
+        CreateTopicsRequest(
+            topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
+        ),
+        5,
+    )
+    assert [topic.error_code for topic in answer.topics] == [0] * 21 + [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert writes == [20, 21]
+    assert broker.cluster.catalogue.partition_count == 2 + 20 + 21

@@ -57,3 +57,50 @@ def test_everybody_who_asked_in_one_round_is_answered() -> None:
 
 def test_small_and_large_answers_keep_their_order() -> None:
     assert asyncio.run(answers("slsc", "lsc", "sc")) == [b"<0>" + LARGE + b"<2>", LARGE + b"<1>", b"<0>"]
+
+
+class Refusing(Speaker):
+    """Turns everybody away."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        transport.abort()
+
+
+def test_whoever_is_refused_gives_the_descriptor_back_before_the_next_one_is_accepted() -> None:
+    """B9, H13: refused connections must not pile up until the process has no descriptor left."""
+
+    async def storm() -> None:
+        with socket.create_server(("127.0.0.1", 0), backlog=50) as bound:
+            peers = [socket.create_connection(bound.getsockname()) for _ in range(40)]
+            served = sockets.Sockets(asyncio.get_running_loop(), Refusing)
+            served.listen(bound, 50)
+            held: list[int] = []
+            served.transports = Counting(held)
+            served._on_ready()
+            assert max(held) == 1
+            assert not served.transports
+            for peer in peers:
+                peer.settimeout(10)
+                assert _until_end_or_reset(peer) == b""
+            served.close()
+
+    asyncio.run(storm())
+
+
+class Counting(dict[int, sockets.SocketTransport]):
+    """Notes how many there were after each one more."""
+
+    def __init__(self, held: list[int]) -> None:
+        super().__init__()
+        self.held = held
+
+    def __setitem__(self, key: int, value: sockets.SocketTransport) -> None:
+        super().__setitem__(key, value)
+        self.held.append(len(self))
+
+
+def _until_end_or_reset(peer: socket.socket) -> bytes:
+    try:
+        return _until_end(peer)
+    except ConnectionResetError:
+        return b""
