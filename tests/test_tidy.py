@@ -318,6 +318,17 @@ def test_names_in_docstrings_exist() -> None:
     assert not offenders, report(offenders)
 
 
+def test_no_docstring_claims_what_nothing_proves() -> None:
+    """What a module does not know is said by the layers and the rule on pure code, which are proved above."""
+    offenders = [
+        f"{at(path, line)} says what it must not know"
+        for path in WRITTEN
+        for line, text in docstrings(path)
+        if re.search(r"must\s+not\s+know", text, re.IGNORECASE)
+    ]
+    assert not offenders, report(offenders)
+
+
 def test_a_name_that_does_not_exist_would_be_found() -> None:
     assert exists("rebalance.move", "group")
     assert not exists("rebalance.restore_it_all", "group")

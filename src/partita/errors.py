@@ -11,7 +11,7 @@ from partita.protocol.error_codes import ErrorCode
 
 
 class KafkaError(Exception):
-    """What went wrong, by Kafka's own code. `retriable`: the same call may succeed when made again."""
+    """What went wrong, by Kafka's own code. `retriable`: the same call may succeed if it is repeated."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -21,7 +21,7 @@ class KafkaError(Exception):
 
     @property
     def retriable(self) -> bool:
-        """True if the same call may succeed when it is made again."""
+        """True if the same call may succeed when it is repeated."""
         return self.code.retriable
 
     def __str__(self) -> str:

@@ -52,7 +52,7 @@ class ClusterDescription(Result):
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic(Result):
-    """A topic as it was made; -1 and nothing where an old broker does not say."""
+    """A topic as it was created. Where an old broker does not say, a number is -1 and the settings are empty."""
 
     name: str
     topic_id: str
@@ -199,7 +199,10 @@ class PartitionLag(Result):
 
 @dataclass(frozen=True, slots=True)
 class OffsetMove(Result):
-    """One line of a reset: from the committed offset (None: none yet) to the new one; `note` says why not as asked."""
+    """One line of a reset: from the committed offset (None: none yet) to the new one.
+
+    `note` says why the new offset is not the one that was asked for.
+    """
 
     topic: str
     partition: int

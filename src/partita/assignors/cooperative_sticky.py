@@ -48,7 +48,7 @@ class CooperativeStickyAssignor(Assignor):
         return self._generation_id.to_bytes(4, "big", signed=True)
 
     def on_assignment(self, partitions: Sequence[TopicPartition], generation_id: int) -> None:
-        """Remember the generation, which the next subscription tells."""
+        """Remember the generation; the next subscription contains it."""
         self._generation_id = generation_id
 
 

@@ -223,7 +223,7 @@ class ConsumerCore:
                 state.high_watermark = offset
 
     def forget_subscription(self) -> None:
-        """After unsubscribe: nothing remembered of the old membership matters."""
+        """Forget the old membership, after unsubscribe."""
         self.member.joined_topics = None
         self.member.joined_generation = Generation()
         self.commits.forget_timer()

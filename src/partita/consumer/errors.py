@@ -37,11 +37,11 @@ class WakeupError(ConsumerError):
 
 
 class ApiTimeoutError(ConsumerError, TimeoutError):
-    """The call did not finish within its time. It may be made again."""
+    """The call did not finish within its time. It may be repeated."""
 
     @property
     def retriable(self) -> bool:
-        """Yes: the call may be made again."""
+        """Yes: the call may be repeated."""
         return True
 
 

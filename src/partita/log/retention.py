@@ -12,7 +12,7 @@ from partita.log.segment import Segment
 
 
 def deletable_count(segments: Sequence[Segment], config: LogConfig, log_start_offset: int, wall_ms: int) -> int:
-    """How many segments from the front may go. The last one counts too: the log rolls before it deletes that."""
+    """How many segments, oldest first, can go. The active one counts too: the log rolls before it deletes it."""
     if not config.delete:
         return _below(segments, log_start_offset)
     return max(

@@ -30,7 +30,7 @@ _JKS = (
 
 
 class TlsContexts:
-    """Hands out the context of a client; made again when one of its files has changed."""
+    """Hands out the TLS context of a client, and recreates it when one of its files has changed."""
 
     def __init__(self, settings: TlsSettings) -> None:
         self._settings = settings

@@ -32,7 +32,7 @@ _SIZE = Struct(">i")
 def codec_number(name: str) -> int:
     """The number of a codec by Kafka's name; raises ValueError naming the known ones."""
     if name not in CODEC_NAMES:
-        raise ValueError(f"compression type {name!r}; known are {', '.join(CODEC_NAMES)}")
+        raise ValueError(f"compression type {name!r}; expected {', '.join(CODEC_NAMES)}")
     return CODEC_NAMES.index(name)
 
 
@@ -59,7 +59,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
         import cramjam
 
         return bytes(cramjam.zstd.compress(data, 3 if level is None else level))
-    raise ValueError(f"codec {codec}; known are 0 to 4")
+    raise ValueError(f"codec {codec}; expected 0 to 4")
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, magic: int = 2) -> Buffer:
@@ -83,7 +83,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, 
         raise
     except Exception as problem:  # each library has its own error types
         raise corrupt(f"{CODEC_NAMES[codec]} data cannot be decompressed: {problem}") from None
-    raise corrupt(f"unknown compression codec {codec}; known are 0 to 4")
+    raise corrupt(f"unknown compression codec {codec}; expected 0 to 4")
 
 
 def _too_large(limit: int) -> InvalidBatch:

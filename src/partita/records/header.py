@@ -174,7 +174,7 @@ def cut(buf: Buffer) -> Iterator[tuple[int, memoryview]]:
             raise corrupt(f"batch length {length} at byte {pos}; at least {_MIN_LENGTH} expected")
         magic = view[pos + _MAGIC_AT]
         if magic > 2:
-            raise corrupt(f"magic {magic} at byte {pos}; known are 0, 1 and 2")
+            raise corrupt(f"magic {magic} at byte {pos}; expected 0, 1 or 2")
         following = pos + length + LENGTH_OVERHEAD
         if following > end:
             return
@@ -212,7 +212,7 @@ def restamp(
     """Write what the broker owns into a whole batch, in place.
 
     With `log_append_time_ms` the batch's timestamp type becomes LogAppendTime, without it CreateTime; the
-    checksum is computed anew only if that changes anything.
+    checksum is computed again only if that changes anything.
     """
     (length,) = _LENGTH.unpack_from(batch, _LENGTH_AT)
     _STAMP.pack_into(batch, 0, base_offset, length, leader_epoch)

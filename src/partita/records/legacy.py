@@ -48,7 +48,7 @@ def read_legacy(
     if codec == NONE:
         return _encoded(outer, [outer], len(entry))
     if codec >= ZSTD:
-        raise corrupt(f"compression codec {codec} in a message of magic {outer.magic}; known are 0 to 3")
+        raise corrupt(f"compression codec {codec} in a message of magic {outer.magic}; expected 0 to 3")
     if outer.value is None:
         raise corrupt("compressed message without a value")
     packed = decompress(codec, outer.value, max_bytes, magic=outer.magic)
@@ -61,7 +61,7 @@ def read_legacy(
 def _read_message(entry: Buffer, check_crcs: bool) -> Message:
     offset, _, crc, magic, attributes = _HEAD.unpack_from(entry, 0)
     if magic > 1:
-        raise corrupt(f"magic {magic} inside a message set; known are 0 and 1")
+        raise corrupt(f"magic {magic} inside a message set; expected 0 or 1")
     if len(entry) < _MIN_SIZE[magic]:
         raise corrupt(f"message of {len(entry)} bytes; magic {magic} needs {_MIN_SIZE[magic]}")
     if check_crcs and crc32(memoryview(entry)[_CRC_FROM:]) != crc:

@@ -85,7 +85,7 @@ def to_arrow(
     import pyarrow as pa
 
     if timestamp_unit not in ("ms", "us"):
-        raise ValueError(f"timestamp unit {timestamp_unit!r}; known are 'ms' and 'us'")
+        raise ValueError(f"timestamp unit {timestamp_unit!r}; expected 'ms' or 'us'")
     parts = list(parts)
     memory = ColumnMemory(_bytes_in(parts), with_headers=headers, in_microseconds=timestamp_unit == "us")
     runs: list[tuple[bytes, int, int]] = []

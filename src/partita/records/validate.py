@@ -66,7 +66,7 @@ def _check_header(header: BatchHeader, inflated_max: int) -> None:
     if count <= 0 or header.last_offset_delta != count - 1:
         raise _invalid(f"record count {count} with last offset delta {header.last_offset_delta}; count - 1 expected")
     if header.codec > _MAX_CODEC:
-        raise _invalid(f"unknown compression codec {header.codec}; known are 0 to 4")
+        raise _invalid(f"unknown compression codec {header.codec}; expected 0 to 4")
     if header.codec and header.base_offset:
         raise _invalid(f"compressed batch with base offset {header.base_offset}; producers count from 0")
     if header.is_control:

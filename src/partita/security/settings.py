@@ -254,7 +254,7 @@ def _login_module(values: Mapping[str, Any], mechanism: str) -> LoginModule | No
     served = MODULES.get(name)
     if served is None:
         raise ConfigError(
-            f"sasl_jaas_config names {module.name}, a class that only Java can load; known are {', '.join(MODULES)}"
+            f"sasl_jaas_config names {module.name}, a class that only Java can load; expected {', '.join(MODULES)}"
         )
     if mechanism not in served:
         raise ConfigError(

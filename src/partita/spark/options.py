@@ -288,7 +288,7 @@ def _columns(text: str | None, include_headers: bool) -> tuple[str, ...]:
         name = part.strip().lower()
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {known[near[0]]!r}?" if near else f"; known are {', '.join(known.values())}"
+            hint = f"; did you mean {known[near[0]]!r}?" if near else f"; expected {', '.join(known.values())}"
             raise ConfigError(f"columns names {part.strip()!r}, which no read has{hint}")
         chosen.append(known[name])
     if len(set(chosen)) < len(chosen):

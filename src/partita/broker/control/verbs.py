@@ -1,7 +1,7 @@
-"""What a test may cause: what users must survive, made to happen now. `broker.control` and the admin endpoint.
+"""What a test can cause: the events that users must survive, now. `broker.control` and the admin endpoint.
 
-Every call acts on the broker's loop, waits for it, and leaves a note. Examples are in each method's docstring. Must not
-know protocol rules: the coordinator's own verbs do what a real event would do.
+Every call acts on the broker's loop, waits for it, and leaves a note. Examples are in each method's docstring. The
+coordinator's own verbs do what a real event would do, so no rule of the protocol stands here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """All coordinator shards of the process: one runner per led partition of `__consumer_offsets`.
 
-Finds the shard of a group, starts and ends shards as leadership moves, and hears of what concerns all of them (topics
-deleted, settings changed, the clock advanced). Mirrors GroupCoordinatorService's onElection and onResignation. Must not
-know what requests mean.
+Finds the shard of a group, starts and ends shards as leadership moves, and passes on what concerns all of them (topics
+deleted, settings changed, the clock advanced). (Kafka: GroupCoordinatorService, onElection and onResignation.)
 """
 
 from __future__ import annotations

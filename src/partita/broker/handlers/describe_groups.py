@@ -1,4 +1,4 @@
-"""DescribeGroups: each group is asked of its own shard and answered on its own."""
+"""DescribeGroups: the shard of each group is asked, and each group is answered separately."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""ListConfigResources: what has settings: topics and nodes. (Kafka: KafkaApis.handleListConfigResources.)
+"""ListConfigResources: the resources that have settings, which are topics and nodes.
 
-Groups and client metrics are types that nothing here has settings of.
+Groups and client metrics are resource types too; Partita has no settings of them. (Kafka:
+KafkaApis.handleListConfigResources.)
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Dispatcher:
 
 
 def _unsupported(api_key: int, version: int, correlation_id: int) -> Chunks:
-    """ApiVersions of the future is answered as version 0, so that its sender can step down; else the peer is lost."""
+    """Answer an ApiVersions request of a later version as version 0: otherwise its sender could not recover."""
     if api_key != API_VERSIONS:
         raise MalformedRequest(f"api key {api_key} version {version} is not served")
     from partita.broker.handlers.api_versions import unsupported_version

@@ -1,7 +1,7 @@
 """The topic catalogue: names, ids, partitions, leaders and leader epochs, settings. Every change is one durable line.
 
-A restart reads the lines back; what they add up to is what was. Stands where Kafka has the KRaft metadata log. Must not
-know about requests: `handlers/` check what a client may ask for, this file does what was decided.
+A restart reads the lines back, and their sum is the catalogue as it was. In Kafka the KRaft metadata log does this.
+Handlers check what a client may ask for; this file does what was decided.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class SimConsumer:
         self.is_paused = True
 
     def resume(self) -> None:
-        """The process goes on where it stood."""
+        """Continue the process where it was suspended."""
         if not self.is_paused:
             return
         self.is_paused = False

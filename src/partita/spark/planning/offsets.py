@@ -56,7 +56,7 @@ class StreamOffset:
     member_epoch: int | None = None
 
     def with_ends(self, ends: Mapping[TopicPartition, int]) -> StreamOffset:
-        """The same offset, ending elsewhere for some of its partitions."""
+        """The same offset with other ends for some of its partitions."""
         moved = {key: replace(self.ranges[key], end=end) for key, end in ends.items() if key in self.ranges}
         return replace(self, ranges={**self.ranges, **moved})
 

@@ -103,7 +103,7 @@ def _ignores_keys(client: Mapping[str, str]) -> bool:
     partitioner = client.get("partitioner.class", "").strip().rpartition(".")[2]
     if partitioner not in ("", "DefaultPartitioner", "RoundRobinPartitioner"):
         raise ConfigError(
-            f"kafka.partitioner.class={client['partitioner.class']} cannot run here; known are DefaultPartitioner and "
+            f"kafka.partitioner.class={client['partitioner.class']} cannot run here; expected DefaultPartitioner or "
             f"RoundRobinPartitioner. A column partition puts each row where you want it"
         )
     told = _choice(client, "partitioner.ignore.keys", "false", {"true": True, "false": False})
