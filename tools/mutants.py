@@ -2,8 +2,8 @@
 
 The faults stand in tools/mutants.txt, at least one per row of the bug museum that has code. Each is planted in a copy
 of the source; then the tests of its judges run, and with `--seeds N` also the simulator's seeds 1 to N in both modes,
-one virtual minute each. Ends with status 1 if a fault survives the tests. A judge has `--seconds`, then it counts as
-having noticed nothing.
+one virtual minute each. Ends with status 1 if a fault survives the tests. A judge has `--seconds`: tests that do not end
+by then have noticed the fault, for without it they do; seeds have not.
 """
 
 from __future__ import annotations
@@ -85,24 +85,28 @@ def copy_source(to: Path) -> Path:
 def killed_by_tests(mutant: Mutant, source: Path, seconds: int) -> str:
     """The first test that fails; empty if all pass in time."""
     paths = [path for judge in mutant.judges for path in TESTS[judge]]
-    out = _run([sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths], source, seconds)
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths]
+    try:
+        out = _run(command, source, seconds)
+    except subprocess.TimeoutExpired:
+        return f"the tests do not end within {seconds} s"
     failed = [line for line in out.splitlines() if line.startswith(("FAILED", "ERROR"))]
     return failed[0].partition(" - ")[0].split(" ", 1)[1] if failed else ""
 
 
 def killed_by_seeds(source: Path, seeds: int, seconds: int) -> str:
     """The first seed that breaks a rule, and the rule; empty if none does in time."""
-    out = _run([sys.executable, "-c", SEEDS_FROM, str(seeds)], source, seconds)
+    try:
+        out = _run([sys.executable, "-c", SEEDS_FROM, str(seeds)], source, seconds)
+    except subprocess.TimeoutExpired:
+        return ""
     lines = out.strip().splitlines()
     return "" if not lines else lines[-1] if lines[-1].startswith("seed ") else f"crash: {lines[-1]}"
 
 
 def _run(command: list[str], source: Path, seconds: int) -> str:
     environment = os.environ | {"PYTHONPATH": str(source.parent), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return ""
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=seconds)
     return done.stdout + done.stderr if done.returncode else ""
 
 
