@@ -2,8 +2,8 @@
 
 The faults stand in tools/mutants.txt, at least one per row of the bug museum that has code. Each is planted in a copy
 of the source; then the tests of its judges run, and with `--seeds N` also the simulator's seeds 1 to N in both modes,
-one virtual minute each. Ends with status 1 if a fault survives the tests. A judge has `--seconds`: tests that do not end
-by then have noticed the fault, for without it they do; seeds have not.
+one virtual minute each. Ends with status 1 if a fault survives the tests. A judge has `--seconds`: tests that do not
+end by then have noticed the fault, for without it they do; seeds have not.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from partita.consumer.group import join_exchange as join
 from partita.consumer.group.rebalance import Rebalance
 from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.group import answers
-from partita.group.classic import removal, static_members, sync
+from partita.group.classic import heartbeat, removal, static_members, sync
+from partita.group.classic.leave import Leave
 from partita.group.guards import MEMBER_GUARDS, generation_is_another
 from partita.group.offsets import commit, fetch
 from partita.group.state.model import COMPLETING, Group
@@ -35,7 +36,7 @@ from partita.sim.world.trace import Trace
 SEEDS_MAX = 40
 LIVELY: dict[str, Any] = {
     "clients": 3, "partitions": (4,), "work_ms": 20, "delay_ms": 5, "slow_up": False, "slow_down": False,
-    "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9,
+    "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9, "stranger_ms": 0,
 }  # fmt: skip
 CHURN = (("close_client", 5_000), ("kill_client", 5_000), ("stall_connection", 5_000))
 CRASHES = (("crash_broker", 5_000), ("kill_client", 5_000))
@@ -63,6 +64,25 @@ def pending_ids_hold_up_joins(patch: pytest.MonkeyPatch) -> None:
         turn.state.drop_pending(group, member_id)
 
     patch.setattr(removal, "pending_expired", forget)
+
+
+def old_generations_live(patch: pytest.MonkeyPatch) -> None:
+    """Heartbeats and syncs of a generation that is over are answered as the current one's."""
+    current = tuple(g for g in MEMBER_GUARDS if g[0] is not generation_is_another)
+    patch.setattr(heartbeat, "HEARTBEAT_GUARDS", current)
+    patch.setattr(sync, "SYNC_GUARDS", current)
+
+
+def replaced_processes_leave(patch: pytest.MonkeyPatch) -> None:
+    """The old member id of an instance may leave, and takes its successor along."""
+
+    def as_holder(leave: Leave, group: Group, entry: Any) -> None:
+        holder = group.static.get(entry.group_instance_id or "", entry.member_id)
+        right(leave, group, entry)
+        leave.member_id = holder or leave.member_id
+
+    right = Leave.__init__
+    patch.setattr(Leave, "__init__", as_holder)
 
 
 def followers_assign(patch: pytest.MonkeyPatch) -> None:
@@ -139,6 +159,8 @@ STATIC, DYNAMIC = {"static": True}, {"static": False}
 MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (old_generations_commit, DYNAMIC | {"commit": "async", "faults": CHURN}, {"S12"}),
     (replaced_static_members_commit, STATIC | {"faults": (("twin_client", 5_000),)}, {"S12", "S13"}),
+    (old_generations_live, DYNAMIC | {"stranger_ms": 500, "faults": CHURN}, {"S11"}),
+    (replaced_processes_leave, STATIC | {"stranger_ms": 500, "faults": (("twin_client", 5_000),)}, {"S13"}),
     (pending_ids_hold_up_joins, DYNAMIC | {"faults": (*CHURN, ("lose_responses", 3_000))}, {"L3"}),
     (followers_assign, DYNAMIC | {"faults": CHURN}, {"S8", "S1"}),
     (takeovers_are_not_recorded, STATIC | {"faults": CRASHES, "sync_ms": 0}, {"S30", "S29"}),

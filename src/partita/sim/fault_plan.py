@@ -53,6 +53,8 @@ class Plan:
     join_version: int
     faults: tuple[tuple[str, int], ...]
     """Kinds, and the mean milliseconds between two of each."""
+    stranger_ms: int = 0
+    """The mean milliseconds between two requests that say what is no longer true; 0: none come."""
 
     @property
     def eager(self) -> bool:
@@ -93,6 +95,7 @@ def draw(dice: Dice) -> Plan:
         cleans=dice.chance(0.5),
         join_version=dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2)),
         faults=_draw_faults(dice),
+        stranger_ms=dice.choice((0, 500, 3_000)),
     )
 
 

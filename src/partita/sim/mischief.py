@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from partita.sim.clients.consumer import SimConsumer
+from partita.sim.clients.stranger import Stranger
 from partita.sim.simulation import Simulation
 
 _COINCIDENCES = 0.3
@@ -18,12 +19,23 @@ class Mischief:
         self._world = simulation.world
         self._is_over = False
         self._added = 0
+        self._stranger = Stranger(simulation.world, simulation.network, simulation.watch)
+        if simulation.plan.stranger_ms:
+            self._ask_later()
         for kind, mean_ms in simulation.plan.faults:
             self._schedule(kind, mean_ms)
 
     def stop(self) -> None:
         """Cause nothing more."""
         self._is_over = True
+
+    def _ask_later(self) -> None:
+        self._world.after(int(self._world.dice.interval(self._simulation.plan.stranger_ms)), self._ask)
+
+    def _ask(self) -> None:
+        if not self._is_over:
+            self._stranger.ask()
+            self._ask_later()
 
     def _schedule(self, kind: str, mean_ms: int) -> None:
         wait = min(int(self._world.dice.interval(mean_ms)), 60_000)

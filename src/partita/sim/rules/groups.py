@@ -14,6 +14,7 @@ from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, chec
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
@@ -61,6 +62,8 @@ class GroupRules:
             holder = group.static.get(wire.group_instance_id) if group is not None else None
             if holder != wire.member_id:
                 self._stale[asked.number] = "its instance id is not its own"
+        elif isinstance(wire, LeaveGroupRequest) and any(_is_replaced(group, entry) for entry in wire.members):
+            self._stale[asked.number] = "its instance id is held by another"
         if isinstance(wire, SyncGroupRequest) and group is not None and group.state is COMPLETING:
             self._note_assignment(wire, group)
         if isinstance(wire, JoinGroupRequest) and group is not None and not wire.member_id:
@@ -117,6 +120,10 @@ class GroupRules:
         """A leader sends shares it made when its metadata had these partition counts."""
         self._known[wire.generation_id, wire.member_id] = dict(counts)
 
+    def replaced_ids(self) -> list[tuple[str, str]]:
+        """(group instance id, member id) of processes that a newer one has replaced."""
+        return [(old.rpartition("-")[0], old) for old in self._renamed]
+
     def _now_called(self, member_id: str) -> str:
         while member_id in self._renamed:
             member_id = self._renamed[member_id]
@@ -130,7 +137,7 @@ class GroupRules:
         wire = asked.wire
         if reason and _succeeded(response):
             rule = "S12" if isinstance(wire, OffsetCommitRequest) else "S13" if "instance id" in reason else "S11"
-            must(False, rule, f"{type(wire).__name__} of {wire.member_id} succeeded, but {reason}")  # type: ignore[attr-defined]
+            must(False, rule, f"{type(wire).__name__} {asked.number} succeeded, but {reason}")
         if isinstance(response, JoinGroupResponse) and response.error_code == ErrorCode.NONE:
             self._joined(response)
         elif isinstance(response, SyncGroupResponse) and response.error_code == ErrorCode.NONE:
@@ -233,7 +240,16 @@ def _staleness(group: Group | None, wire: HeartbeatRequest | SyncGroupRequest | 
     return ""
 
 
+def _is_replaced(group: Group | None, entry: MemberIdentity) -> bool:
+    """Does the entry name an instance id together with a member id that no longer holds it?"""
+    if group is None or not entry.member_id or entry.group_instance_id is None:
+        return False
+    return group.static.get(entry.group_instance_id, entry.member_id) != entry.member_id
+
+
 def _succeeded(response: Structure) -> bool:
+    if isinstance(response, LeaveGroupResponse):
+        return any(member.error_code == ErrorCode.NONE for member in response.members)
     if isinstance(response, OffsetCommitResponse):
         codes = [p.error_code for topic in response.topics for p in topic.partitions]
         return any(code == ErrorCode.NONE for code in codes)
