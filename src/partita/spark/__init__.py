@@ -11,11 +11,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partita.spark.java import JavaNotFound, ensure_java
+from partita.spark.progress import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JavaNotFound", "ensure_java", "register", "session"]
+__all__ = ["JavaNotFound", "ensure_java", "lag", "register", "session"]
 
 
 def register(spark: SparkSession) -> SparkSession:
