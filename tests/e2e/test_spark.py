@@ -227,3 +227,21 @@ def test_filters_do_no_harm_where_spark_does_not_offer_them(world: SparkWorld) -
         assert [row.value for row in world.read().where("offset = 1").collect()] == [b"b"]
     finally:
         world.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+def test_committed_offsets_are_a_table(world: SparkWorld) -> None:
+    """Every commit of every group, decoded from the log of the brokers, in batches and streams."""
+    world.create()
+    world.produce("abc")
+    world.commit(2, "first")
+    world.commit(3, "second")
+    options = {"kafka.bootstrap.servers": world.bootstrap, "view": "offset_commits"}
+    commits = world.spark.read.format("partita").options(**options).load().where(f"group = '{world.group}'")
+    rows = commits.orderBy("logOffset").collect()
+    assert [(r.topic, r.partition, r.offset, r.metadata, r.isTombstone) for r in rows] == [
+        (world.topic, 0, 2, "first", False),
+        (world.topic, 0, 3, "second", False),
+    ]
+    assert rows[0].commitTime <= rows[1].commitTime
+    narrow = world.spark.read.format("partita").options(**options, columns="offset,group").load()
+    assert narrow.where(f"group = '{world.group}' and offset = 3").count() == 1

@@ -38,7 +38,7 @@ READING = (
     Option("includeHeaders", "bool", False, "add the column headers"),
     Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
     Option("pushdown", "bool", None, "batch: false leaves filters on topic, partition, offset and timestamp to Spark"),
-    Option("view", "str", "records", "what to read; records is the only view of this release"),
+    Option("view", "str", "records", "records, or offset_commits: the log of a cluster's committed offsets as rows"),
 )
 LIMITS = (
     Option("maxOffsetsPerTrigger", "str", None, "stream: offsets in one batch, shared out by backlog"),
@@ -89,6 +89,26 @@ NO_EFFECT = (
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """What a read has when nothing else is said, in this order."""
+VIEWS = {
+    "records": COLUMNS,
+    "offset_commits": (
+        "group",
+        "topic",
+        "partition",
+        "offset",
+        "leaderEpoch",
+        "metadata",
+        "commitTime",
+        "expireTime",
+        "isTombstone",
+        "unknownValue",
+        "logPartition",
+        "logOffset",
+        "logTimestamp",
+    ),
+}
+"""The columns of each view."""
+GROUP_LOG = "__consumer_offsets"
 EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
 """What a read has only when it is asked for."""
 

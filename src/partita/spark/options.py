@@ -74,6 +74,7 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    view: str = "records"
     columns: tuple[str, ...] = table.COLUMNS
     pushdown: bool | None = None
     read_committed: bool = False
@@ -130,8 +131,9 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
     values = given.values
     if not any(values[name] is not None for name in NO_NAMES):
         values["subscribe"] = given.elsewhere.get("topic")
+    view = _view(values)
     topics = _topics(values)
-    _check_view_and_group(values, topics)
+    _check_group(values, topics)
     start = starting(values, given.problems)
     end, ending_names = ending(values, given.problems)
     check_start_against_end(start, end)
@@ -148,7 +150,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         fail_on_data_loss=values["failOnDataLoss"],
         min_partitions=values["minPartitions"],
         max_records_per_partition=values["maxRecordsPerPartition"],
-        columns=_columns(values["columns"], values["includeHeaders"]),
+        view=view,
+        columns=_columns(values["columns"], values["includeHeaders"], view),
         pushdown=values["pushdown"],
         read_committed=_ISOLATION.get(isolation, False),
         limits=_limits(values, given.problems),
@@ -277,12 +280,28 @@ def _unknown(spelled: str, known: tuple[Option, ...]) -> str:
     return f"unknown option {spelled!r}" + (f"; did you mean {names[near[0]]!r}?" if near else "")
 
 
-def _columns(text: str | None, include_headers: bool) -> tuple[str, ...]:
+def _view(values: dict[str, Any]) -> str:
+    """What is read. A view of the group log chooses its topic itself."""
+    view: str = values["view"].strip().lower()
+    if view not in table.VIEWS:
+        raise ConfigError(f"view={values['view']} is not available in this release; known are {', '.join(table.VIEWS)}")
+    if view != "records":
+        given = next((name for name in NO_NAMES if values[name] is not None), None)
+        if given is not None:
+            raise ConfigError(f"view={view} reads {table.GROUP_LOG}; leave out {given}")
+        values["subscribe"] = table.GROUP_LOG
+    return view
+
+
+def _columns(text: str | None, include_headers: bool, view: str) -> tuple[str, ...]:
     """The columns of a read, in the order asked for."""
+    is_records = view == "records"
+    if include_headers and not is_records:
+        raise ConfigError(f"view={view} has no headers; leave out includeHeaders")
     extra = ("headers",) if include_headers else ()
     if text is None:
-        return table.COLUMNS + extra
-    known = {name.lower(): name for name in table.COLUMNS + table.EXTRA_COLUMNS}
+        return table.VIEWS[view] + extra
+    known = {name.lower(): name for name in table.VIEWS[view] + (table.EXTRA_COLUMNS if is_records else ())}
     chosen = []
     for part in text.split(","):
         name = part.strip().lower()
@@ -318,10 +337,8 @@ def _topics(values: Mapping[str, Any]) -> TopicSelection:
     return TopicSelection(pattern=text)
 
 
-def _check_view_and_group(values: Mapping[str, Any], topics: TopicSelection) -> None:
-    view, mode, group = values["view"], values["groupMode"], values["group"]
-    if view.lower() != "records":
-        raise ConfigError(f"view={view} is not available in this release; only view=records is")
+def _check_group(values: Mapping[str, Any], topics: TopicSelection) -> None:
+    mode, group = values["groupMode"], values["group"]
     if group is not None and not group:
         raise ConfigError("group must not be blank")
     if mode == "member":

@@ -22,7 +22,7 @@ def lag(query: StreamingQuery) -> dict[str, dict[int, int]]:
 
 
 def lag_of(progress: Any) -> dict[str, dict[int, int]]:
-    """The same, from one progress report: a `StreamingQueryProgress` or a dict of that shape."""
+    """The same, from one progress report: a StreamingQueryProgress of Spark, or a dict of that shape."""
     behind: dict[str, dict[int, int]] = {}
     for source in progress["sources"] if progress is not None else ():
         end, latest = _ends(source["endOffset"]), _ends(source["latestOffset"])

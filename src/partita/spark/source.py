@@ -122,7 +122,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._pushed = PushedFilters()
-        if options.pushdown is not False:
+        if options.pushdown is not False and options.view == "records":
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
             self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]
 
@@ -221,7 +221,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
     schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
     reader = RangeReader(link_to(options.client), partition.task, _settings(options))
     for batch in reader.batches():
-        yield tables.chosen(batch, schema)
+        yield tables.chosen(batch, schema, options.view)
 
 
 def _settings(options: SourceOptions) -> FetchSettings:

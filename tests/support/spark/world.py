@@ -24,6 +24,7 @@ from partita.protocol.messages.produce import PartitionProduceData, ProduceReque
 from partita.records.batch import build_batch
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
+from partita.spark.planning.lookups import Committed
 
 FORMAT = "partita"
 _numbers = count()
@@ -84,6 +85,11 @@ class SparkWorld:
         lookups = ClusterLookups(link_to({"bootstrap.servers": self.bootstrap}))
         found = lookups.committed(self.group, [(self.topic, p) for p in range(partitions)])
         return {partition: (c.offset, c.metadata) for (_, partition), c in found.items()}
+
+    def commit(self, offset: int, metadata: str) -> None:
+        """Commit for the group, which has no members."""
+        lookups = ClusterLookups(link_to({"bootstrap.servers": self.bootstrap}))
+        lookups.commit(self.group, {(self.topic, 0): Committed(offset, 0, metadata)})
 
     def _ask(self, request: Any, version: int | None = None) -> Any:
         link = link_to({"bootstrap.servers": self.bootstrap})

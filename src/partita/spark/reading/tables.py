@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
@@ -42,7 +43,17 @@ KINDS: dict[str, DataType] = {
     "leaderEpoch": IntegerType(),
     "keySize": IntegerType(),
     "valueSize": IntegerType(),
+    "group": StringType(),
+    "metadata": StringType(),
+    "commitTime": TimestampType(),
+    "expireTime": TimestampType(),
+    "isTombstone": BooleanType(),
+    "unknownValue": BinaryType(),
+    "logPartition": IntegerType(),
+    "logOffset": LongType(),
+    "logTimestamp": TimestampType(),
 }
+"""The type of each column, the same in every view."""
 WRITE: dict[str, tuple[type[DataType], ...]] = {
     "value": (StringType, BinaryType),
     "key": (StringType, BinaryType),
@@ -57,11 +68,19 @@ def read_schema(columns: Sequence[str]) -> StructType:
     return StructType([StructField(name, KINDS[name]) for name in columns])
 
 
-def chosen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of `schema` from what was decoded; sizes are in bytes, null for a null key or value."""
+def chosen(batch: pa.RecordBatch, schema: pa.Schema, view: str = "records") -> pa.RecordBatch:
+    """The columns of `schema`, from what was decoded, seen through the view.
+
+    Sizes are in bytes, null for a null key or value.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if view == "offset_commits":
+        from partita.spark.reading.offset_commits import offset_commits
+
+        found = offset_commits(batch)
+        return pa.RecordBatch.from_arrays([found.column(name) for name in schema.names], schema=schema)
     sizes = {"keySize": "key", "valueSize": "value"}
     arrays = [
         pc.binary_length(batch.column(sizes[name])) if name in sizes else batch.column(DECODED.get(name, name))
