@@ -128,5 +128,18 @@ class DeadLetterError(ConsumerError):
         )
 
 
+class ProcessingError(ConsumerError):
+    """The work on a record failed, as its future says (`done(record, after=future)`). The cause is attached."""
+
+    def __init__(self, tp: TopicPartition, offset: int, cause: BaseException) -> None:
+        self.topic_partition = tp
+        self.offset = offset
+        super().__init__(
+            f"the work on {tp} at offset {offset} failed: {cause!r}; it is not committed, nor is anything behind it. "
+            "Repeat it and call done(record), or call done(record) to go on without it"
+        )
+        self.__cause__ = cause
+
+
 class RebalanceListenerError(ConsumerError):
     """A rebalance callback raised; the cause is attached. The assignment stands."""

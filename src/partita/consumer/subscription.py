@@ -33,6 +33,8 @@ class Subscription:
         self.topics: frozenset[str] = frozenset()
         self.group_topics: frozenset[str] = frozenset()
         self.assignment: dict[TopicPartition, PartitionState] = {}
+        self.pauses_all = False
+        """Everything is paused, partitions that are still to come included."""
         self.version = 0
 
     @property
@@ -125,10 +127,15 @@ class Subscription:
 
     def _install(self, partitions: Iterable[TopicPartition]) -> None:
         before = self.assignment
-        self.assignment = {TopicPartition(*tp): before.get(tp) or PartitionState() for tp in partitions}
+        self.assignment = {TopicPartition(*tp): before.get(tp) or self._new_state() for tp in partitions}
         for tp in before.keys() - self.assignment.keys():
             before[tp].in_hand = None
         self.version += 1
+
+    def _new_state(self) -> PartitionState:
+        state = PartitionState()
+        state.is_paused = self.pauses_all
+        return state
 
     def _become(self, kind: SubscriptionType) -> None:
         if self.type not in (SubscriptionType.NONE, kind):

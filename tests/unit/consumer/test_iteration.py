@@ -349,3 +349,29 @@ def test_partitions_that_are_no_pairs_are_refused_with_what_is_expected(world: W
     for wrong in (("t", 0), ["t"], "t", [("t", "0")]):
         with pytest.raises(TypeError, match=r"assign takes a list of \(topic, partition\) pairs"):
             consumer.assign(wrong)
+
+
+def test_everything_paused_stays_paused_through_a_rebalance(world: World) -> None:
+    """Clients 2.2: an eager rebalance un-paused what a keep-alive poll then threw away."""
+    world.create("t", 2)
+    world.append("t", 1, 5)
+    consumer = group(world)
+    consumer.poll(0.5)
+    consumer.pause()
+    consumer.enforce_rebalance()
+    for _ in range(10):
+        assert not len(consumer.poll(0.2))
+    assert consumer.paused() == {T0, T1}
+    consumer.resume()
+    assert len(consumer.poll(0.5))
+
+
+def test_what_a_hold_leaves_is_returned_by_the_next_poll(world: World) -> None:
+    """Clients 2.2: breaking off a hold lost the rest of the batch."""
+    consumer = group(world, max_poll_records=10)
+    with consumer.hold(consumer.poll(1.0)) as held:
+        for record in held:
+            if record.offset == 4:
+                break
+    assert consumer.position(T0) == 4
+    assert [record.offset for record in consumer.poll(1.0)] == [4, 5, 6, 7, 8, 9]

@@ -350,7 +350,7 @@ def test_holding_the_rebalance_keeps_everything_until_the_block_ends() -> None:
     world = World({"t": 1})
     consumer, heard = member(world)
     world.script("Heartbeat", beat(27))
-    with consumer.hold() as hold:
+    with consumer.hold(consumer.poll(0)) as hold:
         assert not hold.others_wait
         world.run(3_100)
         assert hold.others_wait

@@ -57,12 +57,13 @@ def test_a_slow_handler_is_told_that_others_wait_and_can_still_commit() -> None:
     world.append("t", 0, 5)
     records = first.poll(1)
     second, _ = member(world, poll=0, enable_auto_commit=False)
-    with first.hold() as hold:
+    with first.hold(records) as hold:
         assert len(records) == 5
         for _ in range(70):
             second.poll(0.05)
         assert hold.others_wait
-        first.commit(records.next_offsets)
+        assert [record.offset for record in hold] == [0, 1, 2, 3, 4]
+        first.commit(records)
     for _ in range(70):
         first.poll(0.05)
         second.poll(0.05)

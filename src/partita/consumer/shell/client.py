@@ -8,18 +8,19 @@ ClassicKafkaConsumer; consumer.md 2.)
 from __future__ import annotations
 
 import re
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, overload
 
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
-from partita.consumer.errors import ApiTimeoutError, IllegalStateError
+from partita.consumer.errors import ApiTimeoutError, IllegalStateError, ProcessingError
 from partita.consumer.group.commits import Kind
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
-from partita.consumer.request import Note
+from partita.consumer.request import Failed, Note
 from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Committable, Partitions
 from partita.consumer.shell.closing import close_consumer, leave_group
@@ -259,17 +260,37 @@ class AsyncConsumer(Generic[K, V]):
             await self._delivery.refill()
         raise StopAsyncIteration
 
-    def hold(self) -> Hold:
-        """`with consumer.hold() as hold:` no rebalance takes partitions away inside, however often it polls."""
-        return Hold(self._driver)
+    def hold(self, records: ConsumerRecords[K, V]) -> Hold:
+        """Work on what a poll returned while no rebalance takes partitions away.
 
-    def done(self, record: ConsumerRecord[Any, Any]) -> bool:
+        `with consumer.hold(consumer.poll(1.0)) as held:`, then `for record in held:`. The group waits for this member
+        until the block ends, at most max_poll_interval_ms. What the loop does not pass is not lost: the next poll
+        returns it, or the next owner of its partition reads it.
+        """
+        return Hold(self._driver, self._delivery.in_hand, lambda: self._delivery.poll(0, None), records)
+
+    def done(self, record: ConsumerRecord[Any, Any], *, after: Any = None) -> bool:
         """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
 
-        False if it was not open: done before, or its partition has gone to another member.
+        With `after`, a future or task of the work on it, that counts when the work has succeeded; if it failed, the
+        next poll raises ProcessingError and the record stays open. False if it was not open: done before, or its
+        partition has gone to another member.
         """
+        if after is not None:
+            after.add_done_callback(lambda ended: self._worked(record, ended))
+            return True
         with self._driver.io.lock:
             return self._core.done.done(TopicPartition(record.topic, record.partition), record.offset)
+
+    def _worked(self, record: ConsumerRecord[Any, Any], ended: Any) -> None:
+        failure = CancelledError("the work was cancelled") if ended.cancelled() else ended.exception()
+        if failure is None:
+            self.done(record)
+            return
+        tp = TopicPartition(record.topic, record.partition)
+        with self._driver.io.lock:
+            self._core.member.events.append(Failed(ProcessingError(tp, record.offset, failure)))
+            self._driver.io.notify()
 
     # Committed offsets
 
@@ -402,20 +423,26 @@ class AsyncConsumer(Generic[K, V]):
                     raise ApiTimeoutError(f"the position of {tp} is not known in time")
                 await driver.waiter.wait(driver.io, seen, left_ms / 1000)
 
-    def pause(self, partitions: Partitions) -> None:
+    def pause(self, partitions: Partitions | None = None) -> None:
         """Return nothing from these partitions until `resume`; what is buffered is kept.
 
-        An eager rebalance forgets it, a cooperative one does not. Raises IllegalStateError if one is not assigned.
+        Without partitions everything is paused, what a rebalance brings later included: polls return nothing and still
+        count as polls. Of partitions that are named an eager rebalance forgets it, a cooperative one does not. Raises
+        IllegalStateError if one is not assigned.
         """
         self._set_paused(partitions, is_paused=True)
 
-    def resume(self, partitions: Partitions) -> None:
-        """Return records from these partitions again. Raises IllegalStateError for one that is not assigned."""
+    def resume(self, partitions: Partitions | None = None) -> None:
+        """Return records from these partitions again, or from all. Raises IllegalStateError for one not assigned."""
         self._set_paused(partitions, is_paused=False)
 
-    def _set_paused(self, partitions: Partitions, *, is_paused: bool) -> None:
+    def _set_paused(self, partitions: Partitions | None, *, is_paused: bool) -> None:
         with self._driver.owned(), self._driver.io.lock:
-            states = [self._core.subscription.state(TopicPartition(*tp)) for tp in partitions]
+            subscription = self._core.subscription
+            if partitions is None:
+                subscription.pauses_all = is_paused
+                partitions = list(subscription.assignment)
+            states = [subscription.state(TopicPartition(*tp)) for tp in partitions]
             for state in states:
                 state.is_paused = is_paused
             self._driver.step()

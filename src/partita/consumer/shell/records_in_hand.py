@@ -8,12 +8,13 @@ read again, by the next loop, the next poll, or the next owner of the partition.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from typing import Any
 
 from partita.consumer.partition_state import InHand, PartitionState, Position
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
 from partita.consumer.shell.driver import ConsumerDriver
+from partita.consumer.shell.waiting import run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
 _POLL_AT_LEAST_EVERY_MS = 1_000
@@ -198,10 +199,24 @@ class RecordsInHand:
 
 
 class Hold:
-    """What `consumer.hold()` gives; a context manager. When `others_wait`, finish soon."""
+    """What `consumer.hold(records)` gives: a context manager whose records are worked on while nothing is taken away.
 
-    def __init__(self, driver: ConsumerDriver) -> None:
+    A loop over it yields the records one by one and polls for the group in between. A record counts as passed once the
+    next one is asked for; what the loop leaves goes back to the next poll, or to the next owner of its partition. When
+    `others_wait`, finish soon.
+    """
+
+    def __init__(
+        self,
+        driver: ConsumerDriver,
+        in_hand: RecordsInHand,
+        poll: Callable[[], Coroutine[Any, Any, Any]],
+        records: ConsumerRecords[Any, Any],
+    ) -> None:
         self._driver = driver
+        self._in_hand = in_hand
+        self._poll = poll
+        self._records = records
 
     @property
     def others_wait(self) -> bool:
@@ -212,6 +227,8 @@ class Hold:
     def __enter__(self) -> Hold:
         with self._driver.io.lock:
             self._driver.core.membership.is_held = True
+            self._in_hand.fill(self._records)
+        self._in_hand.polled()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -223,3 +240,19 @@ class Hold:
 
     async def __aexit__(self, *_: object) -> None:
         self.__exit__()
+
+    def __iter__(self) -> Iterator[ConsumerRecord[Any, Any]]:
+        self._in_hand.begin_again()
+        while (record := self._in_hand.next()) is not None or self._in_hand.has_deliverable:
+            if record is None:
+                run_blocking(self._poll())
+            else:
+                yield record
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord[Any, Any]]:
+        self._in_hand.begin_again()
+        while (record := self._in_hand.next()) is not None or self._in_hand.has_deliverable:
+            if record is None:
+                await self._poll()
+            else:
+                yield record
