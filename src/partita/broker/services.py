@@ -6,6 +6,7 @@ told here of what the cluster does: elections, topics created and deleted, the c
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -91,6 +92,10 @@ class Services:
         if self._is_made("groups"):
             self.groups.storage_failed()
 
+    def offsets_forgotten(self, names: list[str]) -> asyncio.Future[None] | None:
+        """What is done once the committed offsets of deleted topics are durably gone; None when they are."""
+        return self.groups.forgotten(names) if self._is_made("groups") else None
+
     def node_stopped(self, node_id: int) -> None:
         """Forget what clients agreed with a node that is gone."""
         self._fetch_sessions.pop(node_id, None)
@@ -118,8 +123,12 @@ class Services:
     def _deleted(self, topics: list[Topic]) -> None:
         if any(topic.name == OFFSETS_TOPIC for topic in topics):
             self.groups.resign_all()
-        if self._is_made("groups"):
-            self.groups.topics_deleted([topic.name for topic in topics])
+        names = [topic.name for topic in topics]
+        if self.cluster.catalogue.get(OFFSETS_TOPIC) is not None:
+            self.groups.topics_deleted(names)
+        else:
+            for name in names:
+                self.cluster.catalogue.offsets_forgotten(name)
         if self._is_made("long_polls"):
             for topic in topics:
                 for partition in topic.partitions:

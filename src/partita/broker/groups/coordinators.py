@@ -6,6 +6,8 @@ deleted, settings changed, the clock advanced). (Kafka: GroupCoordinatorService,
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.groups.runner import ShardRunner, State
@@ -48,7 +50,13 @@ class Coordinators:
         self._clean = not cluster.store.unclean
         self._loaded: set[int] = set()
         """Partitions loaded since the start: what an unclean stop may have lost is made up for once."""
+        self._unforgotten: dict[str, set[int]] = {}
+        """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
+        self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
         cluster.config.on_change(self._config_changed)
+        if cluster.catalogue.unforgotten:
+            # A crash came between a deletion and its tombstones.
+            self.topics_deleted(sorted(cluster.catalogue.unforgotten))
 
     def new_member_id(self, prefix: str) -> str:
         """A member id never given before: "<prefix>-<uuid>"."""
@@ -144,12 +152,37 @@ class Coordinators:
         for runner in list(self.runners.values()):
             runner.fail(self.cluster.store.failure or "the log directory is offline")
 
-    def topics_deleted(self, names: list[str]) -> None:
-        """Remove the committed offsets of topics that are gone."""
-        now = self.cluster.clock.now()
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Remove the committed offsets of topics that are gone; of shards that are not loaded, once they are."""
+        offsets = self.cluster.catalogue.get(OFFSETS_TOPIC)
+        indexes = range(0 if offsets is None else len(offsets.partitions))
+        for name in names:
+            self._unforgotten[name] = set(indexes)
         for runner in list(self.runners.values()):
-            if runner.state is State.ACTIVE:
-                runner.take(runner.coordinator.on_topics_deleted(names, now))
+            runner.forget_topics(names)
+        self._settle_forgotten()
+
+    def forgotten(self, names: Collection[str]) -> asyncio.Future[None] | None:
+        """What is done once no shard's log gives an offset of these topics back; None when that is so already."""
+        if not any(name in self._unforgotten for name in names):
+            return None
+        waiting: asyncio.Future[None] = self.cluster.loop.create_future()
+        self._waiting.append((frozenset(names), waiting))
+        return waiting
+
+    def _shard_has_forgotten(self, index: int, names: set[str]) -> None:
+        for name in names:
+            self._unforgotten.get(name, set()).discard(index)
+        self._settle_forgotten()
+
+    def _settle_forgotten(self) -> None:
+        for name in [name for name, left in self._unforgotten.items() if not left]:
+            del self._unforgotten[name]
+            self.cluster.catalogue.offsets_forgotten(name)
+        for names, waiting in self._waiting:
+            if not waiting.done() and not any(name in self._unforgotten for name in names):
+                waiting.set_result(None)
+        self._waiting = [entry for entry in self._waiting if not entry[1].done()]
 
     def clock_jumped(self) -> None:
         """Do in every shard what became due."""
@@ -164,6 +197,8 @@ class Coordinators:
         runner = self.runners[partition.index] = ShardRunner(
             self.cluster, partition, self.group_config, self.new_member_id
         )
+        runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
+        runner.on_forgotten = self._shard_has_forgotten
         self.by_group.clear()
         runner.load(handover, clean=self._clean or partition.index in self._loaded)
         self._loaded.add(partition.index)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,7 @@ class ShardRunner:
         self.gate = ReplyGate()
         """Steps whose records are in the log and not yet durable."""
         self._end_offset = 0
+        self._tombstones_end = 0
         self._flush_soon = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
@@ -87,6 +88,10 @@ class ShardRunner:
         """Whether an append found the disk full; requests that write are refused until there is room."""
         self._looked_for_room_ms = 0
         self.fail_next_append = False
+        self.deleted_topics: set[str] = set()
+        """Topics that are gone and whose offsets are not durably forgotten yet; a load begins with them."""
+        self.on_forgotten: Callable[[int, set[str]], None] | None = None
+        """Called with the partition and the names once their offsets are durably forgotten."""
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -125,6 +130,38 @@ class ShardRunner:
             handover = self.coordinator.handover(self._cluster.clock.now())
         self._drop(State.CLOSED)
         return handover
+
+    def forget_topics(self, names: Collection[str]) -> None:
+        """Remove every offset of topics that are gone: now, or as soon as the shard is loaded. (S25)"""
+        self.deleted_topics.update(names)
+        if self.state is State.ACTIVE and names:
+            self._forget_deleted()
+
+    def _forget_deleted(self) -> None:
+        now = self._cluster.clock.now()
+        self.take(self.coordinator.on_topics_deleted(self.deleted_topics, now))
+        while self.state is State.ACTIVE and (due := self.coordinator.next_deadline_ms()) is not None:
+            if due > now.mono_ms:
+                break
+            self.take(self.coordinator.on_deadline(now))
+        self._flush()
+        if self.state is State.ACTIVE:
+            self._tombstones_end = self._end_offset
+            self._confirm_forgotten()
+
+    def _confirm_forgotten(self) -> None:
+        """Say so once the tombstones are durable; until then, look again whenever the log moves."""
+        opened = self.partition.opened_log
+        if self.state is not State.ACTIVE or not self.deleted_topics:
+            return
+        if opened is not None and opened.high_watermark < self._tombstones_end:
+            opened.watch(self._confirm_forgotten)
+            return
+        if opened is not None:
+            opened.unwatch(self._confirm_forgotten)
+        names, self.deleted_topics = self.deleted_topics, set()
+        if self.on_forgotten is not None:
+            self.on_forgotten(self.partition.index, names)
 
     def configure(self, config: GroupConfig) -> None:
         """Go on with these settings."""
@@ -314,6 +351,7 @@ class ShardRunner:
         opened = self.partition.opened_log
         if opened is not None:
             opened.unwatch(self._release_durable)
+            opened.unwatch(self._confirm_forgotten)
         unwritten, self.unwritten = self.unwritten, []
         for step in unwritten:
             refuse(step, not_here)
@@ -347,6 +385,8 @@ class ShardRunner:
             self.gate.add(self._end_offset, Step(), self._patience_ms())
             self._release_durable()
         self.take(step._replace(notes=noteworthy))
+        if self.deleted_topics:
+            self._forget_deleted()
 
     def _load_failed(self, error: Exception) -> None:
         """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.delete_topics import (
@@ -16,7 +17,7 @@ from partita.protocol.messages.delete_topics import (
 from partita.protocol.primitives import ZERO_UUID
 
 
-def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> Answer:
     """Each topic succeeds or fails alone; one asked for twice, by name or id, fails once."""
     asked = request.topics or [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
     if not ctx.config.bool("delete.topic.enable"):
@@ -38,7 +39,29 @@ def handle(ctx: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsRes
             doomed.append(found)
             results.append(DeletableTopicResult(name=found.name, topic_id=found.topic_id, error_message=None))
     ctx.catalogue.delete(doomed)
-    return DeleteTopicsResponse(responses=results)
+    response = DeleteTopicsResponse(responses=results)
+    forgotten = ctx.services.offsets_forgotten([topic.name for topic in doomed])
+    if forgotten is None:
+        return ctx.when_durable(response)
+    ctx.holds_back = True
+    return _when_forgotten(ctx, forgotten, response, request.timeout_ms)
+
+
+async def _when_forgotten(
+    ctx: RequestContext, forgotten: asyncio.Future[None], response: DeleteTopicsResponse, timeout_ms: int
+) -> DeleteTopicsResponse:
+    """The answer, once no restart gives a committed offset of the topics back; until the time is up. (S25)"""
+    try:
+        await asyncio.wait_for(forgotten, max(0, timeout_ms) / 1000)
+    except TimeoutError:
+        for result in response.responses:
+            if result.error_code == ErrorCode.NONE:
+                result.error_code = ErrorCode.REQUEST_TIMED_OUT
+                result.error_message = "The topic is deleted; its committed offsets are not all removed yet."
+    durable = ctx.services.upkeep.durable()
+    if durable is not None:
+        await durable
+    return response
 
 
 def _find(ctx: RequestContext, state: DeleteTopicState) -> Topic | DeletableTopicResult:

@@ -163,6 +163,8 @@ def _replayed(lines: list[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, 
                     each["leaders"] = [[leader, epoch + 1] for leader, epoch in _leaders(each)]
             case "broker-config":
                 others[f"broker-config {entry['name']} {entry.get('of_nodes')}"] = entry
+            case "unforgotten" | "forgotten":
+                others[f"offsets of {entry['name']}"] = entry
             case "cluster" | "producer-ids":
                 others[entry["type"]] = entry
     return topics, others, deleted

@@ -131,6 +131,8 @@ class TopicCatalogue:
         self.partition_count = 0
         self._by_flat_name: dict[str, dict[str, None]] = {}
         self.cluster_id = ""
+        self.unforgotten: set[str] = set()
+        """Names of deleted topics whose committed offsets are not yet known to be gone. (S25)"""
         self._next_producer_id = self._reserved_producer_id = 0
         self._on_created: list[Callable[[Topic], None]] = []
         self._on_deleted: list[Callable[[list[Topic]], None]] = []
@@ -246,6 +248,11 @@ class TopicCatalogue:
         self._next_producer_id += 1
         return given
 
+    def offsets_forgotten(self, name: str) -> None:
+        """Take note that no committed offset of a deleted topic is left, so that no restart looks for them."""
+        if name in self.unforgotten:
+            self._record({"type": "forgotten", "name": name}, may_wait=True)
+
     def name_cluster(self, cluster_id: str) -> None:
         """Record the id of the cluster."""
         self._record({"type": "cluster", "id": cluster_id})
@@ -303,7 +310,11 @@ class TopicCatalogue:
                 del self.by_name[topic.name]
                 del self._by_flat_name[flat(topic.name)][topic.name]
                 self.partition_count -= len(topic.partitions)
+                self.unforgotten.add(topic.name)
                 topic.deleted = True
+            case "unforgotten" | "forgotten" as kind:
+                change = self.unforgotten.add if kind == "unforgotten" else self.unforgotten.discard
+                change(entry["name"])
             case "config":
                 self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
                 self._store.refresh_configs()
@@ -343,6 +354,8 @@ class TopicCatalogue:
         for of_nodes, changed in ((False, self._config.cluster_wide), (True, self._config.of_nodes)):
             for name, value in changed.items():
                 yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
+        for name in sorted(self.unforgotten):
+            yield {"type": "unforgotten", "name": name}
         for topic in self:
             yield _entry_of(topic)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -294,3 +295,39 @@ def test_silence_is_counted_across_a_move_so_that_moves_keep_nobody_alive() -> N
         world.do(lambda: world.cluster.elect(world.partition(), 3 - world.runner().node_id))
         world.do(lambda: world.running.advance_clock(20_000))
         assert world.heartbeat(joined) == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.case("BM-081")
+@pytest.mark.parametrize("when", ["active", "loading", "killed"])
+def test_a_topic_that_is_deleted_and_created_again_inherits_no_offset(tmp_path: Path, when: str) -> None:
+    """B14, S25, S26, BM-081: told once the tombstones are durable; by shards that load later, and after a kill, too."""
+    with shard_world(tmp_path / "data") as world:
+        pending = world.begin_commit(7)
+        world.sync()
+        assert world.loop.run_until_complete(pending) is not None
+        catalogue, groups = world.cluster.catalogue, world.groups
+        if when == "loading":
+            world.do(lambda: groups.resigned(0))
+        world.do(lambda: catalogue.delete([catalogue.by_name["t"]]))
+        waiting = groups.forgotten(["t"])
+        assert waiting is not None
+        assert not waiting.done(), "the tombstones are not durable yet"
+        log = world.partition().log
+        if when == "killed":
+            # The tombstones were not written before the kill.
+            log.truncate_to(log.durable_offset)
+            shutil.copytree(tmp_path / "data", tmp_path / "killed")
+        else:
+            if when == "loading":
+                world.do(lambda: world.cluster.elect(world.partition(), 1))
+            world.sync()
+            assert world.do(waiting.done)
+            assert not catalogue.unforgotten
+            world.do(lambda: world.cluster.create_topic("t", 1, 1))
+            assert world.committed() == -1
+    if when == "killed":
+        with shard_world(tmp_path / "killed") as world:
+            world.do(world.running.services.load_groups)
+            world.sync()
+            assert not world.cluster.catalogue.unforgotten
+            assert world.committed() == -1

@@ -333,7 +333,7 @@ def test_doctor_rebuilds_the_catalogue_and_says_what_it_did(tmp_path: Path) -> N
     path.write_bytes(path.read_bytes().replace(b"orders", b"0rders"))
     done = CliRunner().invoke(doctor, ["--repair", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "line 3 is damaged and was left out" in done.output
+    assert "line 4 is damaged and was left out" in done.output
     assert "topic orders was restored from its folder" in done.output
     assert b"0rders" in (tmp_path / "catalogue.damaged").read_bytes()
     again = TopicCatalogue(DiskStore(str(tmp_path)), BrokerConfig(), lambda: next(ids))
