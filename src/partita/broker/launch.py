@@ -7,6 +7,7 @@ one line.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from partita.log.storage import StorageError
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class StartError(Exception):
@@ -85,6 +87,11 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         await running.stop()
         hint = "port" if error.errno in (EADDRINUSE, EACCES) else "host"
         raise StartError(f"{error}; choose another {hint}") from None
+    exposed = [str(listener.bound) for listener in wanted if listener.bound.host not in LOOPBACK]
+    if exposed:
+        logging.getLogger("partita.broker").warning(
+            "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(exposed)
+        )
     if settings.admin_port is not None:
         await _start_admin(running, settings.admin_port)
     return running

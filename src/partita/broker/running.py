@@ -136,9 +136,10 @@ class RunningBroker:
         self.cluster.notes.control("node started", node=node_id)
 
     def advance_clock(self, ms: int) -> None:
-        """Let the broker's clock jump forward; what became due happens now."""
+        """Let the broker's clock jump forward; what became due happens now: sessions, waiting requests, retention."""
         self.cluster.clock.advance(ms)
         self.services.clock_jumped()
+        self.upkeep.retain_now()
 
     async def _listen(self, node: Node, listeners: Sequence[Listener]) -> None:
         per_host: dict[str, int] = {}

@@ -20,6 +20,9 @@ BODY_BYTES_MAX = 64 * 1024
 HEAD_LINES_MAX = 100
 ANSWER_WITHIN_SECONDS = 30.0
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
+"""What a page of another site may send without asking; form-urlencoded, which it may too, is what curl says."""
+_ONCE = frozenset({"host", "content-length", "content-type", "origin"})
 _REASONS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 413: "Content Too Large"}
 
 
@@ -109,13 +112,18 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
         if not line:
             return headers
         name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
+        name = name.strip().lower()
+        if name in headers and name in _ONCE:
+            raise HttpError(400, f"two {name} headers")
+        headers[name] = value.strip()
     raise HttpError(413, f"more than {HEAD_LINES_MAX} header lines")
 
 
 def _checked_size(headers: dict[str, str]) -> int:
-    if "origin" in headers:
+    if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise HttpError(403, "this endpoint is not for browsers")
+    if headers.get("content-type", "").partition(";")[0].strip().lower() in _FORM_TYPES:
+        raise HttpError(400, "a body is JSON: Content-Type: application/json")
     host = headers.get("host", "")
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     if name not in _LOOPBACK_NAMES:

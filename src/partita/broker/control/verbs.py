@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Act = Callable[[], None]
+CLOCK_AHEAD_MS_MAX = 100 * 365 * 86_400_000
+"""A hundred years: the clock must stay within what a timestamp holds."""
 _KEYS = {row.name.lower(): row.key for row in TABLE}
 
 
@@ -92,6 +94,8 @@ class Control:
         `broker.control.delay("Fetch", 500)`.
         """
         _at_least(1, times=times)
+        if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
+            raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
         _at_least(0, ms=ms)
         rule = Rule(_key(api), times, delay_ms=ms, group_id=group_id)
         self._on_loop(lambda: self._add(rule, "requests will be delayed", api=api, delay_ms=ms, times=times))
@@ -195,6 +199,8 @@ class Control:
 
         `broker.control.advance_clock(45_000)`: sessions of 45 s expire now.
         """
+        if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
+            raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
         _at_least(0, ms=ms)
         self._noted("clock advanced", lambda: partial(self._running.advance_clock, ms), ms=ms)
 

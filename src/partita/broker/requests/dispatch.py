@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import traceback
 from collections import deque
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
@@ -29,12 +30,31 @@ CLIENT_ID_CHARACTERS_MAX = 256
 COMPLAINT_CHARACTERS_MAX = 300
 
 
+class RateLimit:
+    """Lets something happen ten times in ten seconds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._recent: deque[float] = deque(maxlen=10)
+
+    def allows(self) -> bool:
+        """Whether it may happen now; if so it is counted."""
+        now = self._loop.time()
+        if len(self._recent) == self._recent.maxlen and now - self._recent[0] < 10:
+            return False
+        self._recent.append(now)
+        return True
+
+
 class Exchange:
     """One request on its way through its handler to its reply."""
 
-    __slots__ = ("api", "correlation_id", "ctx", "request")
+    __slots__ = ("_failures", "api", "correlation_id", "ctx", "request")
 
-    def __init__(self, api: ServedApi, ctx: RequestContext, request: Message, correlation_id: int) -> None:
+    def __init__(
+        self, api: ServedApi, ctx: RequestContext, request: Message, correlation_id: int, *, failures: RateLimit
+    ) -> None:
+        self._failures = failures
         self.api = api
         self.ctx = ctx
         self.request = request
@@ -67,15 +87,22 @@ class Exchange:
         code = getattr(error, "code", None)
         if not isinstance(code, int):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
-            log.error(
-                "%s v%d from client %s, correlation id %d, failed",
-                self.api.name,
-                self.ctx.version,
-                ascii(self.ctx.client_id),
-                self.correlation_id,
-                exc_info=error,
-            )
+            if self._failures.allows():
+                self._log(error)
         return error_answer(self.api.key, self.ctx.version, self.request, int(code))
+
+    def _log(self, error: BaseException) -> None:
+        """One line and the places of the traceback; what the peer sent is escaped and cut."""
+        log.error(
+            "%s v%d from client %s, correlation id %d, failed: %s: %s\n%s",
+            self.api.name,
+            self.ctx.version,
+            ascii(self.ctx.client_id),
+            self.correlation_id,
+            type(error).__name__,
+            ascii(str(error))[:COMPLAINT_CHARACTERS_MAX],
+            "".join(traceback.format_tb(error.__traceback__)),
+        )
 
     def _finished(self, future: asyncio.Future[Message | None]) -> Chunks | None:
         if future.cancelled():
@@ -127,7 +154,8 @@ class Dispatcher:
         self._listener = listener
         self._loop = services.cluster.loop
         self._interceptor = interceptor
-        self._recent_complaints: deque[float] = deque(maxlen=10)
+        self._complaints = RateLimit(services.cluster.loop)
+        self._failures = RateLimit(services.cluster.loop)
         self.memo = Memo(pause=interceptor)
 
     def dispatch(self, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
@@ -147,7 +175,7 @@ class Dispatcher:
             connection=connection,
             listener=self._listener,
         )
-        exchange = Exchange(api, ctx, request, correlation_id)
+        exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
         if ctx.shortcut is not None and isinstance(frame, bytes):
             connection.recall.learn(frame, ctx.shortcut, _replies(api_key, version))
@@ -155,12 +183,10 @@ class Dispatcher:
 
     def complain(self, client_host: str, reason: str) -> None:
         """One line about bad input, at most ten in ten seconds; the peer's bytes are escaped and cut."""
-        now = self._loop.time()
-        recent = self._recent_complaints
-        if len(recent) == recent.maxlen and now - recent[0] < 10:
-            return
-        recent.append(now)
-        log.warning("closed the connection from %s: %s", client_host, ascii(reason)[1:-1][:COMPLAINT_CHARACTERS_MAX])
+        if self._complaints.allows():
+            log.warning(
+                "closed the connection from %s: %s", client_host, ascii(reason)[1:-1][:COMPLAINT_CHARACTERS_MAX]
+            )
 
 
 def _unsupported(api_key: int, version: int, correlation_id: int) -> Chunks:

@@ -89,6 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         "_writing_paused",
         "client_host",
         "closed",
+        "closing_ticks",
         "frame_tick",
         "recall",
         "seen_tick",
@@ -118,6 +119,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self.seen_tick = server.tick
         self.frame_tick = -1
+        self.closing_ticks = 0
 
     # -- what the server and handlers use -------------------------------------------------------------------------
 
@@ -137,6 +139,11 @@ class Connection(asyncio.BufferedProtocol):
     def is_waiting(self) -> bool:
         """Whether the peer waits for a reply of ours: then silence is not idleness."""
         return bool(self._parked)
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it is to close once the peer has taken what is unsent."""
+        return self._transport is not None and self._transport.is_closing()
 
     def close(self) -> None:
         """Send what is ready, then close."""

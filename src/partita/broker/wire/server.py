@@ -1,7 +1,8 @@
 """One node's listener: accept within limits, keep every connection's deadlines, stop in order.
 
 Deadlines are counted in ticks of one second: silence of `connections.max.idle.ms` closes a connection that waits for
-nothing (H12), a frame begun and not finished in 30 s closes it too (H10).
+nothing (H12), a frame begun and not finished in 30 s closes it too (H10). Then a peer has 10 s to take what is unsent
+(H11).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
+CLOSE_TICKS_MAX = 10
+"""How long a peer may take to read what is unsent when its connection closes."""
 DESCRIPTORS_IN_RESERVE = 128
 """Descriptors no connection gets: the logs need them. (H13)"""
 BACKLOG = 1024
@@ -163,7 +166,11 @@ class Server:
         self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
         idle_ticks = self.config.int("connections.max.idle.ms") // 1000
         for connection in list(self.connections):
-            if connection.frame_tick >= 0 and self.tick - connection.frame_tick > FRAME_TICKS_MAX:
+            if connection.is_closing:
+                connection.closing_ticks += 1
+                if connection.closing_ticks > CLOSE_TICKS_MAX:
+                    connection.abort()
+            elif connection.frame_tick >= 0 and self.tick - connection.frame_tick > FRAME_TICKS_MAX:
                 self.answerer.complain(connection.client_host, f"no whole frame within {FRAME_TICKS_MAX} s")
                 connection.abort()
             elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:

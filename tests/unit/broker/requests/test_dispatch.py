@@ -43,3 +43,23 @@ def _forget_handler(api_key: int) -> None:
     from partita.broker.requests.apis import SERVED
 
     SERVED[api_key]._handler = None
+
+
+def test_failures_are_logged_at_a_limited_rate_and_escaped(
+    broker: Broker, raw: Raw, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """C5, H36: a request that fails again and again, with bytes of the peer in its error, does not fill the log."""
+
+    def fail(ctx: object, request: object) -> None:
+        raise LookupError("\x1b]0;owned\n")
+
+    monkeypatch.setattr(list_groups, "handle", fail)
+    broker.run(lambda: _forget_handler(16))
+    with caplog.at_level(logging.ERROR, "partita.broker"):
+        for _ in range(30):
+            assert raw.ask(ListGroupsRequest(), 4).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert len(caplog.records) == 10
+    assert "\x1b" not in caplog.text
+    assert "LookupError: '\\x1b]0;owned\\n'" in caplog.text
+    monkeypatch.undo()
+    broker.run(lambda: _forget_handler(16))
