@@ -38,3 +38,20 @@ def test_an_unreadable_batch_keeps_only_its_own_log_from_being_compacted(caplog:
         assert good.segments[0].size < size
         assert bad.log_start_offset == 0
         assert "compaction of" in caplog.text
+
+
+def test_a_jump_of_the_clock_applies_retention() -> None:
+    """Newcomer finding T2: what became due in the time that was passed over happens before the call returns."""
+    with Broker() as broker:
+
+        def kept() -> PartitionLog:
+            topic = broker.cluster.create_topic("t", 1, 1)
+            broker.cluster.catalogue.configure(topic, {"retention.ms": 60_000})
+            return topic.partitions[0].log
+
+        log = broker.run(kept)
+        broker.run(lambda: log.append(pairs(("k", "v"), ms=broker.cluster.clock.now().wall_ms), 0, at(0)))
+        broker.control.advance_clock(1_000)
+        assert log.log_start_offset == 0
+        broker.control.advance_clock(600_000)
+        assert log.log_start_offset == 1
