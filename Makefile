@@ -33,6 +33,7 @@ check: ## run ruff, mypy --strict and the architecture tests; check that generat
 	@$(PY) -m partita.protocol.generate --check
 	@$(PY) tools/option_types.py --check
 	@$(PY) tools/command_line.py --check
+	@$(PY) tools/package_check.py
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 bench: ## measure speed beside other clients and brokers; print one JSON line per result

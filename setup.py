@@ -22,7 +22,9 @@ def extensions() -> list[Extension]:
         return []
     from Cython.Build import cythonize
 
-    modules = [Extension(name, [f"src/{name.replace('.', '/')}.py"], optional=True) for name in COMPILED]
+    # Debug information would be three quarters of a wheel, and most of the compiler's time.
+    flags = {} if os.name == "nt" else {"extra_compile_args": ["-g0"]}
+    modules = [Extension(name, [f"src/{name.replace('.', '/')}.py"], optional=True, **flags) for name in COMPILED]
     directives = {"language_level": 3, "annotation_typing": False}
     return [] if not modules else cythonize(modules, compiler_directives=directives, build_dir="build/cython")
 

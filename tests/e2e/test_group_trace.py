@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import threading
-import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -60,8 +58,7 @@ def test_a_trace_is_shown_as_lines_and_as_a_chart(partita_broker_factory: Broker
     words = ["groups", "trace", "g", "--admin-port", str(broker.running.admin_port), "--max", "6", "--svg", str(svg)]
 
     def when_traced() -> None:
-        while not any(note.get("what") == "group traced" for note in broker.notes()):
-            time.sleep(0.01)
+        next(note for note in broker.notes(follow=True, timeout=10) if note.get("what") == "group traced")
         join_and_leave(broker)
 
     member = threading.Thread(target=when_traced)
@@ -75,7 +72,7 @@ def test_a_trace_is_shown_as_lines_and_as_a_chart(partita_broker_factory: Broker
     assert any("reader <- JoinGroup" in line and "MEMBER_ID_REQUIRED  [Empty]" in line for line in lines)
     texts = ["".join(node.itertext()) for node in ElementTree.parse(svg).iter("{http://www.w3.org/2000/svg}text")]
     assert {"reader", "coordinator", "group g", "Empty"} <= set(texts)
-    assert json.loads(json.dumps(broker.running.trace.active)) is False
+    assert not broker.running.trace.active
 
 
 def test_without_a_control_endpoint_the_trace_says_how_to_get_one() -> None:

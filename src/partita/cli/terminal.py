@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 import click
 
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of the text around them and so can hide what it says."""
 
@@ -58,19 +60,37 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows as columns under their names, numbers aligned to the right, "-" for unknown values."""
+    for line in table_lines(columns, rows):
+        click.echo(line)
+
+
+def redraw(lines: Iterable[str]) -> None:
+    """Show lines in place of what is on the terminal, cut to its size; elsewhere, print them."""
+    if not sys.stdout.isatty():
+        say("\n".join(lines))
+        return
+    size = shutil.get_terminal_size()
+    shown = [printable(line)[: size.columns] for line in lines][: size.lines - 1]
+    click.echo(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW, nl=False)
+
+
+def table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table as `print_table` prints it."""
     body = [["-" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     numeric = [bool(body) and all(_is_number(row[i]) for row in body) for i in range(len(columns))]
     widths = [max(len(name), *(len(row[i]) for row in body)) if body else len(name) for i, name in enumerate(columns)]
+    lines = []
     for row in [[name.upper() for name in columns], *body]:
         cells = [
             cell.rjust(width) if right else cell.ljust(width)
             for cell, width, right in zip(row, widths, numeric, strict=True)
         ]
-        click.echo("  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def _is_number(text: str) -> bool:
-    return text == "-" or text.lstrip("-").isdigit()
+    return text == "-" or text.lstrip("-").replace(",", "").isdigit()
 
 
 def count(number: int, noun: str) -> str:

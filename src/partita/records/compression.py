@@ -8,7 +8,9 @@ input beyond the first MiB. Upstream: CompressionType, and the xerial container 
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from struct import Struct
+from types import ModuleType
 
 from partita.protocol.primitives import Buffer
 from partita.records.frames import lz4_bound, lz4_repaired, zstd_bound
@@ -18,6 +20,7 @@ NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
 DEFAULT_MAX_BYTES = 256 << 20
 """Most bytes one batch may inflate to."""
+LZ4_MISSING = "compression lz4 needs the package lz4; install it with: pip install 'partita[lz4]'"
 _FREE_BYTES = 1 << 20
 _MAX_RATIO = 1000
 _SNAPPY_MAX_RATIO = 24
@@ -30,10 +33,13 @@ _SIZE = Struct(">i")
 
 
 def codec_number(name: str) -> int:
-    """The number of a codec by Kafka's name; raises ValueError naming the known ones."""
+    """The number of a codec by Kafka's name. Raises ValueError if there is none, or its package is not installed."""
     if name not in CODEC_NAMES:
         raise ValueError(f"compression type {name!r}; expected {', '.join(CODEC_NAMES)}")
-    return CODEC_NAMES.index(name)
+    number = CODEC_NAMES.index(name)
+    if number == LZ4 and find_spec("lz4") is None:
+        raise ValueError(LZ4_MISSING)
+    return number
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
@@ -45,7 +51,10 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> Buffer:
     if codec == SNAPPY:
         return _xerial(data)
     if codec == LZ4:
-        import lz4.frame
+        try:
+            import lz4.frame
+        except ImportError:
+            raise ValueError(LZ4_MISSING) from None
 
         packed: bytes = lz4.frame.compress(
             data,
@@ -92,22 +101,31 @@ def _too_large(limit: int) -> InvalidBatch:
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
     if level is None or level == -1:
-        from isal import isal_zlib
-
-        fast: bytes = isal_zlib.compress(data, wbits=_GZIP_WINDOW)
+        fast: bytes = _zlib().compress(data, wbits=_GZIP_WINDOW)
         return fast
     import zlib
 
     return zlib.compress(data, level, wbits=_GZIP_WINDOW)
 
 
-def _gunzip(data: Buffer, limit: int) -> bytes:
-    from isal import isal_zlib
+def _zlib() -> ModuleType:
+    """isal's twin of zlib where it is installed, else zlib itself: the same bytes can be read, only slower."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        import zlib
 
+        return zlib
+    found: ModuleType = isal_zlib
+    return found
+
+
+def _gunzip(data: Buffer, limit: int) -> bytes:
     members: list[bytes] = []
     left, rest = limit, bytes(data)
+    inflater = _zlib().decompressobj
     while not members or rest.startswith(_GZIP_MAGIC):  # like Kafka's, this reader ignores what else may follow
-        member = isal_zlib.decompressobj(wbits=_GZIP_WINDOW)
+        member = inflater(wbits=_GZIP_WINDOW)
         members.append(member.decompress(rest, left + 1))
         left -= len(members[-1])
         if left < 0:

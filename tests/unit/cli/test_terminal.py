@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
 
 import partita.cli
-from partita.cli.terminal import PrintableFormatter, complain, print_table, printable, say
+from partita.cli.terminal import PrintableFormatter, complain, print_table, printable, redraw, say
 
 EVIL = "g\x1b]0;owned\x07\x9b31m\u202e\r\n"
 SAFE = r"g\x1b]0;owned\x07\x9b31m\u202e\r\n"
@@ -45,3 +46,14 @@ def test_no_command_prints_by_itself() -> None:
         if path.name != "terminal.py" and any(call in path.read_text() for call in ("click.echo(", " print("))
     ]
     assert found == []
+
+
+def test_a_live_view_replaces_itself_and_fits_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redraw(["one", EVIL])
+    assert capsys.readouterr().out == "one\ng\\x1b]0;owned\\x07\\x9b31m\\u202e\r\n\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((6, 3)))
+    redraw(["one", EVIL, "cut away"])
+    assert capsys.readouterr().out == "\x1b[Hone\x1b[K\ng\\x1b]\x1b[K\n\x1b[J"

@@ -14,11 +14,9 @@ from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected
 from partita.cli.groups.changes import Look, News, seen_changes, told_changes
 from partita.cli.groups.control_port import ControlPort
-from partita.cli.terminal import printable, say
+from partita.cli.terminal import redraw, say, table_lines
 
 if TYPE_CHECKING:
-    from rich.console import Group
-
     from partita.admin import Admin
 
 KEPT_NEWS = 12
@@ -55,28 +53,15 @@ class Watcher:
         return Look(name, group.state, members, sum(lags) if lags else None)
 
 
-def picture(looks: list[Look], news: deque[News]) -> Group:
-    """The live view as one renderable object of rich."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(expand=True)
-    table.add_column("group")
-    table.add_column("state")
-    table.add_column("members", justify="right", width=7)
-    table.add_column("lag", justify="right")
-    table.add_column("who", ratio=1)
-    for look in looks:
-        who = ", ".join(sorted(look.members.values()))
-        lag = "-" if look.lag is None else f"{look.lag:,}"
-        table.add_row(
-            *(Text(printable(cell)) for cell in (look.group_id, look.state, str(len(look.members)), lag, who))
-        )
-    if not looks:
-        table.add_row("no groups", "", "", "", "")
-    lines = [Text(printable(_line(item)), overflow="ellipsis") for item in reversed(news)]
-    return Group(table, Text("\nrecent rebalances", style="bold"), *(lines or [Text("none so far", style="dim")]))
+def picture(looks: list[Look], news: deque[News]) -> list[str]:
+    """The live view as lines."""
+    rows = [
+        (look.group_id, look.state, len(look.members), None if look.lag is None else f"{look.lag:,}",
+         ", ".join(sorted(look.members.values())) or None)
+        for look in looks
+    ]  # fmt: skip
+    groups = table_lines(["group", "state", "members", "lag", "who"], rows) if rows else ["no groups"]
+    return [*groups, "", "recent rebalances", *([_line(item) for item in reversed(news)] or ["none so far"])]
 
 
 def _line(item: News) -> str:
@@ -139,11 +124,5 @@ def _print_lines(watcher: Watcher, every: float, looks: int | None) -> None:
 
 
 def _draw(watcher: Watcher, every: float, looks: int | None) -> None:
-    from rich.live import Live
-
-    with Live(refresh_per_second=4) as live:
-        for _ in _turns(every, looks):
-            live.update(picture(watcher.look(), watcher.news), refresh=True)
-        is_terminal = live.console.is_terminal
-    if not is_terminal:
-        say()  # rich leaves the cursor behind the last line
+    for _ in _turns(every, looks):
+        redraw(picture(watcher.look(), watcher.news))

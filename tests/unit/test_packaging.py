@@ -1,0 +1,69 @@
+"""What is installed where: optional codecs with one clear error, container files that call commands that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zlib
+from pathlib import Path
+
+import click
+import pytest
+
+from partita.cli.main import cli
+from partita.records import compression
+from partita.records.compression import GZIP, LZ4, codec_number, compress, decompress
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_lz4_without_its_package_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lz4", None)
+    monkeypatch.setitem(sys.modules, "lz4.frame", None)
+    monkeypatch.setattr(compression, "find_spec", lambda name: None)
+    for call in (lambda: codec_number("lz4"), lambda: compress(LZ4, b"x")):
+        with pytest.raises(ValueError, match=r"compression lz4 needs the package lz4; install it with: pip install"):
+            call()
+
+
+def test_lz4_is_read_without_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = compress(LZ4, b"x" * 100)
+    monkeypatch.setitem(sys.modules, "lz4", None)
+    assert bytes(decompress(LZ4, packed)) == b"x" * 100
+
+
+def test_gzip_needs_nothing_but_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    packed = compress(GZIP, b"x" * 100)
+    assert zlib.decompress(bytes(packed), 31) == b"x" * 100
+    assert bytes(decompress(GZIP, packed)) == b"x" * 100
+
+
+def check_call(words: list[str]) -> None:
+    """Parse the words as a call of the command line. Raises UsageError for what does not exist."""
+    context = click.Context(cli, info_name="partita")
+    command = cli.get_command(context, words[0])
+    assert command is not None
+    command.make_parser(click.Context(command, parent=context)).parse_args(words[1:])
+
+
+def test_the_container_calls_commands_that_exist() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    shell = json.loads(re.findall(r"^ENTRYPOINT (.*)$", text, re.M)[0])[2]
+    check_call(shell.removeprefix("exec partita ").removesuffix(' "$@"').split())
+    check_call(json.loads(re.findall(r"HEALTHCHECK .* CMD (.*)$", text, re.M)[0])[1:])
+    assert re.search(r"^USER (?!root)", text, re.M), "the broker does not run as root"
+
+
+def test_the_composed_broker_is_called_as_the_command_line_says() -> None:
+    text = (ROOT / "compose.yaml").read_text()
+    words = re.findall(r"^      - (.*)$", text.partition("entrypoint:")[2].partition("    ports:")[0], re.M)
+    assert words[0] == "partita"
+    check_call(words[1:])
+
+
+def test_what_only_one_command_uses_is_an_extra() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    (core,) = re.findall(r"^dependencies = (\[.*\])$", project, re.M)
+    assert {re.split(r"[>=]", name)[0] for name in json.loads(core)} == {"crc32c", "cramjam", "click"}
