@@ -164,6 +164,9 @@ def test_several_names_go_on_after_a_failure(run: Run) -> None:
     assert [topic["name"] for topic in described] == ["b"]
     run("groups", "describe", "x", "y", code=1, told="2 of 2 names failed")
     run("groups", "delete", "x", "y", code=1, told="2 of 2 names failed")
+    run("consume", "b", "--group", "g", "--from", "earliest", "--idle", "0.1")
+    table = run("groups", "lag", "x", "g", code=1, told="there is no group 'x'").decode()
+    assert [line.split()[0] for line in table.splitlines()] == ["GROUP", "g"]
 
 
 def test_a_person_is_asked_before_something_is_deleted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from partita.admin.results import GroupDescription, PartitionLag, ResetPlan
 
 
+LAG_COLUMNS = ("group", "state", "members", "partitions", "lag", "uncommitted")
+
+
 @click.group()
 def groups() -> None:
     """List, describe, watch and manage consumer groups."""
@@ -135,14 +138,16 @@ def lag(group_ids: tuple[str, ...], bootstrap: Address, as_json: bool) -> None:
     """Show how far groups are behind, one line per group; all groups if none is named."""
     with connected(bootstrap) as admin:
         names = group_ids or [group.group_id for group in admin.list_groups()]
-        rows = [_sum_up(admin, name) for name in names]
-    if as_json:
-        print_json(rows)
-    elif not rows:
-        say("no groups")
-    else:
-        columns = ["group", "state", "members", "partitions", "lag", "uncommitted"]
-        print_table(columns, [[row[name] for name in columns] for row in rows])
+        rows: list[dict[str, Any]] = []
+        try:
+            try_each(names, lambda name: rows.append(_sum_up(admin, name)))
+        finally:
+            if as_json:
+                print_json(rows)
+            elif rows:
+                print_table(LAG_COLUMNS, [[row[name] for name in LAG_COLUMNS] for row in rows])
+            elif not names:
+                say("no groups")
 
 
 def _sum_up(admin: Admin, group_id: str) -> dict[str, Any]:
