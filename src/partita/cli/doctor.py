@@ -1,4 +1,4 @@
-"""`partita doctor`: checks this installation and suggests a fix for each missing part."""
+"""`partita doctor`: checks this installation, and the way to a cluster, and suggests a fix for each fault."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 import click
+from click.core import ParameterSource
 
+from partita.cli.address import Address, address_options
 from partita.cli.terminal import complain, say
+from partita.cli.way_to_cluster import walk
 from partita.compiled import compiled_modules
 
 PACKAGES = (
@@ -75,7 +78,19 @@ def _java() -> Finding:
     return Finding("Java for Spark", str(found), True, False)
 
 
+def _way(address: Address) -> Iterator[Finding]:
+    for stage in walk(address):
+        yield Finding(stage.what, stage.found, stage.is_good, True, stage.advice)
+
+
+def _is_asked_about_a_cluster() -> bool:
+    context = click.get_current_context()
+    given = (context.get_parameter_source(name) for name in ("servers", "profile", "config_file"))
+    return any(source is not ParameterSource.DEFAULT for source in given)
+
+
 @click.command()
+@address_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array, for scripts.")
 @click.option(
     "--repair",
@@ -84,20 +99,25 @@ def _java() -> Finding:
     metavar="DIR",
     help="Rebuild the catalogue of this data directory from its topic folders. Stop the broker first.",
 )
-def doctor(as_json: bool, data_dir: str | None) -> None:
+def doctor(bootstrap: Address, as_json: bool, data_dir: str | None) -> None:
     """Check this installation and suggest fixes.
 
-    The exit code is 1 if a required part is missing. Missing optional parts are only reported.
+    With --bootstrap, --profile or --command-config, check the way to that cluster too, step by step. The exit code is
+    1 if a required part is missing or the way is blocked. Missing optional parts are only reported.
     """
     if data_dir is not None:
         _repair(data_dir, as_json=as_json)
         return
     found = list(findings())
+    try:
+        found += _way(bootstrap) if _is_asked_about_a_cluster() else []
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if as_json:
         say(json.dumps([asdict(f) for f in found], indent=2))
     else:
         for f in found:
-            mark = "ok     " if f.is_good else "MISSING" if f.is_needed else "-      "
+            mark = "ok     " if f.is_good else "FAULT  " if f.is_needed else "-      "
             say(f"{mark}  {f.what:38} {f.found}")
             if f.advice:
                 say(f"         -> {f.advice}")
