@@ -115,7 +115,7 @@ async def _serve(settings: BrokerSettings) -> None:
     await stopping.wait()
     await running.stop()
     if running.failure is not None:
-        click.echo(f"partita broker: the log directory failed: {running.failure}", err=True)
+        complain(f"the log directory failed: {running.failure}", command="partita broker")
         sys.exit(1)
     say("stopped")
 
