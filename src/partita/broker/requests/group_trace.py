@@ -35,19 +35,19 @@ class GroupTrace:
         self._state_of = state_of
         self._groups: set[str] = set()
         self._next = 1
-
-    @property
-    def active(self) -> bool:
-        """Do requests have to come here?"""
-        return bool(self._groups) or self._faults.active
+        self.active = False
+        """Do requests have to come here? An attribute, because every request and every repeated heartbeat asks."""
+        faults.on_change = self._refresh
 
     def start(self, group_id: str) -> None:
         """Note the group's requests from now on."""
         self._groups.add(group_id)
+        self._refresh()
 
     def stop(self, group_id: str) -> None:
         """Note them no longer; answers under way are left out too."""
         self._groups.discard(group_id)
+        self._refresh()
 
     def intercept(self, exchange: Exchange) -> Answer:
         """Answer as the faults or the handler do; note request and answer if they belong to a traced group."""
@@ -63,6 +63,9 @@ class GroupTrace:
             return future
         self._answered(number, group_id, exchange, answer)
         return answer
+
+    def _refresh(self) -> None:
+        self.active = bool(self._groups) or self._faults.active
 
     def _answer(self, exchange: Exchange) -> Answer:
         return self._faults.intercept(exchange) if self._faults.active else exchange.call()

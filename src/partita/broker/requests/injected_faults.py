@@ -7,6 +7,7 @@ not come here at all.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from partita.broker.requests.error_answers import error_answer
@@ -49,6 +50,7 @@ class Faults:
         self._turns: dict[ConnectionHandle, asyncio.Future[None]] = {}
         """Of connections with a delayed request: when the last request that came has reached its handler."""
         self.active = False
+        self.on_change: Callable[[], None] = lambda: None
 
     def add(self, rule: Rule) -> None:
         """Apply the rule from the next request on."""
@@ -134,6 +136,7 @@ class Faults:
 
     def _refresh(self) -> None:
         self.active = bool(self._rules or self._holds or self._turns)
+        self.on_change()
 
 
 async def _settled(answer: Answer) -> Message | None:
