@@ -60,7 +60,6 @@ NAMED: dict[str, Callable[[bytes], Any] | None] = {
 }
 _CLASS_NAMES = {
     "ByteArrayDeserializer": "bytes",
-    "StringDeserializer": "str",
     "ShortDeserializer": "short",
     "IntegerDeserializer": "int",
     "LongDeserializer": "long",
@@ -79,12 +78,20 @@ def deserializer(given: Any) -> Deserializer | None:
         found: Deserializer = given.deserialize
         return found
     if isinstance(given, str):
-        name = _CLASS_NAMES.get(given.rpartition(".")[2], given)
+        kafkas = given.rpartition(".")[2]
+        if kafkas == "StringDeserializer":
+            return _of_bytes(_text_as_kafka)
+        name = _CLASS_NAMES.get(kafkas, given)
         if name not in NAMED:
             raise ConfigError(f"unknown deserializer {given!r}; expected one of {', '.join(NAMED)}, or give a function")
         function = NAMED[name]
         return None if function is None else _of_bytes(function)
     return _of_bytes(given)
+
+
+def _text_as_kafka(data: bytes) -> str:
+    """As Kafka's StringDeserializer: malformed UTF-8 is replaced, where "str" refuses it."""
+    return data.decode("utf-8", "replace")
 
 
 def _of_bytes(function: Callable[[bytes], Any]) -> Deserializer:

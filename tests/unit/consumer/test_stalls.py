@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from partita.consumer.deserializers import deserializer
 from partita.consumer.errors import ApiTimeoutError
 from partita.consumer.request import Note
 from partita.errors import GroupAuthorizationFailedError
@@ -183,3 +184,27 @@ def test_a_topic_that_does_not_exist_is_told_once_and_asked_for_with_back_off() 
     world.create("typo")
     world.append("typo", 0, 1)
     assert len(consumer.poll(3.0) or consumer.poll(3.0)) == 1
+
+
+def test_poll_says_that_its_time_is_in_seconds(caplog: pytest.LogCaptureFixture) -> None:
+    """Clients 5, issue 11.8: poll(None) waited for a minute, poll(100) for a hundred seconds."""
+    world = World({"t": 1})
+    consumer, _ = member(world)
+    with pytest.raises(TypeError, match="a number of seconds, not None"):
+        consumer.poll(None)
+    for _ in range(2):
+        consumer.poll(100)
+    assert [r.getMessage() for r in caplog.records if "milliseconds" in r.getMessage()] == [
+        "c1: poll(100) waits up to 100 seconds; the time is in seconds, not milliseconds"
+    ]
+
+
+def test_kafkas_string_deserializer_replaces_malformed_text_and_str_refuses_it() -> None:
+    """Clients 1: scenes 49, 53, 57 and 58."""
+    kafkas = deserializer("org.apache.kafka.common.serialization.StringDeserializer")
+    ours = deserializer("str")
+    assert kafkas is not None
+    assert ours is not None
+    assert kafkas("t", (), b"a\xff") == "a\ufffd"
+    with pytest.raises(UnicodeDecodeError):
+        ours("t", (), b"a\xff")

@@ -22,7 +22,7 @@ from partita.consumer.partition_state import Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Note
-from partita.consumer.shell.driver import ConsumerDriver
+from partita.consumer.shell.driver import LOG, ConsumerDriver
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
@@ -46,6 +46,7 @@ class Delivery:
         self._value: Deserializer | None = deserializer(values["value_deserializer"])
         self._policy: str = values["poison_policy"]
         self.in_hand = RecordsInHand(driver)
+        self._has_warned = False
         self._dead_letters = DeadLetters(values["dead_letter_topic"], driver) if self._policy == "dead_letter" else None
 
     # Polling
@@ -60,6 +61,7 @@ class Delivery:
     async def poll(self, timeout: float, take: Callable[[], Any] | None) -> Any:
         """Poll until `take` finds something; None after `timeout` seconds. Callbacks run in here."""
         driver, core = self._driver, self._core
+        self._check_seconds(timeout)
         with driver.owned(exclusive=True):
             deadline_ms = driver.deadline_ms(timeout)
             if core.subscription.type.value == "none":
@@ -75,6 +77,15 @@ class Delivery:
                     core.end_poll(driver.now())
                 driver.metrics.poll_ended()
                 self.in_hand.polled()
+
+    def _check_seconds(self, timeout: float) -> None:
+        """Refuse what is no number; warn once of what looks like milliseconds (issue 11.8)."""
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            raise TypeError(f"poll takes a number of seconds, not {timeout!r}; poll() returns what is there at once")
+        if timeout >= _LOOKS_LIKE_MS and not self._has_warned:
+            self._has_warned = True
+            told = "%s: poll(%s) waits up to %s seconds; the time is in seconds, not milliseconds"
+            LOG.warning(told, self._driver.config.client_id, timeout, timeout)
 
     async def _poll_until(self, deadline_ms: int, take: Callable[[], Any] | None) -> Any:
         driver, core = self._driver, self._core
@@ -377,6 +388,7 @@ def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
     return offset + 1
 
 
+_LOOKS_LIKE_MS = 100
 _LARGEST = 512 << 20
 
 
