@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from partita.secret import Secret
 
+Value: TypeAlias = Any
+"""An option's value: of the type its kind says, or an object of the user's own. Checked at run time, by this module."""
 Kind = Literal["int", "float", "bool", "str", "list", "secret", "any"]
-REQUIRED: Any = object()
+REQUIRED: Value = object()
 """Default of an option that the user has to give."""
 
 _TRUE_OR_FALSE = {"true": True, "false": False}
@@ -34,7 +36,7 @@ class Option:
 
     name: str
     kind: Kind
-    default: Any
+    default: Value
     help: str = ""
     minimum: float | None = None
     maximum: float | None = None
@@ -50,8 +52,8 @@ class Option:
 
 
 def check_options(
-    options: Iterable[Option], given: Mapping[str, Any], dotted: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    options: Iterable[Option], given: Mapping[str, Value], dotted: Mapping[str, Value] | None = None
+) -> dict[str, Value]:
     """Every option's value: what was given, converted and checked, or the default.
 
     `given` holds keyword arguments; `dotted` a dict with Kafka's own names. Both spellings are accepted in both.
@@ -64,7 +66,7 @@ def check_options(
         )
     known = {option.name: option for option in options}
     spellings = {alias: option.name for option in known.values() for alias in option.aliases}
-    values: dict[str, Any] = {}
+    values: dict[str, Value] = {}
     came_as: dict[str, str] = {}
     for source in (dotted or {}, given):
         for spelled, value in source.items():
@@ -118,7 +120,7 @@ def unknown_option(spelled: str, known: Iterable[str]) -> str:
     return f"unknown option {spelled!r}; did you mean {suggestion!r}?"
 
 
-def check_value(option: Option, value: Any) -> Any:
+def check_value(option: Option, value: object) -> Value:
     """The value in the option's type, within its bounds. Text is converted as Kafka does."""
     if value is None:
         if option.nullable or option.default is None:
@@ -132,7 +134,7 @@ def check_value(option: Option, value: Any) -> Any:
     return converted
 
 
-def _convert(option: Option, value: Any) -> Any:
+def _convert(option: Option, value: object) -> Value:
     match option.kind:
         case "any":
             return value
@@ -156,7 +158,7 @@ def _convert(option: Option, value: Any) -> Any:
             return Secret(value)
 
 
-def _to_bool(option: Option, value: Any) -> bool:
+def _to_bool(option: Option, value: object) -> bool:
     if isinstance(value, str):
         value = _TRUE_OR_FALSE.get(value.strip().lower(), value)
     if not isinstance(value, bool):
@@ -164,7 +166,7 @@ def _to_bool(option: Option, value: Any) -> bool:
     return value
 
 
-def _to_number(option: Option, value: Any) -> int | float:
+def _to_number(option: Option, value: Value) -> int | float:
     wanted = int if option.kind == "int" else float
     try:
         if isinstance(value, bool):
@@ -178,7 +180,7 @@ def _to_number(option: Option, value: Any) -> int | float:
     return number
 
 
-def _to_list(option: Option, value: Any) -> list[Any]:
+def _to_list(option: Option, value: object) -> list[Value]:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
@@ -193,7 +195,7 @@ def _check_bounds(option: Option, value: float) -> None:
         raise ConfigError(f"{option.name} must be at most {option.maximum}, not {value}")
 
 
-def _check_choice(option: Option, value: Any) -> str:
+def _check_choice(option: Option, value: object) -> str:
     text = str(value)
     for choice in option.choices:
         if text == choice or (option.ignore_case and text.lower() == choice.lower()):

@@ -10,6 +10,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from partita import Producer
+from partita.registry import AvroSerializer, FolderRegistry, RegistryDeserializer
+from partita.registry.spark import decoded
 from partita.spark import session
 
 if TYPE_CHECKING:
@@ -245,3 +248,23 @@ def test_committed_offsets_are_a_table(world: SparkWorld) -> None:
     assert rows[0].commitTime <= rows[1].commitTime
     narrow = world.spark.read.format("partita").options(**options, columns="offset,group").load()
     assert narrow.where(f"group = '{world.group}' and offset = 3").count() == 1
+
+
+def test_records_with_schemas_become_columns(world: SparkWorld, tmp_path: Path) -> None:
+    registry = FolderRegistry(tmp_path / "schemas")
+    flight = {
+        "type": "record",
+        "name": "Flight",
+        "fields": [{"name": "carrier", "type": "string"}, {"name": "delay", "type": ["null", "long"]}],
+    }
+    world.create(1)
+    with Producer(bootstrap_servers=world.bootstrap, value_serializer=AvroSerializer(registry, flight)) as producer:
+        producer.send(world.topic, {"carrier": "UA", "delay": 7})
+        producer.send(world.topic, {"carrier": "AA", "delay": None})
+        producer.send(world.topic, None)
+    columns = {"value": RegistryDeserializer(registry)}
+    found = decoded(
+        world.read().select("offset", "value"), columns, "offset long, value struct<carrier: string, delay: long>"
+    )
+    rows = found.select("value.carrier", "value.delay").orderBy("offset").collect()
+    assert [(row.carrier, row.delay) for row in rows] == [("UA", 7), ("AA", None), (None, None)]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from partita.client_options import CLIENT_OPTIONS
-from partita.options import ConfigError, Option, check_options
+from partita.options import ConfigError, Option, Value, check_options
 from partita.records.compression import codec_number
 from partita.security.settings import security_of
 
@@ -58,7 +57,7 @@ OPTIONS: tuple[Option, ...] = (
 class ProducerConfig:
     """Checked options; `values` holds them all, the attributes those that the producer reads often."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Value]
     acks: int
     enable_idempotence: bool
     codec: int
@@ -79,7 +78,7 @@ class ProducerConfig:
     adaptive: bool
 
     @classmethod
-    def of(cls, config: Mapping[str, Any] | None = None, /, **options: Any) -> ProducerConfig:
+    def of(cls, config: Mapping[str, Value] | None = None, /, **options: Value) -> ProducerConfig:
         """Check everything. Raises ConfigError, naming the option, what came and what would be right."""
         values = check_options(OPTIONS, options, config)
         given = {name.replace(".", "_") for name in (*(config or {}), *options)}
@@ -114,13 +113,13 @@ _TAKEN_OVER = (
 )
 
 
-def _refuse_unsupported(values: dict[str, Any]) -> None:
+def _refuse_unsupported(values: dict[str, Value]) -> None:
     if values["transactional_id"] is not None:
         raise ConfigError("transactional_id: transactions are not supported yet; leave it out")
     values["security"] = security_of(values)
 
 
-def _idempotence(values: Mapping[str, Any], given: set[str], acks: int) -> bool:
+def _idempotence(values: Mapping[str, Value], given: set[str], acks: int) -> bool:
     """On by default; options at odds with it switch it off, unless it was asked for by name."""
     if not values["enable_idempotence"]:
         return False
@@ -136,7 +135,7 @@ def _idempotence(values: Mapping[str, Any], given: set[str], acks: int) -> bool:
     return not reasons
 
 
-def _delivery_timeout(values: Mapping[str, Any], given: set[str]) -> int:
+def _delivery_timeout(values: Mapping[str, Value], given: set[str]) -> int:
     least: int = values["linger_ms"] + values["request_timeout_ms"]
     timeout: int = values["delivery_timeout_ms"]
     if timeout < least and "delivery_timeout_ms" in given:
@@ -146,7 +145,7 @@ def _delivery_timeout(values: Mapping[str, Any], given: set[str]) -> int:
     return max(timeout, least)
 
 
-def _level(values: Mapping[str, Any], codec: str, given: set[str]) -> int | None:
+def _level(values: Mapping[str, Value], codec: str, given: set[str]) -> int | None:
     name = f"compression_{codec}_level"
     level: int = values[name]
     if codec == "gzip" and level == 0:
@@ -154,10 +153,10 @@ def _level(values: Mapping[str, Any], codec: str, given: set[str]) -> int | None
     return level if name in given and not (codec == "gzip" and level == -1) else None
 
 
-def _partitioner(given: Any) -> Callable[..., int] | None:
+def _partitioner(given: object) -> Callable[..., int] | None:
     if isinstance(given, type):
         given = given()
     chosen = getattr(given, "partition", given)
     if isinstance(given, str) or (chosen is not None and not callable(chosen)):
         raise ConfigError(f"partitioner_class must be callable or have a method partition, not {given!r}")
-    return chosen  # type: ignore[no-any-return]  # callable, as checked above
+    return chosen
