@@ -460,3 +460,15 @@ def test_a_consumer_that_knows_no_coordinator_is_not_asked_every_millisecond() -
     core.poll = counted
     world.run(1_000)
     assert turns < 20
+
+
+@pytest.mark.case("BM-118")
+def test_a_member_that_waits_inside_poll_longer_than_the_poll_interval_stays() -> None:
+    """Waiting for records is polling: nobody without partitions or records is taken for stuck."""
+    world = World({"t": 1})
+    consumer, _ = member(world, session_timeout_ms=6_000, max_poll_interval_ms=8_000)
+    world.forget()
+    consumer.poll(30)
+    assert not world.sent("LeaveGroup")
+    assert not world.sent("JoinGroup")
+    assert len(consumer.assignment()) == 1
