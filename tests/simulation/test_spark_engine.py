@@ -363,8 +363,11 @@ def test_every_loss_fails_by_default(damage: Callable[[MemoryCluster], object], 
     world.cluster.create("z", 1)
     world.engine.run()
     damage(world.cluster)
-    with pytest.raises(DataLossError, match=said):
+    with pytest.raises(DataLossError, match=said) as raised:
         world.engine.run()
+    reasons = {"deleted or": "DELETED", "removed": "REMOVED", "truncated": "TRUNCATED", "recreated": "RECREATED"}
+    (reason,) = [code for words, code in reasons.items() if words in said]
+    assert str(raised.value).startswith(f"[{reason}] ")
 
 
 def test_losses_can_be_gone_over() -> None:

@@ -18,6 +18,7 @@ from partita.spark.planning.starts import (
     DEFAULT_END,
     ClusterView,
     DataLossError,
+    LossReason,
     PartitionFacts,
     SourceError,
     missing,
@@ -89,9 +90,11 @@ def _refuse_loss(begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartit
     late = [key for key, facts in view.partitions.items() if ends[key] > facts.latest]
     hint = "failOnDataLoss=false reads what is there"
     if early:
-        raise DataLossError(f"the start lies before the first offset that is left in {names(early)}; {hint}")
+        raise DataLossError(
+            LossReason.REMOVED.because(f"the start lies before the first offset that is left in {names(early)}; {hint}")
+        )
     if late:
-        raise DataLossError(f"the end lies after the real end of {names(late)}; {hint}")
+        raise DataLossError(LossReason.TRUNCATED.because(f"the end lies after the real end of {names(late)}; {hint}"))
 
 
 def _task(

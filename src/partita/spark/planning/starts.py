@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from partita.protocol.primitives import ZERO_UUID
 from partita.spark.options import TopicSelection
@@ -21,7 +22,20 @@ class SourceError(Exception):
 
 
 class DataLossError(SourceError):
-    """Records that should have been read are gone, and failOnDataLoss is true."""
+    """Records that should have been read are gone, and failOnDataLoss is true. The message starts with `LossReason`."""
+
+
+class LossReason(StrEnum):
+    """Why records are gone. The value stands in brackets before each loss that a message names."""
+
+    REMOVED = "REMOVED"
+    TRUNCATED = "TRUNCATED"
+    DELETED = "DELETED"
+    RECREATED = "RECREATED"
+
+    def because(self, text: str) -> str:
+        """The loss as messages and logs name it."""
+        return f"[{self.value}] {text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +143,17 @@ def carry_on(
         if selection.wants_partition(key):
             ranges[key] = start.ranges[key].emptied()
     if gone:
-        losses.append(f"{names(gone)} was deleted or is no longer subscribed")
+        losses.append(LossReason.DELETED.because(f"{names(gone)} was deleted or is no longer subscribed"))
     for key, facts in sorted(view.partitions.items()):
         if key not in start.ranges:
             begin = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)
         elif was_recreated(key[0], start, view):
             begin = facts.earliest
-            losses.append(f"topic {key[0]} was deleted and recreated (its id changed); {names([key])} starts again")
+            losses.append(
+                LossReason.RECREATED.because(
+                    f"topic {key[0]} was deleted and recreated (its id changed); {names([key])} starts again"
+                )
+            )
         else:
             begin = _adjusted(key, start.ranges[key].end, facts, diverged_at.get(key), losses)
         ranges[key] = Range(begin=begin, end=max(begin, facts.latest), leader_epoch=facts.leader_epoch)
@@ -179,11 +197,17 @@ def looks_wrong(start: StreamOffset, view: ClusterView, vanished: Collection[Top
 
 def _adjusted(key: TopicPartition, begin: int, facts: PartitionFacts, diverged: int | None, losses: list[str]) -> int:
     if begin < facts.earliest:
-        losses.append(f"offsets {begin} to {facts.earliest} of {names([key])} were removed before they were read")
+        losses.append(
+            LossReason.REMOVED.because(
+                f"offsets {begin} to {facts.earliest} of {names([key])} were removed before they were read"
+            )
+        )
         return facts.earliest
     end = facts.latest if diverged is None else min(facts.latest, diverged)
     if begin > end:
-        losses.append(f"{names([key])} was truncated: its end was {begin} and is now {end}")
+        losses.append(
+            LossReason.TRUNCATED.because(f"{names([key])} was truncated: its end was {begin} and is now {end}")
+        )
         return max(end, facts.earliest)
     return begin
 

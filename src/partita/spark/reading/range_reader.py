@@ -20,7 +20,7 @@ from partita.records.header import cut, read_header
 from partita.records.to_arrow import FetchedPart, to_arrow
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.planning.planner import RangeTask
-from partita.spark.planning.starts import DataLossError, SourceError
+from partita.spark.planning.starts import DataLossError, LossReason, SourceError
 from partita.spark.positions import EARLIEST
 from partita.spark.reading.portions import BYTES_MAX, Portion, Portions, bounded
 
@@ -133,7 +133,12 @@ class RangeReader:
         if not told.records:
             self._short_answers += told.high_watermark < task.end
             if self._short_answers > SHORT_ANSWERS_MAX:
-                return self._lost(position, task.end, f"ends at {told.high_watermark}, before the planned {task.end}")
+                return self._lost(
+                    position,
+                    task.end,
+                    LossReason.TRUNCATED,
+                    f"ends at {told.high_watermark}, before the planned {task.end}",
+                )
             raise error_for(ErrorCode.REQUEST_TIMED_OUT, f"{self._where}: no records at offset {position}")
         aborted = None
         if self._settings.read_committed:
@@ -177,8 +182,13 @@ class RangeReader:
         if told.error_code:
             raise error_for(told.error_code, self._where)
         if told.offset <= position:
-            return self._lost(position, task.end, f"was truncated below offset {position}")
-        return self._lost(position, told.offset, f"lost offsets {position} to {told.offset}: its log starts there now")
+            return self._lost(position, task.end, LossReason.TRUNCATED, f"was truncated below offset {position}")
+        return self._lost(
+            position,
+            told.offset,
+            LossReason.REMOVED,
+            f"lost offsets {position} to {told.offset}: its log starts there now",
+        )
 
     async def _topic_changed(self, position: int) -> Fetched:
         """The broker does not know the id: it may not know it yet, or the topic was recreated."""
@@ -187,10 +197,11 @@ class RangeReader:
         now = self._link.cluster.view.topic_id(task.topic)
         if now in (ZERO_UUID, task.topic_id):
             raise error_for(ErrorCode.UNKNOWN_TOPIC_ID, self._where)
-        return self._lost(position, task.end, "belongs to a topic that was deleted and recreated")
+        return self._lost(position, task.end, LossReason.RECREATED, "belongs to a topic that was deleted and recreated")
 
-    def _lost(self, position: int, go_on: int, why: str) -> Fetched:
+    def _lost(self, position: int, go_on: int, reason: LossReason, why: str) -> Fetched:
         """Go on behind the gap, unless losses fail the query."""
         if self._settings.fail_on_data_loss:
-            raise DataLossError(f"{self._where} {why}. Set failOnDataLoss=false to go on without these records")
+            why = reason.because(f"{self._where} {why}")
+            raise DataLossError(f"{why}. Set failOnDataLoss=false to go on without these records")
         return Fetched(position, go_on)
