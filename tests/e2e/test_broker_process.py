@@ -187,3 +187,35 @@ def test_what_is_slow_to_import_stays_out_of_the_broker() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
     assert done.stdout.strip() == "."
+
+
+def test_a_broker_whose_disk_fails_says_so_in_one_line_and_ends_with_status_1(tmp_path: Path) -> None:
+    """B2, B3, D7: never a healthy face."""
+    program = """
+import errno, os, sys
+from partita.cli.main import main
+sync, calls = os.fdatasync, []
+def failing(fd):
+    calls.append(fd)
+    if os.path.exists(sys.argv[-1] + "/fails"):
+        raise OSError(errno.EIO, "Input/output error")
+    sync(fd)
+os.fdatasync = failing
+main()
+"""
+    command = [sys.executable, "-c", program, "broker", "--port", "0", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as popen:
+        try:
+            with Raw(Process(popen).port) as raw:
+                topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+                assert raw.ask(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code == 0
+                (tmp_path / "fails").touch()
+                assert produce(raw, b"x") == 0
+            assert popen.wait(15) == 1
+            assert popen.stderr is not None
+            said = popen.stderr.read()
+        finally:
+            popen.kill()
+    assert "Traceback" not in said
+    assert said.count("is offline, the broker ends with status 1") == 1
+    assert not (tmp_path / "clean").exists()

@@ -331,3 +331,15 @@ def test_a_topic_that_is_deleted_and_created_again_inherits_no_offset(tmp_path: 
             world.sync()
             assert not world.cluster.catalogue.unforgotten
             assert world.committed() == -1
+
+
+def test_whatever_goes_wrong_in_an_append_ends_in_a_replay_and_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+    """Issue 11 item 3: no request stays unanswered, no memory runs ahead of the log; the traceback is logged."""
+    with shard_world() as world:
+        assert world.commit(1) == 0
+        world.cluster.config.change("offsets.topic.compression.codec", 9)
+        assert world.commit(2) == ErrorCode.NOT_COORDINATOR
+        world.cluster.config.change("offsets.topic.compression.codec", None)
+        assert world.committed() == 1
+        assert world.commit(3) == 0
+    assert [record for record in caplog.records if record.exc_info and "is replayed" in record.getMessage()]
