@@ -139,7 +139,6 @@ class RunningBroker:
         """Let the broker's clock jump forward; what became due happens now: sessions, waiting requests, retention."""
         self.cluster.clock.advance(ms)
         self.services.clock_jumped()
-        self.upkeep.clock_jumped(ms)
         self.upkeep.retain_now()
 
     async def _listen(self, node: Node, listeners: Sequence[Listener]) -> None:

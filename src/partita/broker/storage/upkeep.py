@@ -265,11 +265,6 @@ class Upkeep:
             if self._is_stopped or self._store.failure is not None:
                 return
 
-    def clock_jumped(self, ms: int) -> None:
-        """Apply retention now if a look at the logs became due in the time that was passed over."""
-        if ms >= self._config.int("log.retention.check.interval.ms"):
-            self.retain_now()
-
     def retain_now(self) -> int:
         """Apply retention to every open log; return how many segments went."""
         self._store.refresh_configs()
