@@ -60,11 +60,11 @@ def test_kafkas_formatters_read_our_log() -> None:
         use_a_group(broker.bootstrap)
         offsets = formatted(broker.bootstrap, "OffsetsMessageFormatter")
         groups = formatted(broker.bootstrap, "GroupMetadataMessageFormatter")
-    (commit,) = [o for o in offsets if o["key"]["data"]["group"] == GROUP]  # type: ignore[index]
-    assert commit["key"]["data"] == {"group": GROUP, "topic": TOPIC, "partition": 0}  # type: ignore[index]
-    assert commit["value"]["data"]["offset"] == 3  # type: ignore[index]
-    ours = [g for g in groups if g["key"]["data"]["group"] == GROUP and g["value"]]  # type: ignore[index]
-    (member,) = ours[-1]["value"]["data"]["members"]  # type: ignore[index]
+    (commit,) = [o for o in offsets if o["key"]["data"]["group"] == GROUP]  # type: ignore[index]  # JSON of Kafka's own formatter
+    assert commit["key"]["data"] == {"group": GROUP, "topic": TOPIC, "partition": 0}  # type: ignore[index]  # JSON of Kafka's own formatter
+    assert commit["value"]["data"]["offset"] == 3  # type: ignore[index]  # JSON of Kafka's own formatter
+    ours = [g for g in groups if g["key"]["data"]["group"] == GROUP and g["value"]]  # type: ignore[index]  # JSON of Kafka's own formatter
+    (member,) = ours[-1]["value"]["data"]["members"]  # type: ignore[index]  # JSON of Kafka's own formatter
     assert member["groupInstanceId"] == "desk-1"
 
 

@@ -40,7 +40,7 @@ class ScenarioItem(pytest.Item):
     def __init__(
         self, *, scenario: scenario_text.Scenario, new_runner: Callable[[], scenario_text.Runner], **kwargs: object
     ) -> None:
-        super().__init__(**kwargs)  # type: ignore[arg-type]
+        super().__init__(**kwargs)  # type: ignore[arg-type]  # pytest's own arguments, passed on
         self.scenario = scenario
         self.new_runner = new_runner
 

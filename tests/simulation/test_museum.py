@@ -25,7 +25,7 @@ def plan(**shape: object) -> Plan:
         "slow_down": False, "sync_ms": 0, "load_ms": 0, "cleans": False, "join_version": 9, "faults": (),
         "stranger_ms": 0,
     }  # fmt: skip
-    return replace(draw(Dice(0)), **(calm | shape))  # type: ignore[arg-type]
+    return replace(draw(Dice(0)), **(calm | shape))  # type: ignore[arg-type]  # fields by name
 
 
 class Scene:

@@ -112,5 +112,5 @@ def _on_rack(sharing: Sharing, rack: str, members: list[int]) -> deque[int]:
 
 
 def _least_loaded(circles: object, shares: Shares) -> int | None:
-    heads = [circle[0] for circle in circles]  # type: ignore[attr-defined]
+    heads = [circle[0] for circle in circles]  # type: ignore[attr-defined]  # a list of circles; typed as object for the compiler
     return min(heads, key=lambda member: (len(shares[member]), member)) if heads else None

@@ -81,4 +81,4 @@ def _uint32(data: bytes, pos: int) -> int:
     if cython.compiled:
         return data[pos] << 24 | data[pos + 1] << 16 | data[pos + 2] << 8 | data[pos + 3]
     (value,) = _unpack(data, pos)
-    return value  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]  # struct returns Any

@@ -92,13 +92,13 @@ def _json(column: pa.Array, schema: Any) -> pa.Array:
 
 def to_pandas(batch: pa.RecordBatch, *, arrow_types: bool = True) -> Any:
     """A pandas DataFrame; with `arrow_types` its columns keep Arrow's memory instead of Python objects."""
-    import pandas as pd  # type: ignore[import-untyped, unused-ignore]
+    import pandas as pd  # type: ignore[import-untyped, unused-ignore]  # pandas has no types of its own
 
     return batch.to_pandas(types_mapper=pd.ArrowDtype if arrow_types else None)
 
 
 def to_polars(batch: pa.RecordBatch) -> Any:
     """A polars DataFrame over the same memory."""
-    import polars as pl  # type: ignore[import-not-found, unused-ignore]
+    import polars as pl  # type: ignore[import-not-found, unused-ignore]  # an optional package
 
     return pl.from_arrow(batch)

@@ -53,4 +53,4 @@ def watch_stopped_queries(spark: SparkSession) -> None:
     if not getattr(spark, "_partita_last_commit", None):
         listener = LastCommit(spark)
         spark.streams.addListener(listener)
-        spark._partita_last_commit = listener  # type: ignore[attr-defined]
+        spark._partita_last_commit = listener  # type: ignore[attr-defined]  # kept with the session it belongs to

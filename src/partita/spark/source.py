@@ -124,7 +124,7 @@ class BatchReader(DataSourceReader):
         self._pushed = PushedFilters()
         if options.pushdown is not False and options.view == "records":
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
-            self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]
+            self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]  # Spark's own way; see above
 
     def partitions(self) -> list[InputPartition]:
         """The tasks, planned against the cluster as it is now."""

@@ -17,7 +17,7 @@ class Heard(RebalanceListener):
         self.fail_on: dict[str, BaseException] = {}
 
     def _hear(self, name: str, partitions: Sequence[tuple[str, int]]) -> None:
-        self.calls.append((name, [tuple(tp) for tp in partitions]))  # type: ignore[misc]
+        self.calls.append((name, [tuple(tp) for tp in partitions]))  # type: ignore[misc]  # a TopicPartition is a pair
         if name in self.fail_on:
             raise self.fail_on.pop(name)
 

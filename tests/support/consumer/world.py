@@ -518,7 +518,7 @@ class World:
         _, wanted, _ = self._plans[request]
         for tp, p in wanted.items():
             log = self.logs.get(tp)
-            if log is None or log.leader != request.node.id:  # type: ignore[union-attr]
+            if log is None or log.leader != request.node.id:  # type: ignore[union-attr]  # requests for partitions have a node
                 return True
             limit = log.last_stable if request.message.isolation_level else log.end
             if not log.start <= p.fetch_offset <= log.end or p.fetch_offset < limit:
@@ -546,7 +546,7 @@ class World:
         log = self.logs.get((name, number))
         if request.version > 12 and self._asked_ids[name] != self.ids.get(name):
             return fetch.PartitionData(partition_index=number, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-        if log is None or log.leader != request.node.id:  # type: ignore[union-attr]
+        if log is None or log.leader != request.node.id:  # type: ignore[union-attr]  # requests for partitions have a node
             return fetch.PartitionData(partition_index=number, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
         if not log.start <= asked.fetch_offset <= log.end:
             return fetch.PartitionData(partition_index=number, error_code=ErrorCode.OFFSET_OUT_OF_RANGE)

@@ -67,7 +67,7 @@ class World:
     def flush(self, *, timed: bool = False) -> None:
         """Show the answers that came, and let each client learn from its own."""
         for reply in self.shell.take_fresh():
-            name, version = self.senders[reply.token]  # type: ignore[index]
+            name, version = self.senders[reply.token]  # type: ignore[index]  # tokens are those handed out here
             if isinstance(reply.message, JoinGroupResponse):
                 client = self.clients[name]
                 if reply.message.error_code in (0, 79):

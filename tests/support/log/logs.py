@@ -20,13 +20,13 @@ def at(ms: int) -> Now:
 def batch(*values: str, key: str | None = None, ms: int = 0, **fields: object) -> bytes:
     """A batch with these values, one record each, all with the same key and timestamp."""
     k = None if key is None else key.encode()
-    return build_batch([(at(ms).wall_ms, k, value.encode(), ()) for value in values], **fields)  # type: ignore[arg-type]
+    return build_batch([(at(ms).wall_ms, k, value.encode(), ()) for value in values], **fields)  # type: ignore[arg-type]  # fields by name, passed on
 
 
 def pairs(*records: tuple[str, str | None], ms: int = 0, **fields: object) -> bytes:
     """A batch of (key, value); a value of None is a tombstone."""
     encoded = [(at(ms).wall_ms, k.encode(), None if v is None else v.encode(), ()) for k, v in records]
-    return build_batch(encoded, **fields)  # type: ignore[arg-type]
+    return build_batch(encoded, **fields)  # type: ignore[arg-type]  # fields by name, passed on
 
 
 def open_log(
@@ -40,7 +40,7 @@ def open_log(
         DIRECTORY,
         config,
         durability=durability,
-        **options,  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]  # fields by name, passed on
     )
 
 

@@ -152,12 +152,12 @@ def test_a_member_that_missed_a_generation_claims_only_what_it_still_owns() -> N
         is_slow = io.number == 2 and type(request.message).__name__ == "SyncGroupRequest"
         act(io, request, HOLD if is_slow else script)
 
-    world._act = hold_syncs_of_slow  # type: ignore[method-assign]
+    world._act = hold_syncs_of_slow  # type: ignore[method-assign]  # the test steps in between
     turns(consumers, 60)
     assert [request.message.generation_id for _, request in world.held] == [before + 1]
     consumers[2].enforce_rebalance()
     turns(consumers, 30)
-    world._act = act  # type: ignore[method-assign]
+    world._act = act  # type: ignore[method-assign]  # the test steps in between
     world.answer_held()
     world.forget()
     turns(consumers, 300)
@@ -183,9 +183,9 @@ class Owners:
                 if self.owner.get(tp) is consumer:
                     del self.owner[tp]
 
-        heard.on_partitions_assigned = assigned  # type: ignore[method-assign]
-        heard.on_partitions_revoked = gone  # type: ignore[method-assign]
-        heard.on_partitions_lost = gone  # type: ignore[method-assign]
+        heard.on_partitions_assigned = assigned  # type: ignore[method-assign]  # the test steps in between
+        heard.on_partitions_revoked = gone  # type: ignore[method-assign]  # the test steps in between
+        heard.on_partitions_lost = gone  # type: ignore[method-assign]  # the test steps in between
 
 
 ACTIONS = st.lists(st.sampled_from(["join", "leave", "other", "grow", "poll"]), min_size=1, max_size=12)

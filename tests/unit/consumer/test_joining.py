@@ -111,7 +111,7 @@ def test_a_join_may_take_the_whole_rebalance_timeout() -> None:
             seen.append(request.timeout_ms)
         deliver(io, request)
 
-    world.deliver = spy  # type: ignore[method-assign]
+    world.deliver = spy  # type: ignore[method-assign]  # the test steps in between
     member(world)
     assert seen[0] == 305_000
 
@@ -354,7 +354,7 @@ def test_a_wakeup_inside_the_assigned_callback() -> None:
             consumer.wakeup()
             consumer._driver.check()
 
-    heard.on_partitions_assigned = inside  # type: ignore[method-assign]
+    heard.on_partitions_assigned = inside  # type: ignore[method-assign]  # the test steps in between
     with pytest.raises(WakeupError):
         consumer.poll(1)
     consumer.poll(0.1)

@@ -123,7 +123,7 @@ def test_malformed_members_do_not_stop_the_leader(metadata: bytes) -> None:
             reply.members.append(JoinGroupResponseMember(member_id="evil", metadata=metadata))
         deliver(io, request, reply)
 
-    world._arrive = arrive  # type: ignore[method-assign]
+    world._arrive = arrive  # type: ignore[method-assign]  # the test steps in between
     consumer, _ = member(world)
     assert consumer.assignment() == {T0}
 

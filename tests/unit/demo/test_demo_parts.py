@@ -52,7 +52,7 @@ def test_a_run_that_equals_the_csv_holds() -> None:
     ],
     ids=["too many", "usable", "weather", "letters", "reasons", "delays", "lag", "not taken over"],
 )
-def test_every_deviation_from_the_csv_fails_exactly_one_check(spoil) -> None:  # type: ignore[no-untyped-def]
+def test_every_deviation_from_the_csv_fails_exactly_one_check(spoil) -> None:  # type: ignore[no-untyped-def]  # a function that edits a dictionary of any shape
     truth, story = good_story()
     spoil(story)
     assert sum(not check.holds for check in checks.compare(truth, story)) == 1

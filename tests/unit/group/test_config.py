@@ -38,7 +38,7 @@ def test_every_group_option_of_kafka_is_there() -> None:
 
 @pytest.mark.parametrize("field", [f for f in fields(GroupConfig) if not f.name.startswith("partita")])
 def test_a_value_below_kafkas_bound_is_refused_with_the_bound(field: object) -> None:
-    name: str = field.name  # type: ignore[attr-defined]
+    name: str = field.name  # type: ignore[attr-defined]  # a dataclass field
     entry = KAFKAS.get(name.replace("_", "."), {})
     valid = entry.get("valid") or ""
     if not valid.startswith("[") or entry["type"] == "LIST":

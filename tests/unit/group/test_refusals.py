@@ -52,9 +52,9 @@ REQUESTS: list[Structure] = [
 def error_of(answer: Structure) -> int:
     """The answer's error, wherever it stands."""
     if hasattr(answer, "error_code"):
-        return answer.error_code  # type: ignore[no-any-return]
-    (partition,) = answer.topics[0].partitions  # type: ignore[attr-defined]
-    return partition.error_code  # type: ignore[no-any-return]
+        return answer.error_code  # type: ignore[no-any-return]  # an error code
+    (partition,) = answer.topics[0].partitions  # type: ignore[attr-defined]  # the answer to what was asked
+    return partition.error_code  # type: ignore[no-any-return]  # an error code
 
 
 @pytest.mark.case("GC-B05", "GC-P05", "GC-P10", "BM-063")
@@ -90,7 +90,7 @@ def test_a_session_timeout_out_of_bounds_is_refused_by_any_broker() -> None:
     answer = first_check(GroupRequest(short, 9), GroupConfig())
     assert answer is not None
     assert error_of(answer) == ErrorCode.INVALID_SESSION_TIMEOUT
-    assert answer.member_id == "m"  # type: ignore[attr-defined]
+    assert answer.member_id == "m"  # type: ignore[attr-defined]  # the answer to what was asked
     assert first_check(GroupRequest(JOIN, 9), GroupConfig()) is None
 
 
@@ -112,13 +112,13 @@ def test_the_oldest_offset_fetch_has_errors_on_partitions_only() -> None:
     request = OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0, 4])])
     (ask,) = wire.split_offset_fetch(request, 1)
     refused = refusal(GroupRequest(ask, 1), ErrorCode.NOT_COORDINATOR)
-    old = wire.merge_offset_fetch(request, [refused], 1)  # type: ignore[list-item]
+    old = wire.merge_offset_fetch(request, [refused], 1)  # type: ignore[list-item]  # an OffsetFetch answer
     assert [(p.partition_index, p.committed_offset, p.error_code) for p in old.topics[0].partitions] == [
         (0, -1, ErrorCode.NOT_COORDINATOR),
         (4, -1, ErrorCode.NOT_COORDINATOR),
     ]
     old.encode(1)
-    newer = wire.merge_offset_fetch(request, [refused], 2)  # type: ignore[list-item]
+    newer = wire.merge_offset_fetch(request, [refused], 2)  # type: ignore[list-item]  # an OffsetFetch answer
     assert (newer.topics, newer.error_code) == ([], ErrorCode.NOT_COORDINATOR)
     newer.encode(2)
 
@@ -130,6 +130,6 @@ def test_offset_fetch_of_many_groups_is_split_and_merged_in_order() -> None:
     asks = wire.split_offset_fetch(request, 8)
     assert [(ask.group.group_id, ask.require_stable) for ask in asks] == [("a", True), ("b", True), ("c", True)]
     answers = [refusal(GroupRequest(ask, 8), ErrorCode.NONE) for ask in asks]
-    merged = wire.merge_offset_fetch(request, answers, 8)  # type: ignore[arg-type]
+    merged = wire.merge_offset_fetch(request, answers, 8)  # type: ignore[arg-type]  # OffsetFetch answers
     assert [group.group_id for group in merged.groups] == ["a", "b", "c"]
     merged.encode(8)

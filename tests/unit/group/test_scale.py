@@ -37,11 +37,11 @@ def stable(shell: GroupShell, group_id: str, count: int, session_ms: int = 10_00
         shell.advance(1000)
     answers = [shell.answered[token] for token in tokens]
     assert all(isinstance(answer, JoinGroupResponse) for answer in answers)
-    ids: list[str] = [answer.member_id for answer in answers]  # type: ignore[attr-defined]
+    ids: list[str] = [answer.member_id for answer in answers]  # type: ignore[attr-defined]  # the answer to what was asked
     shares = [SyncGroupRequestAssignment(member_id=member_id, assignment=member_id.encode()) for member_id in ids]
     for member_id in [*ids[1:], ids[0]]:
         assignments = shares if member_id == ids[0] else []
-        generation: int = answers[0].generation_id  # type: ignore[attr-defined]
+        generation: int = answers[0].generation_id  # type: ignore[attr-defined]  # the answer to what was asked
         message = SyncGroupRequest(
             group_id=group_id, generation_id=generation, member_id=member_id, assignments=assignments
         )
@@ -52,14 +52,14 @@ def stable(shell: GroupShell, group_id: str, count: int, session_ms: int = 10_00
 @pytest.mark.case("GC-V01", "BM-028", "BM-031")
 def test_two_hundred_members_that_join_at_once_make_one_generation() -> None:
     shell = GroupShell()
-    ids = [shell.ask(join("g"), 9, f"c{n}").member_id for n in range(200)]  # type: ignore[attr-defined]
+    ids = [shell.ask(join("g"), 9, f"c{n}").member_id for n in range(200)]  # type: ignore[attr-defined]  # the answer to what was asked
     tokens = [shell.send(join("g", member_id), 9) for member_id in ids]
     assert not any(token in shell.answered for token in tokens)
     shell.advance(9000)
     answers = [shell.answered[token] for token in tokens]
     assert len(set(ids)) == 200
-    assert {(a.generation_id, a.leader, a.error_code) for a in answers} == {(1, ids[0], 0)}  # type: ignore[attr-defined]
-    assert [len(a.members) for a in answers] == [200] + [0] * 199  # type: ignore[attr-defined]
+    assert {(a.generation_id, a.leader, a.error_code) for a in answers} == {(1, ids[0], 0)}  # type: ignore[attr-defined]  # the answer to what was asked
+    assert [len(a.members) for a in answers] == [200] + [0] * 199  # type: ignore[attr-defined]  # the answer to what was asked
 
 
 @pytest.mark.case("GC-V06")
@@ -74,7 +74,7 @@ def test_deadlines_of_a_thousand_groups_do_not_meet() -> None:
         for number, (group_id, member_id) in enumerate(members.items()):
             if number % 10:
                 beat = HeartbeatRequest(group_id=group_id, generation_id=1, member_id=member_id)
-                assert shell.ask(beat, 4).error_code == 0  # type: ignore[attr-defined]
+                assert shell.ask(beat, 4).error_code == 0  # type: ignore[attr-defined]  # the answer to what was asked
         shell.advance(5000)
     shell.check()
     groups = shell.shard.groups
@@ -170,7 +170,7 @@ def test_a_group_record_larger_than_any_buffer_loads() -> None:
     ids = stable(shell, "g", 2_000, session_ms=60_000)
     shell.reload(tell=False)
     beat = HeartbeatRequest(group_id="g", generation_id=1, member_id=ids[-1])
-    assert shell.ask(beat, 4).error_code == 0  # type: ignore[attr-defined]
+    assert shell.ask(beat, 4).error_code == 0  # type: ignore[attr-defined]  # the answer to what was asked
     token = shell.send(SyncGroupRequest(group_id="g", generation_id=1, member_id=ids[7]), 4)
     answer = shell.answered[token]
     assert isinstance(answer, SyncGroupResponse)

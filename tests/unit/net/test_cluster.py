@@ -153,9 +153,9 @@ def test_an_older_leader_epoch_is_ignored_until_the_topic_is_recreated() -> None
     view = MetadataView()
     view.update(metadata(1, leader=1, epoch=7), 13)
     view.update(metadata(1, leader=2, epoch=6), 13)
-    assert (view.partition("t", 0).leader, view.leader_epoch("t", 0)) == (1, 7)  # type: ignore[union-attr]
+    assert (view.partition("t", 0).leader, view.leader_epoch("t", 0)) == (1, 7)  # type: ignore[union-attr]  # the partition is in the view
     view.update(metadata(1, leader=2, epoch=0, topic_id=b"j" * 16), 13)
-    assert (view.partition("t", 0).leader, view.leader_epoch("t", 0)) == (2, 0)  # type: ignore[union-attr]
+    assert (view.partition("t", 0).leader, view.leader_epoch("t", 0)) == (2, 0)  # type: ignore[union-attr]  # the partition is in the view
     view.update(metadata(1, leader=1, epoch=9), 8)
     assert view.leader_epoch("t", 0) == -1
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 from partita.protocol.api_table import APIS
 from partita.protocol.primitives import Message
+
+Built: TypeAlias = Any
+"""A Message of a module that is imported when the first error is built."""
 
 _TOP_LEVEL = frozenset({12, 13, 14, 16, 18, 22, 46, 47, 60, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
@@ -21,15 +24,16 @@ def error_answer(api_key: int, version: int, request: Any, code: int) -> Message
     """The response to `request` that says `code`; None where no answer is due (Produce with acks=0)."""
     api = APIS[api_key]
     if api_key in _TOP_LEVEL:
-        return api.response(error_code=code)  # type: ignore[call-arg]
+        return api.response(error_code=code)  # type: ignore[call-arg]  # a Message of one code
     messages = import_module(api.request.__module__)
-    return _BUILDERS[api_key](messages, version, request, code)
+    answer: Message | None = _BUILDERS[api_key](messages, version, request, code)
+    return answer
 
 
-def _produce(m: Any, version: int, request: Any, code: int) -> Message | None:
+def _produce(m: Any, version: int, request: Any, code: int) -> Built | None:
     if request.acks == 0:
         return None
-    return m.ProduceResponse(  # type: ignore[no-any-return]
+    return m.ProduceResponse(
         responses=[
             m.TopicProduceResponse(
                 topic_id=topic.topic_id,
@@ -44,10 +48,10 @@ def _produce(m: Any, version: int, request: Any, code: int) -> Message | None:
     )
 
 
-def _fetch(m: Any, version: int, request: Any, code: int) -> Message:
+def _fetch(m: Any, version: int, request: Any, code: int) -> Built:
     if version >= 7:
-        return m.FetchResponse(error_code=code, session_id=request.session_id)  # type: ignore[no-any-return]
-    return m.FetchResponse(  # type: ignore[no-any-return]
+        return m.FetchResponse(error_code=code, session_id=request.session_id)
+    return m.FetchResponse(
         responses=[
             m.FetchableTopicResponse(
                 topic=topic.topic,
@@ -61,8 +65,8 @@ def _fetch(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _list_offsets(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.ListOffsetsResponse(  # type: ignore[no-any-return]
+def _list_offsets(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.ListOffsetsResponse(
         topics=[
             m.ListOffsetsTopicResponse(
                 name=topic.name,
@@ -76,8 +80,8 @@ def _list_offsets(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _metadata(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.MetadataResponse(  # type: ignore[no-any-return]
+def _metadata(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.MetadataResponse(
         error_code=code,
         topics=[
             m.MetadataResponseTopic(error_code=code, name=t.name or ("" if version < 12 else None), topic_id=t.topic_id)
@@ -86,8 +90,8 @@ def _metadata(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _offset_commit(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.OffsetCommitResponse(  # type: ignore[no-any-return]
+def _offset_commit(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.OffsetCommitResponse(
         topics=[
             m.OffsetCommitResponseTopic(
                 name=topic.name,
@@ -102,14 +106,14 @@ def _offset_commit(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _offset_fetch(m: Any, version: int, request: Any, code: int) -> Message:
+def _offset_fetch(m: Any, version: int, request: Any, code: int) -> Built:
     if version >= 8:
-        return m.OffsetFetchResponse(  # type: ignore[no-any-return]
+        return m.OffsetFetchResponse(
             groups=[m.OffsetFetchResponseGroup(group_id=g.group_id, error_code=code) for g in request.groups]
         )
     if version >= 2:
-        return m.OffsetFetchResponse(error_code=code)  # type: ignore[no-any-return]
-    return m.OffsetFetchResponse(  # type: ignore[no-any-return]
+        return m.OffsetFetchResponse(error_code=code)
+    return m.OffsetFetchResponse(
         topics=[
             m.OffsetFetchResponseTopic(
                 name=topic.name,
@@ -125,10 +129,10 @@ def _offset_fetch(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _find_coordinator(m: Any, version: int, request: Any, code: int) -> Message:
+def _find_coordinator(m: Any, version: int, request: Any, code: int) -> Built:
     if version < 4:
-        return m.FindCoordinatorResponse(error_code=code, error_message="", node_id=-1, port=-1)  # type: ignore[no-any-return]
-    return m.FindCoordinatorResponse(  # type: ignore[no-any-return]
+        return m.FindCoordinatorResponse(error_code=code, error_message="", node_id=-1, port=-1)
+    return m.FindCoordinatorResponse(
         coordinators=[
             m.Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message="")
             for key in request.coordinator_keys
@@ -136,35 +140,33 @@ def _find_coordinator(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _join_group(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.JoinGroupResponse(  # type: ignore[no-any-return]
-        error_code=code, member_id=request.member_id, protocol_name="" if version < 7 else None
-    )
+def _join_group(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.JoinGroupResponse(error_code=code, member_id=request.member_id, protocol_name="" if version < 7 else None)
 
 
-def _describe_groups(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.DescribeGroupsResponse(  # type: ignore[no-any-return]
+def _describe_groups(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeGroupsResponse(
         groups=[m.DescribedGroup(group_id=group_id, error_code=code) for group_id in request.groups]
     )
 
 
-def _create_topics(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.CreateTopicsResponse(  # type: ignore[no-any-return]
+def _create_topics(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.CreateTopicsResponse(
         topics=[m.CreatableTopicResult(name=t.name, error_code=code, error_message=None) for t in request.topics]
     )
 
 
-def _delete_topics(m: Any, version: int, request: Any, code: int) -> Message:
+def _delete_topics(m: Any, version: int, request: Any, code: int) -> Built:
     by_state = version >= 6
     asked = [(t.name, t.topic_id) for t in request.topics if by_state]
     asked = asked or [(name, bytes(16)) for name in request.topic_names if not by_state]
-    return m.DeleteTopicsResponse(  # type: ignore[no-any-return]
+    return m.DeleteTopicsResponse(
         responses=[m.DeletableTopicResult(name=name, topic_id=id_, error_code=code) for name, id_ in asked]
     )
 
 
-def _delete_records(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.DeleteRecordsResponse(  # type: ignore[no-any-return]
+def _delete_records(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DeleteRecordsResponse(
         topics=[
             m.DeleteRecordsTopicResult(
                 name=topic.name,
@@ -178,8 +180,8 @@ def _delete_records(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _offset_for_leader_epoch(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.OffsetForLeaderEpochResponse(  # type: ignore[no-any-return]
+def _offset_for_leader_epoch(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.OffsetForLeaderEpochResponse(
         topics=[
             m.OffsetForLeaderTopicResult(
                 topic=topic.topic,
@@ -190,8 +192,8 @@ def _offset_for_leader_epoch(m: Any, version: int, request: Any, code: int) -> M
     )
 
 
-def _txn_offset_commit(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.TxnOffsetCommitResponse(  # type: ignore[no-any-return]
+def _txn_offset_commit(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.TxnOffsetCommitResponse(
         topics=[
             m.TxnOffsetCommitResponseTopic(
                 name=topic.name,
@@ -205,8 +207,8 @@ def _txn_offset_commit(m: Any, version: int, request: Any, code: int) -> Message
     )
 
 
-def _write_txn_markers(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.WriteTxnMarkersResponse(  # type: ignore[no-any-return]
+def _write_txn_markers(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.WriteTxnMarkersResponse(
         markers=[
             m.WritableTxnMarkerResult(
                 producer_id=marker.producer_id,
@@ -226,8 +228,8 @@ def _write_txn_markers(m: Any, version: int, request: Any, code: int) -> Message
     )
 
 
-def _describe_configs(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.DescribeConfigsResponse(  # type: ignore[no-any-return]
+def _describe_configs(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeConfigsResponse(
         results=[
             m.DescribeConfigsResult(
                 resource_type=r.resource_type, resource_name=r.resource_name, error_code=code, error_message=None
@@ -237,29 +239,29 @@ def _describe_configs(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _describe_log_dirs(m: Any, version: int, request: Any, code: int) -> Message:
+def _describe_log_dirs(m: Any, version: int, request: Any, code: int) -> Built:
     results = [] if version >= 3 else [m.DescribeLogDirsResult(error_code=code)]
-    return m.DescribeLogDirsResponse(error_code=code, results=results)  # type: ignore[no-any-return]
+    return m.DescribeLogDirsResponse(error_code=code, results=results)
 
 
-def _create_partitions(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.CreatePartitionsResponse(  # type: ignore[no-any-return]
+def _create_partitions(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.CreatePartitionsResponse(
         results=[m.CreatePartitionsTopicResult(name=t.name, error_code=code) for t in request.topics]
     )
 
 
-def _delete_groups(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.DeleteGroupsResponse(  # type: ignore[no-any-return]
+def _delete_groups(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DeleteGroupsResponse(
         results=[m.DeletableGroupResult(group_id=g, error_code=code) for g in dict.fromkeys(request.groups_names)]
     )
 
 
-def _alter_configs(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.AlterConfigsResponse(responses=_altered(m, request, code))  # type: ignore[no-any-return]
+def _alter_configs(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.AlterConfigsResponse(responses=_altered(m, request, code))
 
 
-def _incremental_alter_configs(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.IncrementalAlterConfigsResponse(responses=_altered(m, request, code))  # type: ignore[no-any-return]
+def _incremental_alter_configs(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.IncrementalAlterConfigsResponse(responses=_altered(m, request, code))
 
 
 def _altered(m: Any, request: Any, code: int) -> list[Any]:
@@ -271,8 +273,8 @@ def _altered(m: Any, request: Any, code: int) -> list[Any]:
     ]
 
 
-def _elect_leaders(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.ElectLeadersResponse(  # type: ignore[no-any-return]
+def _elect_leaders(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.ElectLeadersResponse(
         error_code=code,
         replica_election_results=[
             m.ElectLeadersTopicResult(
@@ -287,8 +289,8 @@ def _elect_leaders(m: Any, version: int, request: Any, code: int) -> Message:
     )
 
 
-def _alter_partition_reassignments(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.AlterPartitionReassignmentsResponse(  # type: ignore[no-any-return]
+def _alter_partition_reassignments(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.AlterPartitionReassignmentsResponse(
         error_code=code,
         error_message=None,
         responses=[
@@ -306,8 +308,8 @@ def _alter_partition_reassignments(m: Any, version: int, request: Any, code: int
     )
 
 
-def _describe_topic_partitions(m: Any, version: int, request: Any, code: int) -> Message:
-    return m.DescribeTopicPartitionsResponse(  # type: ignore[no-any-return]
+def _describe_topic_partitions(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeTopicPartitionsResponse(
         topics=[m.DescribedTopic(name=topic.name, error_code=code) for topic in request.topics]
     )
 

@@ -158,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # -- asyncio's side -------------------------------------------------------------------------------------------
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio hands a Transport to stream protocols
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.client_host = f"/{peer[0]}" if peer else "/127.0.0.1"

@@ -29,7 +29,7 @@ class Pending:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pending) and (self.value, self.superseded) == (other.value, other.superseded)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
 
 class HardState:
@@ -57,7 +57,7 @@ class HardState:
         other.settle()
         return (self.groups, self.offsets, self.pending) == (other.groups, other.offsets, other.pending)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
     def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
         """Take one record, in log order. Raises MalformedRequest when a known kind cannot be read."""

@@ -118,13 +118,13 @@ class Broker:
         """Send the answer, after those to earlier requests of the same connection."""
         self._watch.answered(asked, response)
         if isinstance(asked.wire, OffsetFetchRequest):
-            response = merge_offset_fetch(asked.wire, [response], asked.version)  # type: ignore[list-item]
+            response = merge_offset_fetch(asked.wire, [response], asked.version)  # type: ignore[list-item]  # the answer to an OffsetFetch
         link = asked.link
-        asked.frame = b"".join(encode_response(asked.api_key, asked.version, asked.correlation_id, response))[4:]  # type: ignore[arg-type]
-        while link.heard and link.heard[0].frame is not None:  # type: ignore[attr-defined]
+        asked.frame = b"".join(encode_response(asked.api_key, asked.version, asked.correlation_id, response))[4:]  # type: ignore[arg-type]  # what a coordinator answers can be encoded
+        while link.heard and link.heard[0].frame is not None:  # type: ignore[attr-defined]  # a link of this network
             done = link.heard.pop(0)
             if link.is_served:
-                self._network.reply(link, done.frame)  # type: ignore[attr-defined]
+                self._network.reply(link, done.frame)  # type: ignore[attr-defined]  # a link of this network
 
     def closed(self, link: Link) -> None:
         """A connection is gone; what it asked is decided all the same."""

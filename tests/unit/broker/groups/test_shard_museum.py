@@ -149,7 +149,7 @@ def test_a_commit_checked_before_the_leadership_moved_away_and_back_is_told_the_
             return answer
 
         answer = world.do(commit_and_move_twice)
-        assert error_of(answer.result()) == 0  # type: ignore[attr-defined]
+        assert error_of(answer.result()) == 0  # type: ignore[attr-defined]  # a waiting request is a future
         assert world.committed() == 2
         reelect(world)
         assert world.committed() == 2

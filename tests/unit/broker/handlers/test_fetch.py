@@ -33,7 +33,7 @@ def put(plane: DataPlane, *values: str, partition: int = 0, topic: str = "t") ->
 
 
 def offsets(records: object) -> list[int]:
-    return [header.base_offset for header, _ in iter_batches(records)]  # type: ignore[arg-type]
+    return [header.base_offset for header, _ in iter_batches(records)]  # type: ignore[arg-type]  # bytes, as the answer was encoded
 
 
 @pytest.mark.parametrize("version", range(4, 13))
@@ -144,10 +144,10 @@ def wait(plane: DataPlane, **fields: object) -> object:
 def test_an_empty_fetch_waits_for_the_next_append(plane: DataPlane) -> None:
     future = wait(plane)
     plane.turn()
-    assert not future.done()  # type: ignore[attr-defined]
+    assert not future.done()  # type: ignore[attr-defined]  # a waiting fetch is a future
     put(plane, "v0", partition=1)
     plane.turn()
-    response = future.result()  # type: ignore[attr-defined]
+    response = future.result()  # type: ignore[attr-defined]  # a waiting fetch is a future
     assert [len(p.records) for t in response.responses for p in t.partitions] == [0, SIZE]
     assert not plane.services.long_polls.waiting
     assert not plane.connection.callbacks
@@ -157,10 +157,10 @@ def test_a_fetch_waits_for_min_bytes(plane: DataPlane) -> None:
     future = wait(plane, min_bytes=2 * SIZE)
     put(plane, "v0")
     plane.turn()
-    assert not future.done()  # type: ignore[attr-defined]
+    assert not future.done()  # type: ignore[attr-defined]  # a waiting fetch is a future
     put(plane, "v0", partition=1)
     plane.turn()
-    assert future.done()  # type: ignore[attr-defined]
+    assert future.done()  # type: ignore[attr-defined]  # a waiting fetch is a future
 
 
 def test_what_is_there_is_answered_when_time_is_up(plane: DataPlane) -> None:
@@ -236,7 +236,7 @@ def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, m
 def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:
     future = wait(plane)
     plane.connection.close()
-    assert future.cancelled()  # type: ignore[attr-defined]
+    assert future.cancelled()  # type: ignore[attr-defined]  # a waiting fetch is a future
     assert not plane.services.long_polls.waiting
 
 

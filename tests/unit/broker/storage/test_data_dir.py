@@ -229,7 +229,7 @@ def test_data_of_a_topic_that_is_deleted_in_the_catalogue_goes_with_the_next_sta
             raise InterruptedError
         delete_log(topic_id, partition)
 
-    store.delete_log = crash  # type: ignore[method-assign]
+    store.delete_log = crash  # type: ignore[method-assign]  # the test steps in between
     with pytest.raises(InterruptedError):
         catalogue.delete([catalogue.by_name["gone"]])
     os.close(store._lock)

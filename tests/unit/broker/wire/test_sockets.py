@@ -16,7 +16,7 @@ class Speaker(asyncio.BufferedProtocol):
     def __init__(self) -> None:
         self.buffer = bytearray(100)
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # the transports of these sockets only
         self.transport = transport
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -62,7 +62,7 @@ def test_small_and_large_answers_keep_their_order() -> None:
 class Refusing(Speaker):
     """Turns everybody away."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # the transports of these sockets only
         transport.abort()
 
 
