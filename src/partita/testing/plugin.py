@@ -46,16 +46,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(INI_OPTION, "options of all brokers that fixtures start, one name=value per line", type="linelist")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, and leave the asserts of partita itself as they are.
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Leave the asserts of partita itself as they are, before any conftest imports it.
 
     pytest rewrites the asserts of every package that brings a plugin. For partita that would only make the first start
     slower, and in Python 3.11 two threads that compile rewritten modules at the same time can fail with a SystemError.
     """
-    config.addinivalue_line("markers", MARKER)
-    rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", None)
+    rewritten = getattr(early_config.pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(rewritten, set):
         rewritten.discard("partita")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", MARKER)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,10 +8,11 @@ from partita.protocol.error_codes import ErrorCode
 from partita.records.builder import build_batch
 from partita.records.header import HEADER_SIZE, InvalidBatch, read_header, seal
 from partita.records.opened.inspect import RecordChecks, check_records, first_at_or_after, is_long
-from partita.records.opened.walk import REJECTED_MAX
 from partita.records.validate import check_produced, inflated_bytes_max
 
 HEADERS = (("h", b"v"), ("n", None))
+REJECTED_MAX = 100
+"""As in `partita.records.opened.walk`, which keeps it to itself when it is compiled."""
 
 
 def batch(count: int = 4, codec: int = 0, *, key: bytes | None = b"k") -> bytes:
