@@ -42,7 +42,7 @@ LAYERS = {
 }  # fmt: skip
 CLIENT_SHELL = "shell"
 """The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""
-PURE = ("protocol", "records", "group", "assignors", "log", "consumer", "producer", "sim", "spark.planning")
+PURE = ("protocol", "records", "group", "assignors", "log", "consumer", "producer", "security", "sim", "spark.planning")
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")
 BORROWED = frozenset(

@@ -1,7 +1,7 @@
 """Where OAUTHBEARER tokens come from: the user's function, a token endpoint, a file, or unsecured claims for tests.
 
-One `TokenSource` serves all connections of a client: a token is used until it is due for renewal, and renewed in the
-background of the next login. (KIP-255, KIP-768; security.md 10.)
+One `TokenSource` serves all connections of a client: a token is used until it is due for renewal, and the first login
+after that fetches another. (KIP-255, KIP-768; security.md 10.)
 """
 
 from __future__ import annotations
