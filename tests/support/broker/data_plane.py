@@ -26,6 +26,7 @@ from partita.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from partita.security.principals import ANONYMOUS, KafkaPrincipal
 
 
 class NeverPaused:
@@ -39,9 +40,13 @@ class QuietConnection:
 
     def __init__(self) -> None:
         self.client_host = "/127.0.0.1"
-        self.recall = Memo(pause=NeverPaused()).recall("User:ANONYMOUS", self.client_host)
+        self.identify(ANONYMOUS)
         self.closed = False
         self.callbacks: list[Callable[[], None]] = []
+
+    def identify(self, principal: KafkaPrincipal) -> None:
+        self.principal = principal
+        self.recall = Memo(pause=NeverPaused()).recall(str(principal), self.client_host)
 
     def on_close(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)

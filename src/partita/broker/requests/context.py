@@ -40,13 +40,14 @@ class RequestContext:
     """Who asks, at which version, and of which node; and the services that an answer may need.
 
     `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints
-    it ("/127.0.0.1"). `listener` names the way the client came by. `shortcut` is what the handler offered, if it did;
+    it ("/127.0.0.1"), `host` is the address alone. `principal` is who asks; `listener` names the way the client came
+    by. `shortcut` is what the handler offered, if it did;
     `holds_back` is set when later requests of the connection must wait for this one.
     """
 
     __slots__ = (
-        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "services", "shortcut",
-        "version",
+        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "principal", "services",
+        "shortcut", "version",
     )  # fmt: skip
 
     def __init__(
@@ -66,10 +67,16 @@ class RequestContext:
         self.version = version
         self.client_id = client_id
         self.client_host = connection.client_host
+        self.principal = connection.principal
         self.connection = connection
         self.listener = listener
         self.holds_back = False
         self.shortcut: Callable[[], int] | None = None
+
+    @property
+    def host(self) -> str:
+        """The client's address, as access rules name it."""
+        return self.client_host.removeprefix("/")
 
     @property
     def node_id(self) -> int:

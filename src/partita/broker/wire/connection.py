@@ -19,6 +19,7 @@ from partita.broker.wire.memo import Recall
 from partita.broker.wire.turns import Turns
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
+from partita.security.principals import ANONYMOUS, KafkaPrincipal
 
 SCRATCH_BYTES = 64 * 1024
 """Size of the shared read buffer."""
@@ -29,8 +30,6 @@ UNSENT_BYTES_MAX = 200 * 1024 * 1024
 """Twice the largest response: a peer that lets more pile up is cut off. (H11)"""
 PARKED_MAX = 100
 QUICK_BYTES_MAX = 1024
-ANYBODY = "User:ANONYMOUS"
-"""The principal of whoever has not authenticated, spelled as in Kafka."""
 _JOIN_BELOW_BYTES = 32 * 1024
 _LENGTH = Struct(">i")
 
@@ -91,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         "closed",
         "closing_ticks",
         "frame_tick",
+        "principal",
         "recall",
         "seen_tick",
     )
@@ -104,6 +104,7 @@ class Connection(asyncio.BufferedProtocol):
         self._scratch_view = server.scratch_view
         self._transport: asyncio.Transport | None = None
         self.client_host = ""
+        self.principal = ANONYMOUS
         self.recall: Recall
         self.closed = False
         self._on_close: list[Callable[[], None]] = []
@@ -129,6 +130,11 @@ class Connection(asyncio.BufferedProtocol):
             callback()
         else:
             self._on_close.append(callback)
+
+    def identify(self, principal: KafkaPrincipal) -> None:
+        """From now on the peer is this principal, and is answered from no other one's memory."""
+        self.principal = principal
+        self.recall = self._answerer.memo.recall(str(principal), self.client_host)
 
     def forget(self, callback: Callable[[], None]) -> None:
         """Take back an `on_close` whose work is done."""
@@ -162,7 +168,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.client_host = f"/{peer[0]}" if peer else "/127.0.0.1"
-        self.recall = self._answerer.memo.recall(ANYBODY, self.client_host)
+        self.recall = self._answerer.memo.recall(str(self.principal), self.client_host)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         self._server.connected(self, transport)
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from partita.broker.wire.memo import Memo, Recall
 from partita.protocol.primitives import Buffer
+from partita.security.principals import KafkaPrincipal
 
 Chunks = list[Buffer]
 """A reply, with its length in front, in pieces that are sent one after the other."""
@@ -41,12 +42,18 @@ class Parked:
 class ConnectionHandle(Protocol):
     """What handlers may know of the connection a request came by.
 
-    `client_host` is printed as Kafka prints it ("/127.0.0.1"); `recall` remembers frames of this asker.
+    `client_host` is printed as Kafka prints it ("/127.0.0.1"); `principal` is who the peer has proved to be; `recall`
+    remembers frames of this asker.
     """
 
     client_host: str
+    principal: KafkaPrincipal
     closed: bool
     recall: Recall
+
+    def identify(self, principal: KafkaPrincipal) -> None:
+        """From now on the peer is this principal, and is answered from no other one's memory."""
+        ...
 
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is gone, so that parked work can be dropped."""

@@ -1,0 +1,21 @@
+"""Who a peer is once it has proved it: type and name, printed as Kafka prints it. (Kafka: KafkaPrincipal.)"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+USER = "User"
+
+
+class KafkaPrincipal(NamedTuple):
+    """A type and a name; `str()` is what rules name: "User:alice". Both compare exactly, case included."""
+
+    type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
+
+ANONYMOUS = KafkaPrincipal(USER, "ANONYMOUS")
+"""Whoever has not authenticated."""
