@@ -69,6 +69,8 @@ def test_the_banner_says_address_data_and_what_differs_from_kafka() -> None:
         assert "group.initial.rebalance.delay.ms=0" in broker.banner[2]
     with running("--kafka-defaults") as broker:
         assert "all as in Apache Kafka" in broker.banner[2]
+        missing = "__consumer_offsets needs 3 nodes (offsets.topic.replication.factor) and there are 1"
+        assert broker._line() == f"groups     not served: {missing}\n"
 
 
 def test_the_banner_names_further_listeners_by_their_advertised_addresses() -> None:

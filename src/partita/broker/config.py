@@ -16,6 +16,7 @@ from partita.broker.options import (
     INT,
     LIST,
     LONG,
+    REMOVED,
     SHORT,
     STRING,
     TOPIC,
@@ -138,6 +139,12 @@ def find(name: str, options: Mapping[str, Option]) -> Option:
     return option
 
 
+def removed_name(name: str) -> str | None:
+    """The option removed from Kafka that `name` spells, with dots or underscores; None for any other name."""
+    dotted = name.replace("_", ".")
+    return name if name in REMOVED else dotted if dotted in REMOVED else None
+
+
 class _Settings(ABC):
     """Typed look-up; subclasses say where a value comes from."""
 
@@ -185,7 +192,13 @@ class BrokerConfig(_Settings):
         if not kafka_defaults:
             self.defaults.update(PARTITA_DEFAULTS)
         self._listeners: list[Callable[[str], None]] = []
+        self.removed: dict[str, str] = {}
+        """Options given that Kafka has removed, each with the version that did so. They have no effect."""
         for name, value in (given or {}).items():
+            removed = removed_name(name)
+            if removed is not None:
+                self.removed[removed] = REMOVED[removed]
+                continue
             option = find(name, BROKER_OPTIONS)
             self.given[option.name] = parse(option, value)
         self._values = {**self.defaults, **self.given}

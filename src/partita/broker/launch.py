@@ -17,6 +17,7 @@ from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.running import CannotListen, RunningBroker
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
 from partita.broker.storage.store import Store
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
@@ -24,6 +25,8 @@ from partita.log.storage import StorageError
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+log = logging.getLogger("partita.broker")
 
 
 class StartError(Exception):
@@ -69,6 +72,8 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     try:
         options = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}", **settings.options}
         config = BrokerConfig(options, kafka_defaults=settings.kafka_defaults)
+        for name, version in config.removed.items():
+            log.warning("%s was removed in Kafka %s and has no effect", name, version)
         wanted = listeners(config, settings.nodes)
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
@@ -89,7 +94,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         raise StartError(f"{error}; choose another {hint}") from None
     exposed = [str(listener.bound) for listener in wanted if listener.bound.host not in LOOPBACK]
     if exposed:
-        logging.getLogger("partita.broker").warning(
+        log.warning(
             "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(exposed)
         )
     if settings.admin_port is not None:
@@ -140,5 +145,8 @@ def banner(running: RunningBroker) -> list[str]:
         f"data       {cluster.store.description}",
         f"settings   {differs or 'all as in Apache Kafka'}",
     ]
+    missing = "" if cluster.catalogue.get(OFFSETS_TOPIC) is not None else cluster.missing_nodes(len(nodes))
+    if missing:
+        lines.append(f"groups     not served: {missing}")
     lines += [f"listener   {name} {', '.join(str(node.endpoints[name]) for node in nodes)}" for name in more]
     return lines if running.admin_port is None else [*lines, f"control    http://127.0.0.1:{running.admin_port}"]

@@ -8,6 +8,7 @@ Apache Kafka's job. Mirrors what KRaft's controller decides (ReplicationControlM
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 
@@ -18,6 +19,8 @@ from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC, Partition, Topic, TopicCatalogue
 from partita.broker.wire.listeners import Endpoint
 from partita.system_clock import SystemClock
+
+log = logging.getLogger("partita.broker")
 
 
 class Node:
@@ -52,6 +55,7 @@ class Cluster:
         self.nodes: dict[int, Node] = {node_id: Node(node_id) for node_id in range(first, first + node_count)}
         self.is_running = False
         self._next_replica = 0
+        self._missing_nodes_are_told = False
         self._on_leadership: list[Callable[[Partition], None]] = []
 
     @property
@@ -94,18 +98,34 @@ class Cluster:
             placed.append([ids[(start + i) % len(ids)] for i in range(width)])
         return placed
 
-    def ensure_offsets_topic(self) -> Topic:
-        """Return `__consumer_offsets`; create it if it does not exist."""
+    def ensure_offsets_topic(self) -> Topic | None:
+        """Return `__consumer_offsets`; create it if it does not exist.
+
+        None while fewer nodes are alive than `offsets.topic.replication.factor` asks for: then nothing is created.
+        """
         topic = self.catalogue.get(OFFSETS_TOPIC)
         if topic is not None:
             return topic
+        replication = self.config.int("offsets.topic.replication.factor")
+        if replication > len(self.alive):
+            if not self._missing_nodes_are_told:
+                self._missing_nodes_are_told = True
+                log.warning("groups are not served: %s", self.missing_nodes(len(self.alive)))
+            return None
         settings: dict[str, Value] = {
             "cleanup.policy": ("compact",),
             "compression.type": "producer",
             "segment.bytes": self.config.int("offsets.topic.segment.bytes"),
         }
         count = self.config.int("offsets.topic.num.partitions")
-        return self.create_topic(OFFSETS_TOPIC, count, len(self.nodes), settings)
+        return self.create_topic(OFFSETS_TOPIC, count, replication, settings)
+
+    def missing_nodes(self, count: int) -> str:
+        """Why `count` nodes are too few for `__consumer_offsets`; empty text where they suffice."""
+        replication = self.config.int("offsets.topic.replication.factor")
+        if replication <= count:
+            return ""
+        return f"__consumer_offsets needs {replication} nodes (offsets.topic.replication.factor) and there are {count}"
 
     def move_leaders_from(self, node_id: int) -> None:
         """Elect other nodes for every partition that this node leads; it must not count as alive any more."""

@@ -115,6 +115,28 @@ BROKER: tuple[Option, ...] = (
     Option("socket.request.max.bytes", INT, 104857600, low=1),
 )
 
+REMOVED: dict[str, str] = {
+    **dict.fromkeys(("advertised.host.name", "advertised.port", "host.name", "port", "quota.consumer.default", "quota.producer.default"), "3.0"),
+    **dict.fromkeys(
+        (
+            "auto.include.jmx.reporter", "broker.id.generation.enable", "control.plane.listener.name", "delegation.token.master.key",
+            "inter.broker.protocol.version", "log.message.downconversion.enable", "log.message.format.version",
+            "log.message.timestamp.difference.max.ms", "offsets.commit.required.acks", "password.encoder.cipher.algorithm",
+            "password.encoder.iterations", "password.encoder.key.length", "password.encoder.keyfactory.algorithm",
+            "password.encoder.old.secret", "password.encoder.secret", "reserved.broker.max.id", "zookeeper.clientCnxnSocket",
+            "zookeeper.connect", "zookeeper.connection.timeout.ms", "zookeeper.max.in.flight.requests",
+            "zookeeper.metadata.migration.enable", "zookeeper.session.timeout.ms", "zookeeper.set.acl",
+            "zookeeper.ssl.cipher.suites", "zookeeper.ssl.client.enable", "zookeeper.ssl.crl.enable",
+            "zookeeper.ssl.enabled.protocols", "zookeeper.ssl.endpoint.identification.algorithm",
+            "zookeeper.ssl.keystore.location", "zookeeper.ssl.keystore.password", "zookeeper.ssl.keystore.type",
+            "zookeeper.ssl.ocsp.enable", "zookeeper.ssl.protocol", "zookeeper.ssl.truststore.location",
+            "zookeeper.ssl.truststore.password", "zookeeper.ssl.truststore.type",
+        ),
+        "4.0",
+    ),
+}
+"""Broker options of older Kafkas and the version that removed them: accepted in any value, without effect."""
+
 TOPIC: tuple[Option, ...] = (
     Option("cleanup.policy", LIST, ("delete",), choices=("compact", "delete"), changeable=True, synonym="log.cleanup.policy"),
     Option("compression.gzip.level", INT, -1, low=1, high=9, also=-1, changeable=True, synonym="compression.gzip.level"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from partita import Broker
 from partita.broker.config import (
     BROKER_OPTIONS,
     TOPIC_OPTIONS,
@@ -17,7 +18,7 @@ from partita.broker.config import (
     parse,
     parse_topic_settings,
 )
-from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, SHORT, STRING, TOPIC, Option
+from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REMOVED, SHORT, STRING, TOPIC, Option
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
 KINDS = {"BOOLEAN": BOOLEAN, "STRING": STRING, "INT": INT, "SHORT": SHORT, "LONG": LONG, "DOUBLE": DOUBLE, "LIST": LIST}
@@ -95,6 +96,26 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
 def test_options_that_contradict_each_other_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         BrokerConfig(options)
+
+
+@pytest.mark.parametrize("name", ["offsets.commit.required.acks", "zookeeper_connect", "zookeeper.clientCnxnSocket"])
+def test_what_kafka_removed_is_accepted_and_remembered(name: str) -> None:
+    """Sources, 003 row 13: Kafka starts, and so does this; the launcher says in one line that it was removed."""
+    config = BrokerConfig({name: "anything"})
+    assert list(config.removed.values()) == ["4.0"]
+    assert config.differs_from_kafka() == BrokerConfig().differs_from_kafka()
+
+
+def test_nothing_is_called_removed_that_kafka_still_has() -> None:
+    assert REMOVED.keys() & {row["name"] for row in KAFKA["broker"]} == set()
+    assert REMOVED.keys() & BROKER_OPTIONS.keys() == set()
+
+
+def test_the_start_says_what_was_removed(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker({"inter.broker.protocol.version": "3.9", "num.partitions": 2}) as broker:
+        assert broker.run(lambda: broker.cluster.config.int("num.partitions")) == 2
+    lines = [record.getMessage() for record in caplog.records if record.name == "partita.broker"]
+    assert "inter.broker.protocol.version was removed in Kafka 4.0 and has no effect" in lines
 
 
 def test_names_may_have_underscores_and_values_may_be_text() -> None:

@@ -234,7 +234,10 @@ class Control:
         self._on_loop(on_loop)
 
     def _runner(self, group_id: str) -> ShardRunner:
-        self._cluster.ensure_offsets_topic()
+        if self._cluster.ensure_offsets_topic() is None:
+            raise ControlError(
+                f"nobody coordinates group {group_id}: {self._cluster.missing_nodes(len(self._cluster.alive))}"
+            )
         runner = self._running.services.groups.runner_of(group_id)
         if runner is None:
             raise ControlError(f"nobody coordinates group {group_id}: the partition has no leader")

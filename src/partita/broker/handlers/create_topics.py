@@ -128,12 +128,13 @@ def _replicas(ctx: RequestContext, asked: CreatableTopic, planned: NewTopics) ->
                     f"A manual partition assignment was specified, but {name} was not set to -1.",
                 )
         return topic_admin.manual_replicas(asked.assignments, live)
-    topic_admin.check_counts(asked.num_partitions, asked.replication_factor, len(live))
+    default = ctx.config.int("default.replication.factor")
+    replication = default if asked.replication_factor == -1 else asked.replication_factor
+    topic_admin.check_counts(asked.num_partitions, replication, len(live))
     partitions = ctx.config.int("num.partitions") if asked.num_partitions == -1 else asked.num_partitions
     if planned.are_too_many(partitions):
         raise Refused(
             ErrorCode.INVALID_PARTITIONS,
             f"{partitions} partitions are more than this broker holds: {topic_admin.PARTITIONS_PER_TOPIC_MAX} a topic",
         )
-    default = ctx.config.int("default.replication.factor")
-    return ctx.cluster.place(partitions, default if asked.replication_factor == -1 else asked.replication_factor)
+    return ctx.cluster.place(partitions, replication)

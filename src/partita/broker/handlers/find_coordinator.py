@@ -1,6 +1,7 @@
 """FindCoordinator: which node leads the partition of `__consumer_offsets` that a group hashes to.
 
-The first question makes the topic. (Kafka: KafkaApis.)
+The first question makes the topic, unless fewer nodes are alive than it needs replicas. (Kafka: KafkaApis,
+AutoTopicCreationManager.)
 
 Deviation: the first FindCoordinator request creates `__consumer_offsets` and is answered at once. With
 `--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in Kafka, whose clients then wait up to 1 s before they ask
@@ -67,8 +68,8 @@ _NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 def _find(ctx: RequestContext, group_id: str) -> Found:
     cluster = ctx.cluster
     if cluster.catalogue.get(OFFSETS_TOPIC) is None:
-        cluster.ensure_offsets_topic()
-        if cluster.config.kafka_defaults:
+        made = cluster.ensure_offsets_topic()
+        if made is None or cluster.config.kafka_defaults:
             return _NOT_AVAILABLE
     partition = ctx.groups.partition_of(group_id)
     node = None if partition is None else cluster.nodes.get(partition.leader)

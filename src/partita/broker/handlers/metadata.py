@@ -136,6 +136,8 @@ def _create_missing(ctx: RequestContext, asked: list[MetadataRequestTopic]) -> d
         left -= 1
         if name == OFFSETS_TOPIC:
             ctx.cluster.ensure_offsets_topic()
+        elif replication > len(ctx.cluster.alive):
+            continue
         elif planned.collision(name) or planned.are_too_many(partitions):
             refused[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
         else:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from partita import Broker
+from partita.broker.control.verbs import ControlError
+from partita.broker.option_types import BrokerOptions
 from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC
 from partita.group import partition_for
 from partita.protocol.error_codes import ErrorCode
@@ -20,7 +22,8 @@ def ask(raw: Raw, version: int, key: str = "g", key_type: int = 0) -> FindCoordi
 
 @pytest.mark.case("GC-A09")
 def test_the_first_question_makes_the_topic_and_with_kafkas_defaults_gets_not_available() -> None:
-    with Broker(kafka_defaults=True, offsets_topic_num_partitions=50) as broker, Raw(broker.port) as raw:
+    options = BrokerOptions(kafka_defaults=True, offsets_topic_num_partitions=50, offsets_topic_replication_factor=1)
+    with Broker(**options) as broker, Raw(broker.port) as raw:
         answer = ask(raw, 1)
         assert (answer.error_code, answer.node_id, answer.host, answer.port) == (15, -1, "", -1)
         assert answer.error_message == "The coordinator is not available."
@@ -29,6 +32,29 @@ def test_the_first_question_makes_the_topic_and_with_kafkas_defaults_gets_not_av
         assert len(topic.partitions) == 50
         assert topic.config.get("cleanup.policy") == ("compact",)
         assert ask(raw, 1).error_code == 0
+
+
+def test_with_fewer_nodes_than_replicas_nothing_is_made_and_nobody_coordinates() -> None:
+    """Sources, 003 row 10: Kafka with one broker and the factor 3 answers COORDINATOR_NOT_AVAILABLE for ever."""
+    with Broker(nodes=2, offsets_topic_replication_factor=3) as broker, Raw(broker.port) as raw:
+        for _ in range(2):
+            assert ask(raw, 3).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert broker.run(lambda: broker.cluster.catalogue.get(OFFSETS_TOPIC)) is None
+        with pytest.raises(ControlError, match="__consumer_offsets needs 3 nodes"):
+            broker.control.coordinator("g")
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_the_offsets_topic_has_the_replicas_that_the_setting_names(factor: int) -> None:
+    """Sources, 003 row 10. The next node takes over, whatever the factor is: all nodes share one store."""
+    with Broker(nodes=3, offsets_topic_replication_factor=factor) as broker, Raw(broker.port) as raw:
+        leader = ask(raw, 3).node_id
+        topic = broker.run(lambda: broker.cluster.catalogue.get(OFFSETS_TOPIC))
+        assert topic is not None
+        assert {len(partition.replicas) for partition in topic.partitions} == {factor}
+        if leader != 1:
+            broker.control.stop_node(leader)
+            assert ask(raw, 3).node_id not in (-1, leader)
 
 
 def test_without_kafkas_defaults_the_first_question_is_answered_at_once(broker: Broker, raw: Raw) -> None:

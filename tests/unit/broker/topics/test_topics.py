@@ -63,6 +63,13 @@ def test_other_names_are_refused_before_anything_is_made(raw: Raw, name: str) ->
     assert metadata(raw, name, create_missing=True).topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+def test_a_default_of_more_replicas_than_nodes_refuses_topics_that_name_none() -> None:
+    with Broker(default_replication_factor=2) as broker, Raw(broker.port) as raw:
+        assert create(raw, "new").error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+        assert metadata(raw, "auto", create_missing=True).topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert create(raw, "new", replication_factor=1).error_code == ErrorCode.NONE
+
+
 def test_a_new_topic_is_described_and_can_be_used_at_once(raw: Raw) -> None:
     configs = [CreatableTopicConfig(name="retention.ms", value="1000")]
     result = create(raw, "new", num_partitions=3, configs=configs)
