@@ -161,13 +161,24 @@ def _replayed(lines: list[bytes]) -> tuple[dict[str, dict[str, Any]], dict[str, 
             case "unclean-start":
                 for each in topics.values():
                     each["leaders"] = [[leader, epoch + 1] for leader, epoch in _leaders(each)]
-            case "broker-config":
-                others[f"broker-config {entry['name']} {entry.get('of_nodes')}"] = entry
-            case "unforgotten" | "forgotten":
-                others[f"offsets of {entry['name']}"] = entry
-            case "cluster" | "producer-ids":
-                others[entry["type"]] = entry
+            case "config" | "partitions" | "leader":
+                pass  # of a topic that is gone
+            case _:
+                others[_subject(entry)] = entry
     return topics, others, deleted
+
+
+def _subject(entry: dict[str, Any]) -> str:
+    """What a line speaks of; a later line about the same takes its place."""
+    match entry["type"]:
+        case "broker-config":
+            return f"broker-config {entry['name']} {entry.get('of_nodes')}"
+        case "kept":
+            return f"kept {entry['kind']} {entry['key']}"
+        case "unforgotten" | "forgotten":
+            return f"offsets of {entry['name']}"
+        case kind:
+            return str(kind)
 
 
 def _leaders(topic: dict[str, Any]) -> list[list[int]]:

@@ -7,7 +7,7 @@ Handlers check what a client may ask for; this file does what was decided.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -133,6 +133,8 @@ class TopicCatalogue:
         self.cluster_id = ""
         self.unforgotten: set[str] = set()
         """Names of deleted topics whose committed offsets are not yet known to be gone. (S25)"""
+        self.kept: dict[str, dict[str, Any]] = {}
+        """What `keep` was given, by kind and key."""
         self._next_producer_id = self._reserved_producer_id = 0
         self._on_created: list[Callable[[Topic], None]] = []
         self._on_deleted: list[Callable[[list[Topic]], None]] = []
@@ -222,6 +224,14 @@ class TopicCatalogue:
     def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
         self._record({"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes})
+
+    def keep(self, kind: str, changes: Mapping[str, Any]) -> None:
+        """Set the values of these keys of a kind (None: remove the key), all with one write.
+
+        Values are what JSON can say. Kinds are names that callers choose; `kept` has what is set.
+        Raises StorageError; then nothing has changed.
+        """
+        self._record(*({"type": "kept", "kind": kind, "key": key, "value": value} for key, value in changes.items()))
 
     def elect(self, partition: Partition, leader: int, replicas: list[int]) -> None:
         """Make node `leader` (or NO_LEADER) lead the partition, at the next leader epoch, and `replicas` hold it."""
@@ -315,13 +325,6 @@ class TopicCatalogue:
             case "unforgotten" | "forgotten" as kind:
                 change = self.unforgotten.add if kind == "unforgotten" else self.unforgotten.discard
                 change(entry["name"])
-            case "config":
-                self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
-                self._store.refresh_configs()
-            case "broker-config":
-                value = entry["value"]
-                value = tuple(value) if isinstance(value, list) else value
-                self._config.change(entry["name"], value, of_nodes=entry.get("of_nodes", False))
             case "leader":
                 partition = self.by_id[bytes.fromhex(entry["id"])].partitions[entry["p"]]
                 partition.leader, partition.leader_epoch = entry["leader"], entry["epoch"]
@@ -333,6 +336,24 @@ class TopicCatalogue:
             case "unclean-start":
                 for partition in (p for topic in self for p in topic.partitions):
                     partition.leader_epoch += 1
+            case _:
+                self._apply_settings(entry)
+
+    def _apply_settings(self, entry: dict[str, Any]) -> None:
+        match entry["type"]:
+            case "config":
+                self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
+                self._store.refresh_configs()
+            case "broker-config":
+                value = entry["value"]
+                value = tuple(value) if isinstance(value, list) else value
+                self._config.change(entry["name"], value, of_nodes=entry.get("of_nodes", False))
+            case "kept":
+                kept = self.kept.setdefault(entry["kind"], {})
+                if entry["value"] is None:
+                    kept.pop(entry["key"], None)
+                else:
+                    kept[entry["key"]] = entry["value"]
 
     def _apply_topic(self, entry: dict[str, Any]) -> None:
         config = TopicConfig(self._config, _settings(entry["config"]))
@@ -356,6 +377,9 @@ class TopicCatalogue:
                 yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
         for name in sorted(self.unforgotten):
             yield {"type": "unforgotten", "name": name}
+        for kind, kept in self.kept.items():
+            for key, value in kept.items():
+                yield {"type": "kept", "kind": kind, "key": key, "value": value}
         for topic in self:
             yield _entry_of(topic)
 

@@ -313,6 +313,8 @@ def test_the_catalogue_reads_back_what_it_wrote_also_when_shortened() -> None:
     catalogue.elect(kept.partitions[0], 2, kept.partitions[0].replicas)
     catalogue.configure(kept, {"retention.ms": 5})
     catalogue.delete([catalogue.by_name["gone"]])
+    catalogue.keep("acl", {"a": {"operation": 3}, "b": {"operation": 4}, "c": {"operation": 5}})
+    catalogue.keep("acl", {"a": None, "b": {"operation": 6}})
     first_id = catalogue.allocate_producer_id()
     for _ in range(2):
         lines = store.read_catalogue()
@@ -323,6 +325,7 @@ def test_the_catalogue_reads_back_what_it_wrote_also_when_shortened() -> None:
         assert (topic.name, topic.topic_id, catalogue.cluster_id) == ("kept", kept.topic_id, "c")
         assert [(p.leader, p.leader_epoch) for p in topic.partitions] == [(2, 1), (2, 0), (3, 0)]
         assert topic.config.own == {"retention.ms": 5}
+        assert catalogue.kept == {"acl": {"b": {"operation": 6}, "c": {"operation": 5}}}
         assert catalogue.allocate_producer_id() > first_id
 
 
