@@ -7,9 +7,11 @@ deleted, settings changed, the clock advanced). (Kafka: GroupCoordinatorService,
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
+from partita.broker.groups.handovers import decode_handovers, encode_handovers
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
@@ -21,6 +23,8 @@ from partita.protocol.primitives import Structure
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
+
+log = logging.getLogger("partita.broker")
 
 REMEMBERED_GROUPS_MAX = 100_000
 
@@ -47,9 +51,11 @@ class Coordinators:
         self._epochs: dict[int, int] = {}
         """The leader epoch each partition was last elected or resigned with."""
         self._ended: list[ShardRunner] = []
-        self._clean = not cluster.store.unclean
-        self._loaded: set[int] = set()
-        """Partitions loaded since the start: what an unclean stop may have lost is made up for once."""
+        self._first_handover = None if cluster.store.unclean else NO_HANDOVER
+        """For shards that nobody has led since the start, unless the last process said something of them."""
+        self._handovers: dict[int, Handover | None] = {}
+        """What each shard left when it ended, for whoever loads it next."""
+        self._take_handovers()
         self._unforgotten: dict[str, set[int]] = {}
         """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
         self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
@@ -87,8 +93,9 @@ class Coordinators:
         if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
             runner.leader_epoch = partition.leader_epoch
             return
-        handover = self._end(runner) if runner is not None else NO_HANDOVER
-        self._load(partition, handover)
+        if runner is not None:
+            self._end(runner)
+        self._load(partition)
 
     def resigned(self, index: int, leader_epoch: int | None = None) -> None:
         """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
@@ -101,10 +108,11 @@ class Coordinators:
             self._end(runner)
 
     def resign_all(self) -> None:
-        """The offsets topic is gone, or the process stops."""
+        """The offsets topic is gone, or the process stops: what shards leave is kept for the next start."""
         self._epochs.clear()
         for runner in list(self.runners.values()):
             self._end(runner)
+        self.cluster.store.handover = encode_handovers(self._handovers)
 
     async def settle(self) -> None:
         """Wait for the loads that were cut short."""
@@ -193,21 +201,32 @@ class Coordinators:
         node = self.cluster.nodes.get(partition.leader)
         return node is not None and node.is_alive
 
-    def _load(self, partition: Partition, handover: Handover) -> None:
+    def _take_handovers(self) -> None:
+        """Read what the last process left. What cannot be read counts as an unclean stop."""
+        store = self.cluster.store
+        content, store.handover = store.handover, None
+        if content is not None:
+            try:
+                self._handovers = decode_handovers(content)
+            except ValueError as error:
+                log.warning("what the coordinators left at the last stop cannot be read: %s", error)
+                self._first_handover = None
+
+    def _load(self, partition: Partition) -> None:
         runner = self.runners[partition.index] = ShardRunner(
             self.cluster, partition, self.group_config, self.new_member_id
         )
         runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
         runner.on_forgotten = self._shard_has_forgotten
         self.by_group.clear()
-        runner.load(handover, clean=self._clean or partition.index in self._loaded)
-        self._loaded.add(partition.index)
+        runner.load(self._handovers.pop(partition.index, self._first_handover))
 
-    def _end(self, runner: ShardRunner) -> Handover:
+    def _end(self, runner: ShardRunner) -> None:
         self.by_group.clear()
-        del self.runners[runner.partition.index]
+        index = runner.partition.index
+        del self.runners[index]
         self._ended.append(runner)
-        return runner.resign()
+        self._handovers[index] = runner.resign()
 
     def _config_changed(self, name: str) -> None:
         self.group_config = GroupConfig.from_options(self.cluster.config)

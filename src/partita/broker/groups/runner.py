@@ -82,6 +82,8 @@ class ShardRunner:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
         self._load: asyncio.Task[None] | None = None
+        self._handover: Handover | None = None
+        """What the load under way was told; None also while there is none."""
         self._retry: asyncio.TimerHandle | None = None
         self._failed_in_a_row = 0
         self._is_full = False
@@ -95,13 +97,17 @@ class ShardRunner:
 
     # -- life ------------------------------------------------------------------------------------------------------
 
-    def load(self, handover: Handover = NO_HANDOVER, *, clean: bool = True) -> None:
-        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
+    def load(self, handover: Handover | None = NO_HANDOVER) -> None:
+        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work.
+
+        `handover` is what `resign` returned last; None if the shard did not end in order, or records may be lost.
+        """
         self._retry = None
+        self._handover = handover
         slices = self._replay()
         try:
             if next(slices, None) is None:
-                self._loaded(handover, clean)
+                self._loaded()
                 return
         except Exception as error:
             self._load_failed(error)
@@ -113,20 +119,21 @@ class ShardRunner:
                     await asyncio.sleep(0)
                     if self.state is not State.LOADING:
                         return
-                self._loaded(handover, clean)
+                self._loaded()
             except Exception as error:
                 self._load_failed(error)
 
         self._load = self._loop.create_task(continue_load())
 
-    def resign(self) -> Handover:
+    def resign(self) -> Handover | None:
         """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
 
-        Returns what whoever loads the shard next should be told.
+        Returns what whoever loads the shard next should be told; None if this shard cannot tell.
         """
-        handover = NO_HANDOVER
         if self.state is State.ACTIVE:
             self._flush()
+        handover = self._handover
+        if self.state is State.ACTIVE:  # an append that failed has ended that
             handover = self.coordinator.handover(self._cluster.clock.now())
         self._drop(State.CLOSED)
         return handover
@@ -295,7 +302,7 @@ class ShardRunner:
         self._renew()
         self._failed_in_a_row += 1
         if self._failed_in_a_row == 1:
-            self.load(clean=False)
+            self.load(None)
         else:
             self._load_later()
 
@@ -305,7 +312,7 @@ class ShardRunner:
 
     def _load_again(self) -> None:
         self.state = State.LOADING
-        self.load(clean=False)
+        self.load(None)
 
     def _renew(self) -> None:
         self.coordinator = self._new_coordinator()
@@ -376,8 +383,10 @@ class ShardRunner:
                 yield True
         self._end_offset = partition_log.log_end_offset
 
-    def _loaded(self, handover: Handover, clean: bool) -> None:
-        step = self.coordinator.resume(self._cluster.clock.now(), handover, clean=clean)
+    def _loaded(self) -> None:
+        handover, self._handover = self._handover, None
+        now = self._cluster.clock.now()
+        step = self.coordinator.resume(now, handover or NO_HANDOVER, clean=handover is not None)
         self.state = State.ACTIVE
         noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
         if self._end_offset and self.partition.log.high_watermark < self._end_offset:

@@ -1,8 +1,9 @@
 """What a broker keeps, on disk in a locked and versioned directory, or in this process.
 
-format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), catalogue (lines with
-a checksum each), topics/<topic id>/topic (the catalogue's line about it), topics/<topic id>/<partition>/ (logs). The
-lock dies with its process, so a stale one is no hindrance. Directories are 0700 and files 0600.
+format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), handover (what the
+coordinators left at that stop), catalogue (lines with a checksum each), topics/<topic id>/topic (the catalogue's line
+about it), topics/<topic id>/<partition>/ (logs). The lock dies with its process, so a stale one is no hindrance.
+Directories are 0700 and files 0600.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
-_FORMAT, _LOCK, _CLEAN = "format", "lock", "clean"
+_FORMAT, _LOCK, _CLEAN, _HANDOVER = "format", "lock", "clean", "handover"
 _SURVIVES = {
     Durability.MEMORY: "kept in memory, gone when the broker stops",
     Durability.OS: "durability os: survives a kill of the broker; a power loss may take the last second",
@@ -69,6 +70,7 @@ class _LogStore:
         self.durability = durability
         self.unclean = False
         self.failure: str | None = None
+        self.handover: bytes | None = None
         self.logs: dict[str, PartitionLog] = {}
         self.chores: list[Callable[[], None]] = []
         self.on_opened: Callable[[PartitionLog], None] | None = None
@@ -310,6 +312,9 @@ class DiskStore(_LogStore):
             # Before anything else is written: from here on the next start must check.
             self._small.unlink(_CLEAN)
             self._small.sync_dir("")
+            self.handover = self._read_handover()
+        if _HANDOVER in names:
+            self._small.unlink(_HANDOVER)
         self._small.make_dir(TOPICS)
         for name in self._small.list(TOPICS):
             if name.endswith(DELETED_SUFFIX):
@@ -318,6 +323,13 @@ class DiskStore(_LogStore):
             self.counters["unclean_starts"] += 1
             log.warning("%s was not closed in order; logs are checked when they are opened", self.root)
             self.notice("unclean start", directory=self.root)
+
+    def _read_handover(self) -> bytes | None:
+        content = read_file(self._small, "", _HANDOVER)
+        if content is None:
+            return None
+        lines = decode(bytes(content)).good
+        return lines[0] if lines else b""
 
     def read_catalogue(self) -> list[bytes]:
         """All good lines, oldest first; an incomplete last one is cut off. Raises DataDirectoryError on damage.
@@ -457,9 +469,14 @@ class DiskStore(_LogStore):
                 self._pay()
 
     def close(self) -> None:
-        """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already."""
+        """Leave a clean-stop mark, unless a log has failed, and release the lock; the logs are closed already.
+
+        On a disk too full for what the coordinators leave there is no mark either.
+        """
         if self.failure is None and not self._owed:
             with suppress(StorageFull):
+                if self.handover is not None:
+                    replace_file(self._small, "", _HANDOVER, encode(self.handover))
                 replace_file(self._small, "", _CLEAN, b"stopped in order\n")
         os.close(self._lock)
 

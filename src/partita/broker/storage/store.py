@@ -23,6 +23,8 @@ class Store(Protocol):
     durability: Durability
     failure: str | None
     """Why the log directory is offline; None while it is not. Its partitions answer KAFKA_STORAGE_ERROR. (D7)"""
+    handover: bytes | None
+    """One line that coordinators leave for the next start: there after an orderly stop, kept by `close`."""
     chores: list[Callable[[], None]]
     """What the next sync is to do first, in order, on whatever thread it runs."""
     on_opened: Callable[[PartitionLog], None] | None
