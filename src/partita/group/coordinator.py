@@ -15,7 +15,8 @@ from partita.group import deadlines, refusals
 from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Record, Step, Token
-from partita.group.offsets import commit, delete, expiration, fetch, transactional
+from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
+from partita.group.offsets.clamp import Beyond
 from partita.group.records.hard_state import HardState
 from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
 from partita.group.state.model import Group
@@ -128,6 +129,12 @@ class GroupCoordinator:
         """Forget every offset of these topics. What one batch cannot hold follows by `on_deadline`, due at once."""
         turn = self._turn(now)
         expiration.forget_topics(turn, names)
+        return turn.out.take()
+
+    def clamp_offset(self, found: Beyond, now: Now) -> Step:
+        """Commit the end of the log where records below a committed offset are lost. After `resume`."""
+        turn = self._turn(now)
+        clamp.clamp(turn, found)
         return turn.out.take()
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> Step:

@@ -107,6 +107,18 @@ class OffsetsExpired(NamedTuple):
     wall_ms: int
 
 
+class OffsetClamped(NamedTuple):
+    """The broker lost the end of a partition's log, and with it records below a committed offset (D4)."""
+
+    group_id: str
+    topic: str
+    partition: int
+    committed_offset: int
+    log_end_offset: int
+    """What is committed now."""
+    wall_ms: int
+
+
 class GroupDeleted(NamedTuple):
     """A group is gone; `why` is "deleted" or "expired"."""
 
@@ -131,6 +143,7 @@ Note: TypeAlias = (
     | MemberIdIssued
     | MemberIdUnused
     | OffsetsExpired
+    | OffsetClamped
     | GroupDeleted
     | GroupsLoaded
 )

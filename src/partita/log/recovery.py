@@ -32,6 +32,8 @@ class RecoveryReport:
 
     directory: str
     was_clean: bool
+    log_end_offset: int = 0
+    """Where the log ended when it was opened; what came later in this process is not counted."""
     segments_checked: int = 0
     batches_checked: int = 0
     bytes_cut: int = 0
@@ -72,6 +74,7 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
     if report.files_removed:
         changed.append(directory)
     state, producers = rebuild_states(storage, directory, segments)
+    report.log_end_offset = segments[-1].next_offset
     return Recovered(
         segments=segments,
         state=state,

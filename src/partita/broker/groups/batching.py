@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from partita.group.contract import Marker, Producer, Record, Step
-from partita.records.builder import build_batch, build_marker
+from partita.records.builder import Headers, build_batch, build_marker
 from partita.records.control import ABORT, COMMIT
 
 BATCH_BYTES = 512 * 1024
@@ -37,11 +37,16 @@ def shared_batches(steps: list[Step]) -> Iterator[Shared]:
 
 
 def encode(
-    records: list[Record], producer: Producer | None, marker: Marker | None, wall_ms: int, codec: int
+    records: list[Record],
+    producer: Producer | None,
+    marker: Marker | None,
+    wall_ms: int,
+    codec: int,
+    headers_of: Callable[[Record], Headers],
 ) -> Iterator[bytes]:
     """A batch of the records, if any; behind it the marker, if any."""
     if records:
-        given = [(wall_ms, key, value, ()) for key, value in records]
+        given = [(wall_ms, record.key, record.value, headers_of(record)) for record in records]
         if producer is None:
             yield build_batch(given, codec=codec)
         else:

@@ -12,6 +12,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
+from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
@@ -56,6 +57,7 @@ class Coordinators:
         self._handovers: dict[int, Handover | None] = {}
         """What each shard left when it ended, for whoever loads it next."""
         self._take_handovers()
+        self._lost_tails = LostTails(cluster)
         self._unforgotten: dict[str, set[int]] = {}
         """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
         self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
@@ -214,7 +216,7 @@ class Coordinators:
 
     def _load(self, partition: Partition) -> None:
         runner = self.runners[partition.index] = ShardRunner(
-            self.cluster, partition, self.group_config, self.new_member_id
+            self.cluster, partition, self.group_config, self.new_member_id, self._lost_tails
         )
         runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
         runner.on_forgotten = self._shard_has_forgotten

@@ -16,11 +16,13 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from partita.broker.groups.batching import encode, shared_batches
+from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
+from partita.group.offsets.clamp import Beyond
 from partita.group.refusals import first_check, not_here, refusal, while_loading
 from partita.group.requests import DescribeGroup, FetchOffsets, ListShardGroups
 from partita.log.partition_log import AppendRefused
@@ -58,12 +60,18 @@ class ShardRunner:
     """One shard on the node that leads its partition, for one leader epoch."""
 
     def __init__(
-        self, cluster: Cluster, partition: Partition, config: GroupConfig, new_member_id: Callable[[str], str]
+        self,
+        cluster: Cluster,
+        partition: Partition,
+        config: GroupConfig,
+        new_member_id: Callable[[str], str],
+        lost_tails: LostTails,
     ) -> None:
         self._cluster = cluster
         self._loop = cluster.loop
         self._config = config
         self._new_member_id = new_member_id
+        self._lost_tails = lost_tails
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
@@ -92,6 +100,8 @@ class ShardRunner:
         self.fail_next_append = False
         self.deleted_topics: set[str] = set()
         """Topics that are gone and whose offsets are not durably forgotten yet; a load begins with them."""
+        self._lost: list[Beyond] = []
+        """Commits that the load found beyond the ends of their logs."""
         self.on_forgotten: Callable[[int, set[str]], None] | None = None
         """Called with the partition and the names once their offsets are durably forgotten."""
 
@@ -268,7 +278,7 @@ class ShardRunner:
             raise StorageError("an append was made to fail by a control call")
         now = self._cluster.clock.now()
         codec = self._cluster.config.int("offsets.topic.compression.codec")
-        for batch in encode(records, producer, marker, now.wall_ms, codec):
+        for batch in encode(records, producer, marker, now.wall_ms, codec, self._lost_tails.headers_of):
             appended = self.partition.log.append(batch, self.leader_epoch, now)
             if appended.base_offset != self._end_offset:
                 raise StorageError(f"the batch went to {appended.base_offset}, expected was {self._end_offset}")
@@ -382,6 +392,11 @@ class ShardRunner:
             if offset < partition_log.log_end_offset:
                 yield True
         self._end_offset = partition_log.log_end_offset
+        self._lost = []
+        if self._lost_tails.is_owed(self.partition.index):
+            for found in self._lost_tails.find(self.coordinator, partition_log):
+                self._lost = found
+                yield True
 
     def _loaded(self) -> None:
         handover, self._handover = self._handover, None
@@ -394,8 +409,18 @@ class ShardRunner:
             self.gate.add(self._end_offset, Step(), self._patience_ms())
             self._release_durable()
         self.take(step._replace(notes=noteworthy))
+        self._clamp_lost()
         if self.deleted_topics:
             self._forget_deleted()
+
+    def _clamp_lost(self) -> None:
+        """Bring commits back to the ends of their logs where an unclean stop lost records below them. (D4)"""
+        for beyond in self._lost:
+            self.take(self.coordinator.clamp_offset(beyond, self._cluster.clock.now()))
+        self._flush()
+        if self.state is State.ACTIVE:
+            self._lost_tails.settled(self.partition.index, self._lost)
+            self._lost = []
 
     def _load_failed(self, error: Exception) -> None:
         """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""

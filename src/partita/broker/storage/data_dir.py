@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
+COUNTERS = ("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged", "offsets_clamped")
+"""What a store counts of damage; see `partita.broker.storage.store.Store`."""
 _FORMAT_TITLE = "partita data directory, format"
 _FORMAT, _LOCK, _CLEAN, _HANDOVER = "format", "lock", "clean", "handover"
 _SURVIVES = {
@@ -78,7 +80,7 @@ class _LogStore:
         self.on_chore: Callable[[], None] | None = None
         self.notices: list[tuple[str, dict[str, object]]] = []
         self.on_notice: Callable[..., None] | None = None
-        self.counters = dict.fromkeys(("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged"), 0)
+        self.counters = dict.fromkeys(COUNTERS, 0)
 
     def open_log(
         self,

@@ -38,7 +38,7 @@ class Store(Protocol):
     on_notice: Callable[..., None] | None
     """Called with what is noticed from now on: what it is, and its details by name."""
     counters: dict[str, int]
-    """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged."""
+    """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged, offsets_clamped."""
     description: str
     """One line for the start banner: where, and what survives what."""
     root: str

@@ -172,7 +172,13 @@ def test_what_recovery_cuts_is_noticed_and_counted(tmp_path: Path) -> None:
     log = again.open_log(TOPIC, 0, SETTINGS)
     cut = len(batch("v2")) - 7
     assert log.log_end_offset == 2
-    assert again.counters == {"unclean_starts": 1, "logs_cut": 1, "bytes_cut": cut, "batches_damaged": 0}
+    assert again.counters == {
+        "unclean_starts": 1,
+        "logs_cut": 1,
+        "bytes_cut": cut,
+        "batches_damaged": 0,
+        "offsets_clamped": 0,
+    }
     assert [what for what, _ in again.notices] == ["unclean start", "log cut"]
 
 
