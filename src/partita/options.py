@@ -95,7 +95,6 @@ ELSEWHERE = {
     **dict.fromkeys(("broker", "brokers", "servers", "hosts"), "did you mean 'bootstrap_servers'?"),
     "consumer_timeout_ms": "give poll() a timeout instead",
     "enable_auto_offset_store": "commit_done_only with done(record) does this",
-    "enable_partition_eof": "compare position() with end_offsets()",
     "loop": "the running loop is used; leave it out",
     "max_batch_size": "did you mean 'batch_size'?",
     "queued_min_messages": "fetch_buffer_max_bytes bounds what is fetched ahead",

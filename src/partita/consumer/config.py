@@ -59,6 +59,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("metric_reporters", "list", [], "accepted; see metrics_text()"),
     Option("enable_metrics_push", "bool", True, "accepted; nothing is pushed"),
     Option("fetch_buffer_max_bytes", "int", 134_217_728, "most fetched bytes held for later polls", minimum=1),
+    Option("enable_partition_eof", "bool", False, "poll also returns when a partition's end is reached"),
     Option("commit_done_only", "bool", False, "commit only what done(record) has been called for, without gaps"),
     Option("progress_timeout_ms", "int", 0, "report partitions that stand still this long though data waits; 0: never",
            minimum=0),

@@ -23,6 +23,7 @@ from partita.consumer.reading.committed_offsets import CommittedOffsets
 from partita.consumer.reading.fetch_buffer import Collected, FetchBuffer
 from partita.consumer.reading.fetching import Fetching
 from partita.consumer.reading.list_offsets import OffsetLookups
+from partita.consumer.reading.partition_ends import PartitionEnds
 from partita.consumer.reading.poll_watchdog import Watchdog
 from partita.consumer.reading.positions import Positions
 from partita.consumer.reading.validation import Validation
@@ -61,6 +62,7 @@ class ConsumerCore:
         )
         self.buffer = FetchBuffer(self.subscription)
         self.fetching = Fetching(config, self.subscription, self.metadata, self.positions, self.buffer, uniform)
+        self.ends = PartitionEnds(self.subscription, read_committed=config.read_committed)
         self.watchdog = Watchdog(config, self.subscription, self.member.events)
         self.outage = Outage(self.member.events)
         self.refusal: KafkaError | None = None

@@ -42,6 +42,7 @@ class ConsumerOptions(ClientOptions, total=False):
     metric_reporters: str | Iterable[Any]
     enable_metrics_push: bool
     fetch_buffer_max_bytes: int
+    enable_partition_eof: bool
     commit_done_only: bool
     progress_timeout_ms: int
     poison_policy: str

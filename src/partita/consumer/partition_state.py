@@ -89,6 +89,7 @@ class PartitionState:
         "preferred_until_ms",
         "reset",
         "state",
+        "told_end",
     )
 
     def __init__(self) -> None:
@@ -106,6 +107,7 @@ class PartitionState:
         self.preferred_replica = UNKNOWN
         self.preferred_until_ms = 0
         self.end_offset_requested = False
+        self.told_end = UNKNOWN
 
     @property
     def has_valid_position(self) -> bool:
@@ -146,6 +148,7 @@ class PartitionState:
             self.position = position
             self.reset = None
             self.next_retry_ms = 0
+            self.told_end = UNKNOWN
 
     def advance(self, position: Position) -> None:
         """Move on after records were handed out."""
@@ -164,6 +167,7 @@ class PartitionState:
             self.position = None
             self.reset = reset
             self.next_retry_ms = 0
+            self.told_end = UNKNOWN
 
     def leader_changed(self, leader: int, leader_epoch: int, *, can_validate: bool) -> None:
         """The partition has this leader now; the position is validated there if it can be (8.3)."""
@@ -185,9 +189,13 @@ class PartitionState:
         if self.state is AWAIT_VALIDATION:
             self._move(FETCHING)
 
+    def end(self, *, read_committed: bool) -> int:
+        """Where the log ends for this consumer, as it was last told; UNKNOWN before that."""
+        return self.last_stable_offset if read_committed else self.high_watermark
+
     def lag(self, *, read_committed: bool) -> int | None:
         """Records between the position and the end of the log; None while either is unknown."""
-        end = self.last_stable_offset if read_committed else self.high_watermark
+        end = self.end(read_committed=read_committed)
         if end < 0 or (self.in_hand is None and self.position is None):
             return None
         stands_at = self.in_hand or self.position

@@ -34,19 +34,24 @@ else:
 
 
 class ConsumerRecords(Generic[K, V]):
-    """A collection of records, partition after partition, each in offset order."""
+    """A collection of records, partition after partition, each in offset order.
 
-    __slots__ = ("_by_partition", "_count", "next_offsets")
+    `ends` names the partitions whose end this poll reached, with the end offset (only with enable_partition_eof).
+    """
+
+    __slots__ = ("_by_partition", "_count", "ends", "next_offsets")
 
     def __init__(
         self,
         by_partition: Mapping[TopicPartition, Sequence[Record]] | None = None,
         next_offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        ends: Mapping[TopicPartition, int] | None = None,
     ) -> None:
         found = cast("Mapping[TopicPartition, Sequence[ConsumerRecord[K, V]]]", by_partition or {})
         self._by_partition = found
         self._count = sum(map(len, self._by_partition.values()))
         self.next_offsets = dict(next_offsets or {})
+        self.ends = dict(ends or {})
 
     def __len__(self) -> int:
         return self._count

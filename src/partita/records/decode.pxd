@@ -8,7 +8,7 @@ from partita.records.scanner cimport RecordScanner, wrapped
 @cython.freelist(1024)
 cdef class Record:
     cdef public object topic, key, value, headers
-    cdef public int partition, timestamp_type, leader_epoch
+    cdef public int partition, timestamp_type, leader_epoch, serialized_key_size, serialized_value_size
     cdef public long long offset, timestamp
 
 

@@ -23,7 +23,12 @@ COMPILED: bool = cython.compiled
 
 
 class Record:
-    """One record as a consumer gets it. `headers` keeps order and duplicates; a null value is a tombstone."""
+    """One record as a consumer gets it. `headers` keeps order and duplicates; a null value is a tombstone.
+
+    `timestamp` is in ms since 1970; `timestamp_type` is 0 where the producer set it (CreateTime), 1 where the broker
+    did (LogAppendTime), -1 for none. The serialized sizes are those of key and value in bytes as they came, whatever
+    a deserializer made of them; -1 for null.
+    """
 
     __slots__ = (
         "headers",
@@ -31,6 +36,8 @@ class Record:
         "leader_epoch",
         "offset",
         "partition",
+        "serialized_key_size",
+        "serialized_value_size",
         "timestamp",
         "timestamp_type",
         "topic",
@@ -48,6 +55,8 @@ class Record:
         value: object,
         headers: tuple[tuple[str, bytes | None], ...] = (),
         leader_epoch: int = -1,
+        serialized_key_size: int | None = None,
+        serialized_value_size: int | None = None,
     ) -> None:
         self.topic = topic
         self.partition = partition
@@ -58,6 +67,8 @@ class Record:
         self.value = value
         self.headers = headers
         self.leader_epoch = leader_epoch
+        self.serialized_key_size = _size(key) if serialized_key_size is None else serialized_key_size
+        self.serialized_value_size = _size(value) if serialized_value_size is None else serialized_value_size
 
     def _fields(self) -> tuple[object, ...]:
         return (
@@ -70,6 +81,8 @@ class Record:
             self.value,
             self.headers,
             self.leader_epoch,
+            self.serialized_key_size,
+            self.serialized_value_size,
         )
 
     @classmethod
@@ -88,6 +101,11 @@ class Record:
     def __repr__(self) -> str:
         where = f"{self.topic}-{self.partition}@{self.offset}"
         return f"Record({where}, timestamp={self.timestamp}, key={self.key!r}, value={self.value!r})"
+
+
+def _size(data: object) -> int:
+    """The size of bytes; -1 for what is none."""
+    return len(data) if isinstance(data, bytes) else -1
 
 
 class RecordReader(RecordScanner):
@@ -137,6 +155,8 @@ class RecordReader(RecordScanner):
             record.timestamp = wrapped(self.first_timestamp + self.timestamp_delta)
         record.key = None if self.key_size < 0 else self.data[self.key_at : self.key_at + self.key_size]
         record.value = None if self.value_size < 0 else self.data[self.value_at : self.value_at + self.value_size]
+        record.serialized_key_size = -1 if self.key_size < 0 else self.key_size
+        record.serialized_value_size = -1 if self.value_size < 0 else self.value_size
         record.leader_epoch = self.epoch
         record.headers = ()
         if self.header_count:

@@ -5,12 +5,13 @@ Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
+from partita.consumer.reading.partition_ends import ReadToEnd
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
 from partita.consumer.shell.arguments import Committable, Partitions
 from partita.consumer.shell.client import AsyncConsumer, Config
@@ -112,6 +113,7 @@ class Consumer(Generic[K, V]):
         self.pause = calls.pause
         self.resume = calls.resume
         self.paused = calls.paused
+        self.at_end = calls.at_end
         self.current_lag = calls.current_lag
         self.lag = calls.lag
         self.group_metadata = calls.group_metadata
@@ -141,14 +143,29 @@ class Consumer(Generic[K, V]):
         A loop polls when it needs records, when the group rebalances, and about once a second, so that only a single
         record has to be processed within max_poll_interval_ms. It ends when the consumer is closed.
         """
-        in_hand = self._calls._delivery.in_hand
+        return self._loop(None)
+
+    def until_end(self) -> Iterator[ConsumerRecord[K, V]]:
+        """The records up to the ends of the assigned partitions, one by one as a loop over the consumer gives them."""
+        core = self._driver.core
+        with self._driver.io.lock:
+            goal = ReadToEnd(core.ends, core.member, core.subscription)
+        return self._loop(goal.is_over)
+
+    def _loop(self, is_over: Callable[[], bool | None] | None) -> Iterator[ConsumerRecord[K, V]]:
+        delivery = self._calls._delivery
+        in_hand = delivery.in_hand
         in_hand.begin_again()
         while not self._driver.is_closed:
             record = in_hand.next()
-            if record is None:
-                run_blocking(self._calls._delivery.refill())
-            else:
+            if record is not None:
                 yield record
+                continue
+            if is_over is not None:
+                with self._driver.io.lock:
+                    if is_over():
+                        return
+            run_blocking(delivery.refill(is_over))
 
     def __next__(self) -> ConsumerRecord[K, V]:
         """Pass the record before and wait for the next one: `record = next(consumer)`."""

@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, Unpack, over
 from partita.consumer.arrow import Decode, DecodeAs
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
-from partita.consumer.errors import ApiTimeoutError, IllegalStateError, ProcessingError
+from partita.consumer.errors import ApiTimeoutError, ProcessingError
 from partita.consumer.group.commits import Kind
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
+from partita.consumer.reading.partition_ends import ReadToEnd
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
 from partita.consumer.request import Failed, Note
-from partita.consumer.shell import arguments
+from partita.consumer.shell import arguments, subscribing
 from partita.consumer.shell.arguments import Committable, Partitions
 from partita.consumer.shell.closing import close_consumer, leave_group
 from partita.consumer.shell.delivery import Delivery
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.records_in_hand import Hold
-from partita.consumer.shell.waiting import AsyncWaiter, run_blocking
+from partita.consumer.shell.waiting import AsyncWaiter
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
-from partita.errors import InvalidGroupIdError, InvalidTopicError, error_for
+from partita.errors import InvalidTopicError, error_for
 from partita.now import Clock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import TopicView
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from partita.consumer.option_types import ConsumerOptions
 
 Config: TypeAlias = Mapping[str, Any] | None
-_UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 _LEGAL_ERRORS = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
@@ -139,54 +139,17 @@ class AsyncConsumer(Generic[K, V]):
 
         Replaces an earlier subscription; no topics at all unsubscribes. Joining happens in `poll`.
         """
-        if (topics is None) == (pattern is None):
-            raise ValueError("subscribe takes either topics or a pattern")
-        names = arguments.topic_names(topics)
-        if pattern is not None:
-            arguments.check_pattern(pattern)
-        with self._driver.owned():
-            self._need_group("subscribe")
-            if pattern is None and not names:
-                self._unsubscribe_now("subscribe([])")
-                return
-            if not self._driver.config.assignors:
-                raise IllegalStateError("partition_assignment_strategy is empty; subscribe needs an assignor")
-            if listener is None and (on_assigned or on_revoked or on_lost):
-                listener = CallbackListener(on_assigned, on_revoked, on_lost)
-            with self._driver.io.lock:
-                subscription = self._core.subscription
-                if pattern is not None:
-                    subscription.subscribe_pattern(re.compile(pattern))
-                    self._core.metadata.want_topics(None)
-                else:
-                    subscription.subscribe_topics(names)
-                    self._core.buffer.drop_topics_but(set(names))
-                self._driver.listener = listener
-                self._driver.mark_stale()
+        heard = CallbackListener(on_assigned, on_revoked, on_lost) if on_assigned or on_revoked or on_lost else None
+        subscribing.subscribe(self._driver, topics, pattern, listener or heard)
 
     def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
-        wanted = arguments.partitions(partitions, "assign")
-        with self._driver.owned():
-            if not wanted:
-                self._unsubscribe_now("assign([])")
-                return
-            with self._driver.io.lock:
-                if self._core.subscription.assignment and self._driver.config.enable_auto_commit:
-                    self._core.commits.commit(Kind.AUTO, None)
-                self._core.subscription.assign_by_user(wanted)
-                self._core.positions.is_started = False
+        subscribing.assign(self._driver, partitions)
 
     async def unsubscribe(self) -> None:
         """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
         with self._driver.owned(exclusive=True):
-            await leave_group(self._driver, _UNSUBSCRIBED)
-
-    def _unsubscribe_now(self, call: str) -> None:
-        listener = self._driver.listener
-        if listener is not None and listener.is_async and isinstance(self._driver.waiter, AsyncWaiter):
-            raise IllegalStateError(f"{call} cannot wait for an async rebalance callback; use await unsubscribe()")
-        run_blocking(leave_group(self._driver, _UNSUBSCRIBED, shield=False))
+            await leave_group(self._driver, subscribing.UNSUBSCRIBED)
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions held now, by the group's sharing or by `assign`."""
@@ -204,16 +167,16 @@ class AsyncConsumer(Generic[K, V]):
         """Records, as soon as there are some; empty at the timeout, or when only positions moved.
 
         `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records; with 0 it only
-        takes part in the group. Records that a loop left in hand come first. Rebalance callbacks run in here. Raises
-        IllegalStateError before subscribe or assign, WakeupError, what a rebalance callback or the cluster went wrong
-        with, and RecordDeserializationError (see poison_policy).
+        takes part in the group. Records that a loop left in hand come first. With enable_partition_eof it also returns
+        when the end of a partition is reached, without records if need be: see `ends` of the result. Rebalance
+        callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
+        callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
         """
         if max_records == 0:
             await self._delivery.poll(timeout, None)
             return ConsumerRecords()
         limit = max_records or self._driver.config.max_poll_records
-        found = await self._delivery.poll(timeout, lambda: self._delivery.take_records(limit))
-        return ConsumerRecords() if found is None else found
+        return await self._delivery.poll_records(timeout, limit)
 
     async def poll_arrow(
         self,
@@ -228,28 +191,54 @@ class AsyncConsumer(Generic[K, V]):
     ) -> pa.RecordBatch | None:
         """Everything fetched as one Arrow RecordBatch, of a stable schema; None at the timeout.
 
+        With enable_partition_eof it also returns None when the end of a partition is reached: ask `at_end`.
         `key` and `value` are left as bytes or become str or json (a struct column). Deserializers, interceptors and
         max_poll_records are not applied. `timeout` is in seconds. Raises as `poll` does, and ConsumerError when a
         column is no valid str or json; needs `pip install 'partita[arrow]'`.
         """
         decode = DecodeAs(key, value, binary_view, headers, timestamp_unit, json_schema)
-        found: pa.RecordBatch | None = await self._delivery.poll(timeout, lambda: self._delivery.take_arrow(decode))
-        return found
+        return await self._delivery.poll_arrow(timeout, decode)
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
+    def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         """Records one by one; each counts as passed, for commits and for a new loop, once the next is asked for.
 
         A loop polls when it needs records, when the group rebalances, and about once a second, so that only a single
         record has to be processed within max_poll_interval_ms. It ends when the consumer is closed.
         """
+        return self._loop(None)
+
+    def until_end(self) -> AsyncIterator[ConsumerRecord[K, V]]:
+        """The records up to the ends of the assigned partitions, one by one as a loop over the consumer gives them.
+
+        `async for record in consumer.until_end():` stops behind the last record there was when the loop first saw
+        the partition's end; partitions that come later are read to their ends, too. It waits for an assignment, and
+        stops if the group gave this member no partition. Afterwards every record counts as passed.
+        """
+        with self._driver.io.lock:
+            goal = ReadToEnd(self._core.ends, self._core.member, self._core.subscription)
+        return self._loop(goal.is_over)
+
+    async def _loop(self, is_over: Callable[[], bool | None] | None) -> AsyncIterator[ConsumerRecord[K, V]]:
         in_hand = self._delivery.in_hand
         in_hand.begin_again()
         while not self._driver.is_closed:
             record = in_hand.next()
-            if record is None:
-                await self._delivery.refill()
-            else:
+            if record is not None:
                 yield record
+                continue
+            if is_over is not None:
+                with self._driver.io.lock:
+                    if is_over():
+                        return
+            await self._delivery.refill(is_over)
+
+    def at_end(self) -> bool:
+        """Has the application passed everything there is, in every assigned partition, as far as the consumer was told?
+
+        False before the first answer of the brokers, and while nothing is assigned. Asks nobody.
+        """
+        with self._driver.owned(), self._driver.io.lock:
+            return self._core.ends.are_reached(self._core.ends.known())
 
     async def __anext__(self) -> ConsumerRecord[K, V]:
         """Pass the record before and wait for the next one: `record = await anext(consumer)`."""
@@ -306,7 +295,7 @@ class AsyncConsumer(Generic[K, V]):
         driver = self._driver
         wanted = arguments.offsets(offsets)
         with driver.owned():
-            self._need_group("commit")
+            self._driver.need_group("commit")
             deadline_ms = driver.deadline_ms(timeout)
             with driver.io.lock:
                 self._delivery.in_hand.pass_committed(wanted)
@@ -332,7 +321,7 @@ class AsyncConsumer(Generic[K, V]):
         """
         wanted = arguments.offsets(offsets)
         with self._driver.owned():
-            self._need_group("commit_async")
+            self._driver.need_group("commit_async")
             with self._driver.io.lock:
                 if self._core.member.fenced is not None:
                     raise self._core.member.fenced
@@ -345,7 +334,7 @@ class AsyncConsumer(Generic[K, V]):
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
         """What the group has committed for these partitions; None where nothing is. Raises ApiTimeoutError."""
         with self._driver.owned():
-            self._need_group("committed")
+            self._driver.need_group("committed")
             deadline_ms = self._driver.deadline_ms(timeout)
             wanted = [TopicPartition(*tp) for tp in partitions]
             if not wanted:
@@ -541,13 +530,13 @@ class AsyncConsumer(Generic[K, V]):
     def group_metadata(self) -> GroupMetadata:
         """Generation and member id of the last completed join."""
         with self._driver.owned(), self._driver.io.lock:
-            self._need_group("group_metadata")
+            self._driver.need_group("group_metadata")
             return self._core.group_metadata()
 
     def enforce_rebalance(self, reason: str = "") -> None:
         """Join the group again at the next poll."""
         with self._driver.owned(), self._driver.io.lock:
-            self._need_group("enforce_rebalance")
+            self._driver.need_group("enforce_rebalance")
             self._core.member.request_rejoin(reason or "rebalance enforced by user")
             self._driver.mark_stale()
 
@@ -584,7 +573,3 @@ class AsyncConsumer(Generic[K, V]):
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         await close_consumer(self._driver, self._delivery, timeout, membership)
-
-    def _need_group(self, call: str) -> None:
-        if self._driver.config.group_id is None:
-            raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")

@@ -47,19 +47,45 @@ class Delivery:
         self._policy: str = values["poison_policy"]
         self.in_hand = RecordsInHand(driver)
         self._has_warned = False
+        self._tells_ends: bool = values["enable_partition_eof"]
         self._dead_letters = DeadLetters(values["dead_letter_topic"], driver) if self._policy == "dead_letter" else None
 
     # Polling
 
-    async def refill(self) -> None:
-        """The poll of a loop: for the group alone while there are records in hand, else for new records."""
+    async def refill(self, is_over: Callable[[], Any] | None = None) -> None:
+        """The poll of a loop: for the group alone while there are records in hand, else for new records.
+
+        It ends early when the loop `is_over`.
+        """
         if self.in_hand.has_deliverable:
             await self.poll(0, None)
         else:
-            await self.poll(1.0, self._take_in_hand)
+            await self.poll(1.0, self._take_in_hand, is_over)
 
-    async def poll(self, timeout: float, take: Callable[[], Any] | None) -> Any:
-        """Poll until `take` finds something; None after `timeout` seconds. Callbacks run in here."""
+    async def poll_records(self, timeout: float, limit: int) -> ConsumerRecords[Any, Any]:
+        """Poll for at most `limit` records, those in hand first, and for ends of partitions if they are wanted."""
+        found = await self.poll(timeout, lambda: self.take_records(limit), self._new_ends)
+        records: ConsumerRecords[Any, Any] = ConsumerRecords() if found is None else found
+        if self._tells_ends and len(records):
+            with self._driver.io.lock:
+                records.ends = self._core.ends.take_news()
+        return records
+
+    async def poll_arrow(self, timeout: float, decode: DecodeAs) -> pa.RecordBatch | None:
+        """Poll for everything fetched; None at the timeout, and for ends of partitions if they are wanted."""
+        found = await self.poll(timeout, lambda: self.take_arrow(decode), self._new_ends)
+        return None if isinstance(found, ConsumerRecords) else found
+
+    def _new_ends(self) -> ConsumerRecords[Any, Any] | None:
+        """No records, but ends of partitions that were reached without any; None without such news."""
+        news = self._core.ends.take_news() if self._tells_ends else None
+        return ConsumerRecords(ends=news) if news else None
+
+    async def poll(self, timeout: float, take: Callable[[], Any] | None, ended: Callable[[], Any] | None = None) -> Any:
+        """Poll until `take` finds something, or `ended`, asked with the lock held; None after `timeout` seconds.
+
+        Callbacks run in here.
+        """
         driver, core = self._driver, self._core
         self._check_seconds(timeout)
         with driver.owned(exclusive=True):
@@ -71,7 +97,7 @@ class Delivery:
             with driver.io.lock:
                 core.begin_poll(driver.now())
             try:
-                return await self._poll_until(deadline_ms, take)
+                return await self._poll_until(deadline_ms, take, ended)
             finally:
                 with driver.io.lock:
                     core.end_poll(driver.now())
@@ -87,7 +113,9 @@ class Delivery:
             told = "%s: poll(%s) waits up to %s seconds; the time is in seconds, not milliseconds"
             LOG.warning(told, self._driver.config.client_id, timeout, timeout)
 
-    async def _poll_until(self, deadline_ms: int, take: Callable[[], Any] | None) -> Any:
+    async def _poll_until(
+        self, deadline_ms: int, take: Callable[[], Any] | None, ended: Callable[[], Any] | None
+    ) -> Any:
         driver, core = self._driver, self._core
         while True:
             driver.check()
@@ -104,6 +132,11 @@ class Delivery:
                 raise error
             if take is not None and (core.buffer or self.in_hand):
                 found = await take()
+                if found is not None:
+                    return found
+            if ended is not None:
+                with driver.io.lock:
+                    found = ended()
                 if found is not None:
                     return found
             left_ms = deadline_ms - driver.now().mono_ms
@@ -230,6 +263,8 @@ class Delivery:
             value,
             record.headers,
             record.leader_epoch,
+            record.serialized_key_size,
+            record.serialized_value_size,
         )
 
     def _convert(self, origin: str, function: Deserializer | None, record: Record, data: Any) -> Any:

@@ -31,6 +31,7 @@ from partita.consumer.request import Assigned, CommitCallback, Committed, Event,
 from partita.consumer.shell.io_thread import IoThread
 from partita.consumer.shell.metrics import Metrics
 from partita.consumer.shell.waiting import Waiter
+from partita.errors import InvalidGroupIdError
 from partita.net.config import ClientConfig, parse_servers
 from partita.now import Clock, Now
 from partita.system_clock import SystemClock
@@ -120,6 +121,11 @@ class ConsumerDriver:
                 self._depth -= 1
                 if self._depth == 0:
                     self._owner = None
+
+    def need_group(self, call: str) -> None:
+        """Raise InvalidGroupIdError if the consumer has no group, which `call` needs."""
+        if self.config.group_id is None:
+            raise InvalidGroupIdError(f"{call} needs a group; give the consumer a group_id")
 
     def wakeup(self) -> None:
         """The only call another thread may make."""
