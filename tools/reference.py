@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
@@ -27,28 +26,13 @@ from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
 from partita.producer.shell.client import AsyncProducer, DeliveryFuture
 from partita.protocol.error_codes import ErrorCode
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from option_readers import broker_options_read, client_options_read  # beside this file
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SOURCE = DOCS.parent / "src" / "partita"
 NOTE = "Printed from the code by `tools/reference.py`; do not edit."
 
 # --- options ----------------------------------------------------------------------------------------------------------
-
-
-def _obeyed() -> set[str]:
-    """Options that some code reads, by name; and what a topic option that is read falls back to."""
-    tables = {
-        SOURCE / "broker" / "options.py",
-        SOURCE / "broker" / "option_meanings.py",
-        SOURCE / "group" / "config.py",
-    }
-    code = "\n".join(path.read_text() for path in SOURCE.rglob("*.py") if path not in tables)
-
-    def is_read(name: str) -> bool:
-        return f'"{name}"' in code or re.search(rf"config\.{name.replace('.', '_')}\b", code) is not None
-
-    topic = [option for option in broker_options.TOPIC if is_read(option.name)]
-    read = {option.name for option in broker_options.BROKER if is_read(option.name)}
-    return read | {option.name for option in topic} | {option.synonym for option in topic if option.synonym}
 
 
 def options_page() -> str:
@@ -59,27 +43,34 @@ def options_page() -> str:
     )
     security = {option.name for option in CONSUMER_OPTIONS if option.name.startswith(("sasl_", "ssl_"))}
     security.add("security_providers")
+    secure = client_options_read("consumer")
     parts = [
         "# Options",
         f"{NOTE} Names are Kafka's; in Python dots are underscores, and a dict in Kafka's own spelling is accepted. "
         "A name or value that is wrong is refused when the object is made, with what would be right. Where nothing "
-        "else is said, the default is Kafka's.",
+        "else is said, the default is Kafka's. Options marked *accepted* are known and checked and change nothing. The "
+        "marks come from the code that reads the options; tests change each other option of the broker and see an "
+        "effect.",
         "[Consumer](#consumer) · [Producer](#producer) · [Admin](#admin) · [Security](#security) · "
         "[Broker](#broker) · [Topics](#topics) · [Fixed limits](#fixed-limits) · Spark: [spark.md](spark.md)",
     ]
     for title, options, text in clients:
-        rows = [_client_row(option) for option in options if option.name not in security]
+        read = client_options_read(title.lower())
+        rows = [_client_row(option, read) for option in options if option.name not in security]
         parts += [f"## {title}", *([text] if text else []), _table(rows)]
     parts += [
         "## Security",
-        "Accepted by all three clients, so that one configuration serves several programs. Only `security_protocol` "
-        "PLAINTEXT is spoken so far and anything else is refused, so these have no effect yet.",
-        ", ".join(f"`{name}`" for name in sorted(security)) + ".",
+        "Accepted by all three clients, so that one configuration serves several programs. "
+        "[security.md](security.md) says how they work together.",
+        "Honoured: " + ", ".join(f"`{name}`" for name in sorted(security & secure)) + ".",
+        "*Accepted*, without effect: " + ", ".join(f"`{name}`" for name in sorted(security - secure)) + ".",
         "## Broker",
         "`Broker(num_partitions=3)`, `partita broker --set num.partitions=3`. Options that can be changed while the "
         "broker runs say so. The ones marked *accepted* are known, checked and shown to clients that ask, and change "
         "nothing: their subject is not part of Partita, or one way suffices here.",
         _table([_broker_row(option, PARTITA_DEFAULTS) for option in broker_options.BROKER]),
+        "Options that Kafka has removed are accepted in any value, change nothing, and are named in one line at the "
+        "start. " + " ".join(_removed(version) for version in sorted(set(broker_options.REMOVED.values()))),
         "## Topics",
         'Given when a topic is made, `NewTopic("orders", 6, configs={"retention.ms": 60000})`, or later with '
         "`alter_configs` or `partita topics alter`. Where a topic does not set one, the broker's option counts.",
@@ -91,9 +82,15 @@ def options_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _client_row(option: Option) -> tuple[str, str, str]:
+def _removed(version: str) -> str:
+    names = sorted(name for name, since in broker_options.REMOVED.items() if since == version)
+    return f"Removed in Kafka {version}: {', '.join(f'`{name}`' for name in names)}."
+
+
+def _client_row(option: Option, read: set[str]) -> tuple[str, str, str]:
     default = "*required*" if option.default is REQUIRED else _shown(option.default)
-    return f"`{option.name}`", default, _sentence(option.help, _bounds(option.minimum, option.maximum, option.choices))
+    meaning = option.help + ("" if option.name in read else " (*accepted*)")
+    return f"`{option.name}`", default, _sentence(meaning, _bounds(option.minimum, option.maximum, option.choices))
 
 
 def _broker_row(option: broker_options.Option, ours: dict[str, Any]) -> tuple[str, str, str]:
@@ -144,7 +141,7 @@ def _limits() -> str:
     return "\n".join(["| limit | value | meaning |", "|---|---|---|", *rows])
 
 
-OBEYED = _obeyed()
+OBEYED = broker_options_read()
 
 # --- classes ----------------------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ PARTITA_SECURITY_OPTIONS: tuple[Option, ...] = (
     Option("sasl_password", "secret", None, "password for PLAIN and SCRAM", nullable=True),
     Option("sasl_oauth_token_provider", "any", None, "callable, plain or async, that returns a token for OAUTHBEARER",
            nullable=True),
-    Option("sasl_oauthbearer_method", "str", "default", "accepted; the token endpoint decides",
+    Option("sasl_oauthbearer_method", "str", "default", "the token endpoint decides",
            choices=("default", "oidc"), ignore_case=True),
     Option("sasl_oauthbearer_extensions", "str", None, "SASL extensions for OAUTHBEARER: key=value,key=value",
            nullable=True),

@@ -12,16 +12,17 @@ from partita.security.settings import security_of
 
 OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,
-    Option("bootstrap_controllers", "list", [], "not supported"),
+    Option("bootstrap_controllers", "list", [], "addresses of controllers"),
     Option("default_api_timeout_ms", "int", 60_000, "time for a whole call, retries included", minimum=0),
-    Option("retries", "int", 2_147_483_647, "accepted; a call repeats until its time is over",
+    Option("retries", "int", 2_147_483_647, "how often a call is repeated; here until its time is over",
            minimum=0, maximum=2_147_483_647),
     Option("connections_max_idle_ms", "int", 300_000, "idle connections are closed after this"),
-    Option("metrics_sample_window_ms", "int", 30_000, "accepted; not used", minimum=0),
-    Option("metrics_num_samples", "int", 2, "accepted; not used", minimum=1),
-    Option("metrics_recording_level", "str", "INFO", "accepted; not used", choices=("INFO", "DEBUG", "TRACE")),
-    Option("metric_reporters", "list", [], "accepted; not used"),
-    Option("enable_metrics_push", "bool", False, "accepted; nothing is pushed"),
+    Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
+    Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
+    Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",
+           choices=("INFO", "DEBUG", "TRACE")),
+    Option("metric_reporters", "list", [], "classes that are told of metrics"),
+    Option("enable_metrics_push", "bool", False, "whether metrics are pushed to the broker"),
 )  # fmt: skip
 
 
