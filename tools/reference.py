@@ -131,7 +131,6 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
 
 def _limits() -> str:
     meanings = {
-        "partita_groups_max": "groups in one shard, that is one partition of `__consumer_offsets`",
         "partita_pending_members_max": "members of a shard that were given an id and have not joined with it yet",
         "partita_member_metadata_max_bytes": "bytes of what a member says for one protocol: its subscription",
         "partita_protocols_max": "protocol names one member may offer",

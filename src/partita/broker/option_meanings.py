@@ -99,6 +99,7 @@ MEANINGS: dict[str, str] = {
     "offsets.topic.num.partitions": "partitions of `__consumer_offsets`, and so shards of the coordinator",
     "offsets.topic.replication.factor": "replicas of `__consumer_offsets`; with fewer nodes no group is served",
     "offsets.topic.segment.bytes": "segment size of `__consumer_offsets`",
+    "partita.groups.max": "most groups; a new one beyond that is refused with GROUP_MAX_SIZE_REACHED",
     "partita.rebalance.on.static.change": "rebalance when a static member restarts with other topics (Kafka waits)",
     "partita.validate.records": "header checks a batch by header and checksum, full each record, as Kafka does",
     "partita.log.failure": "after a failed write or sync: exit ends the process, offline only refuses the data",

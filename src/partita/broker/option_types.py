@@ -91,6 +91,7 @@ class BrokerOptions(TypedDict, total=False):
     offsets_topic_num_partitions: int
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
+    partita_groups_max: int
     partita_log_failure: str
     partita_rebalance_on_static_change: bool
     partita_validate_records: str

@@ -107,6 +107,7 @@ BROKER: tuple[Option, ...] = (
     Option("offsets.topic.num.partitions", INT, 50, low=1),
     Option("offsets.topic.replication.factor", SHORT, 3, low=1),
     Option("offsets.topic.segment.bytes", INT, 104857600, low=1),
+    Option("partita.groups.max", INT, 10000, low=1, changeable=True),
     Option("partita.log.failure", STRING, "exit", choices=("exit", "offline")),
     Option("partita.rebalance.on.static.change", BOOLEAN, False, changeable=True),
     Option("partita.validate.records", STRING, "header", choices=("header", "full"), changeable=True),

@@ -53,12 +53,13 @@ class GroupConfig:
 
     max_message_bytes: int = 1_048_588
     """Largest batch the offsets topic takes (its own `max.message.bytes`); larger steps are refused before a change."""
-    partita_groups_max: int = 100_000
     partita_pending_members_max: int = 100_000
     partita_member_metadata_max_bytes: int = 1_048_576
     partita_protocols_max: int = 1_000
     """Limits of one shard, against broken clients (each answered with an error no client retries)."""
 
+    partita_groups_max: int = 10_000
+    """Most groups of all shards of a broker together; a new one beyond that is refused."""
     partita_rebalance_on_static_change: bool = False
     """Rebalance when a static member restarts with other topics (Kafka waits for the next rebalance)."""
 
@@ -89,13 +90,13 @@ def _dotted(name: str) -> str:
 
 _OPTIONS = frozenset(f.name for f in fields(GroupConfig)) - {
     "max_message_bytes",
-    "partita_groups_max",
     "partita_pending_members_max",
     "partita_member_metadata_max_bytes",
     "partita_protocols_max",
 }
 
 _AT_LEAST = {
+    "partita_groups_max": 1,
     "offsets_load_buffer_size": 1,
     "offsets_retention_minutes": 1,
     "offsets_retention_check_interval_ms": 1,

@@ -51,10 +51,15 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
 
 
 class GroupCoordinator:
-    """One shard. `new_member_id(prefix)` gives "<prefix>-<uuid>", never the same twice."""
+    """One shard. `new_member_id(prefix)` gives "<prefix>-<uuid>", never the same twice.
 
-    def __init__(self, config: GroupConfig, new_member_id: Callable[[str], str]) -> None:
-        self._state = ShardState(config, new_member_id)
+    `groups_held()` says how many groups all shards of the broker have; without it, this one is alone.
+    """
+
+    def __init__(
+        self, config: GroupConfig, new_member_id: Callable[[str], str], groups_held: Callable[[], int] | None = None
+    ) -> None:
+        self._state = ShardState(config, new_member_id, groups_held)
         self._outbox = Outbox()
 
     @property

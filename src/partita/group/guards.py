@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NoReturn, Protocol, TypeAlias, TypeVar
 
 from partita.group.state.model import DEAD, Group
+from partita.group.state.shard import ShardState
 from partita.protocol.error_codes import ErrorCode
 
 Asked = TypeVar("Asked")
@@ -30,6 +31,12 @@ class Claim(Identified, Protocol):
     generation: int
 
 
+class Creating(Protocol):
+    """A request that may create its group."""
+
+    state: ShardState
+
+
 def first_error(guards: Guards[Asked], asked: Asked) -> ErrorCode:
     """The error of the first guard that holds; NONE if none does."""
     for holds, error in guards:
@@ -41,6 +48,11 @@ def first_error(guards: Guards[Asked], asked: Asked) -> ErrorCode:
 def group_is_dead(asked: Identified) -> bool:
     """The shard was unloaded."""
     return asked.group.state is DEAD
+
+
+def broker_is_full(asked: Creating) -> bool:
+    """All shards together have as many groups as `partita.groups.max`."""
+    return asked.state.is_full
 
 
 def instance_is_unknown(asked: Identified) -> bool:

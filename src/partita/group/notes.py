@@ -120,10 +120,18 @@ class OffsetClamped(NamedTuple):
 
 
 class GroupDeleted(NamedTuple):
-    """A group is gone; `why` is "deleted" or "expired"."""
+    """A group is gone; `why` is "deleted", "expired", or "evicted": it had nothing left and another one needed room."""
 
     group_id: str
     why: str
+    wall_ms: int
+
+
+class GroupRefused(NamedTuple):
+    """A new group found no room: the broker holds `groups_max` already. At most one such note per second and shard."""
+
+    group_id: str
+    groups_max: int
     wall_ms: int
 
 
@@ -145,6 +153,7 @@ Note: TypeAlias = (
     | OffsetsExpired
     | OffsetClamped
     | GroupDeleted
+    | GroupRefused
     | GroupsLoaded
 )
 

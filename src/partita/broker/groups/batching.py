@@ -15,15 +15,16 @@ Shared: TypeAlias = tuple[list[Record], Producer | None, Marker | None, list[Ste
 """Records of one batch, who wrote them, a marker behind them, and the steps they come from."""
 
 
-def shared_batches(steps: list[Step]) -> Iterator[Shared]:
-    """Put steps together that may share a batch; a transactional step, or a marker, never shares one."""
+def shared_batches(steps: list[Step], max_bytes: int = BATCH_BYTES) -> Iterator[Shared]:
+    """Put steps together that may share a batch of up to `max_bytes`; a transactional step, or a marker, never does."""
+    limit = min(BATCH_BYTES, max_bytes // 2)
     records: list[Record] = []
     covered: list[Step] = []
     size = 0
     for step in steps:
         alone = step.producer is not None or step.marker is not None
         step_bytes = sum(len(key) + len(value or b"") for key, value in step.records)
-        if covered and (alone or size + step_bytes > BATCH_BYTES):
+        if covered and (alone or size + step_bytes > limit):
             yield records, None, None, covered
             records, covered, size = [], [], 0
         if alone:

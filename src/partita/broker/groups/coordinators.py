@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
@@ -47,7 +48,7 @@ class Coordinators:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.runners: dict[int, ShardRunner] = {}
-        self.group_config = GroupConfig.from_options(cluster.config)
+        self.group_config = self._read_config()
         self.by_group: dict[str, ShardRunner] = {}
         self._epochs: dict[int, int] = {}
         """The leader epoch each partition was last elected or resigned with."""
@@ -61,7 +62,8 @@ class Coordinators:
         self._unforgotten: dict[str, set[int]] = {}
         """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
         self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
-        cluster.config.on_change(self._config_changed)
+        cluster.config.on_change(lambda name: self._config_changed())
+        cluster.catalogue.on_configured(self._topic_configured)
         if cluster.catalogue.unforgotten:
             # A crash came between a deletion and its tombstones.
             self.topics_deleted(sorted(cluster.catalogue.unforgotten))
@@ -74,6 +76,7 @@ class Coordinators:
 
     def lead_all(self, topic: Topic) -> None:
         """Load the shard of every partition that has a leader and no shard yet."""
+        self._config_changed()
         for partition in topic.partitions:
             if partition.index not in self.runners and self._leader_is_alive(partition):
                 self.elected(partition)
@@ -216,7 +219,12 @@ class Coordinators:
 
     def _load(self, partition: Partition) -> None:
         runner = self.runners[partition.index] = ShardRunner(
-            self.cluster, partition, self.group_config, self.new_member_id, self._lost_tails
+            self.cluster,
+            partition,
+            self.group_config,
+            self.new_member_id,
+            lost_tails=self._lost_tails,
+            groups_held=self._groups_held,
         )
         runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
         runner.on_forgotten = self._shard_has_forgotten
@@ -230,7 +238,21 @@ class Coordinators:
         self._ended.append(runner)
         self._handovers[index] = runner.resign()
 
-    def _config_changed(self, name: str) -> None:
-        self.group_config = GroupConfig.from_options(self.cluster.config)
+    def _groups_held(self) -> int:
+        return sum(len(runner.coordinator.groups) for runner in self.runners.values())
+
+    def _read_config(self) -> GroupConfig:
+        """The settings of the groups: the broker's, and what the offsets topic says of its batches."""
+        topic = self.cluster.catalogue.get(OFFSETS_TOPIC)
+        config = self.cluster.config
+        max_bytes = config.int("message.max.bytes") if topic is None else topic.config.int("max.message.bytes")
+        return replace(GroupConfig.from_options(config), max_message_bytes=max_bytes)
+
+    def _topic_configured(self, topic: Topic) -> None:
+        if topic.name == OFFSETS_TOPIC:
+            self._config_changed()
+
+    def _config_changed(self) -> None:
+        self.group_config = self._read_config()
         for runner in self.runners.values():
             runner.configure(self.group_config)

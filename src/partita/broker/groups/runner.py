@@ -65,13 +65,16 @@ class ShardRunner:
         partition: Partition,
         config: GroupConfig,
         new_member_id: Callable[[str], str],
+        *,
         lost_tails: LostTails,
+        groups_held: Callable[[], int],
     ) -> None:
         self._cluster = cluster
         self._loop = cluster.loop
         self._config = config
         self._new_member_id = new_member_id
         self._lost_tails = lost_tails
+        self._groups_held = groups_held
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
@@ -253,7 +256,7 @@ class ShardRunner:
         appended: list[Step] = []
         due_ms = self._patience_ms()
         try:
-            for records, producer, marker, covered in shared_batches(steps):
+            for records, producer, marker, covered in shared_batches(steps, self._config.max_message_bytes):
                 self._append(records, producer, marker)
                 appended += covered
                 for step in covered:
@@ -438,7 +441,7 @@ class ShardRunner:
             self._load_later()
 
     def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(self._config, self._new_member_id)
+        return GroupCoordinator(self._config, self._new_member_id, self._groups_held)
 
     # -- time ------------------------------------------------------------------------------------------------------
 

@@ -138,6 +138,7 @@ class TopicCatalogue:
         self._next_producer_id = self._reserved_producer_id = 0
         self._on_created: list[Callable[[Topic], None]] = []
         self._on_deleted: list[Callable[[list[Topic]], None]] = []
+        self._on_configured: list[Callable[[Topic], None]] = []
         lines = store.read_catalogue()
         self._replay(lines)
         self._next_producer_id = self._reserved_producer_id
@@ -167,6 +168,10 @@ class TopicCatalogue:
     def on_deleted(self, listener: Callable[[list[Topic]], None]) -> None:
         """Call `listener(topics)` when topics are gone from the catalogue and before their data goes."""
         self._on_deleted.append(listener)
+
+    def on_configured(self, listener: Callable[[Topic], None]) -> None:
+        """Call `listener(topic)` when a topic's own settings have changed."""
+        self._on_configured.append(listener)
 
     def create(self, name: str, replicas: list[list[int]], settings: dict[str, Value] | None = None) -> Topic:
         """Add a topic with one partition per entry of `replicas` (node ids, the first one leads)."""
@@ -220,6 +225,8 @@ class TopicCatalogue:
         """Replace the topic's own settings."""
         self._record({"type": "config", "id": topic.topic_id.hex(), "config": settings})
         self._store.describe(topic.topic_id, _line(_entry_of(topic)))
+        for listener in self._on_configured:
+            listener(topic)
 
     def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""

@@ -14,8 +14,9 @@ from partita.group.classic import rebalance
 from partita.group.classic.rejoin_causes import rejoin_cause
 from partita.group.classic.static_members import asks_for_other_topics, swap, swap_record
 from partita.group.contract import GroupRequest, Token
-from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, first_error, group_is_dead
+from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.notes import JOINED, REFUSED_FULL, STATIC_REPLACED, MemberIdIssued
+from partita.group.offsets import expiration
 from partita.group.state.model import (
     COMPLETING,
     EMPTY,
@@ -113,17 +114,19 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     join = Join(turn.state, group, token, request, wire)
     is_created = turn.state.is_absent(group)
     if is_created:
+        expiration.make_room(turn, wire.group_id)
         error = first_error(JOIN_ABSENT_GUARDS, join)
         if error:
             refuse(turn, join, error)
             return
         turn.state.add(group)
+    written = len(turn.out.records)
     error = first_error(JOIN_GUARDS, join)
     if error:
         refuse(turn, join, error)
     else:
         JOIN[group.state][classify(join)](turn, join)
-    if is_created and not turn.out.records:
+    if is_created and len(turn.out.records) == written:
         turn.write([new_group_record(group)])
 
 
@@ -135,11 +138,6 @@ def names_a_member(join: Join) -> bool:
     return bool(join.member_id)
 
 
-def shard_is_full(join: Join) -> bool:
-    """The shard has as many groups as `partita.groups.max`."""
-    return len(join.state.groups) >= join.state.config.partita_groups_max
-
-
 def group_cannot_be_stored(join: Join) -> bool:
     """The group's first record is larger than the offsets topic takes."""
     return not join.state.fits([new_group_record(join.group)])
@@ -147,7 +145,7 @@ def group_cannot_be_stored(join: Join) -> bool:
 
 JOIN_ABSENT_GUARDS: Guards[Join] = (
     (names_a_member, ErrorCode.UNKNOWN_MEMBER_ID),
-    (shard_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (broker_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
     (group_cannot_be_stored, ErrorCode.UNKNOWN_SERVER_ERROR),
 )
 """For an absent group; whoever passes creates it, even if one of `JOIN_GUARDS` refuses the join then."""

@@ -13,7 +13,8 @@ from enum import IntEnum
 
 from partita.group import answers
 from partita.group.contract import GroupRequest, Record, Token
-from partita.group.guards import MEMBER_GUARDS, Guards, first_error, group_is_dead
+from partita.group.guards import MEMBER_GUARDS, Guards, broker_is_full, first_error, group_is_dead
+from partita.group.offsets import expiration
 from partita.group.records import log_records
 from partita.group.records.log_records import CommittedOffset
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
@@ -65,8 +66,10 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(wire, OffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
     commit = Commit(turn.state, group, token, request.version, wire)
-    guards = COMMIT_ABSENT_GUARDS if turn.state.is_absent(group) else COMMIT_GUARDS
-    error = first_error(guards, commit)
+    is_absent = turn.state.is_absent(group)
+    if is_absent and not names_generation(commit):
+        expiration.make_room(turn, wire.group_id)
+    error = first_error(COMMIT_ABSENT_GUARDS if is_absent else COMMIT_GUARDS, commit)
     if error:
         refuse(turn, commit, error)
     else:
@@ -84,15 +87,10 @@ def names_generation(commit: Commit) -> bool:
     return commit.generation >= 0
 
 
-def shard_is_full(commit: Commit) -> bool:
-    """The shard has as many groups as `partita.groups.max`."""
-    return len(commit.state.groups) >= commit.state.config.partita_groups_max
-
-
 COMMIT_ABSENT_GUARDS: Guards[Commit] = (
     (names_generation_and_is_told, ErrorCode.GROUP_ID_NOT_FOUND),
     (names_generation, ErrorCode.ILLEGAL_GENERATION),
-    (shard_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (broker_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
 )
 """For an absent group, instead of `COMMIT_GUARDS`."""
 

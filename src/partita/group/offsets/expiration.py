@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from partita.group.notes import GroupDeleted, OffsetsExpired
+from partita.group.notes import GroupDeleted, GroupRefused, OffsetsExpired
 from partita.group.offsets import delete
 from partita.group.records.log_records import NO_EXPIRY, CommittedOffset, read_offset_value
 from partita.group.state.model import EMPTY, STABLE, Group
@@ -20,6 +20,7 @@ from partita.group.state.turn import Turn
 
 _SLICE = 1000
 """Records a slice writes at most."""
+_FULL_NOTE_EVERY_MS = 1_000
 
 
 def start(turn: Turn) -> None:
@@ -33,6 +34,25 @@ def forget_topics(turn: Turn, names: Collection[str]) -> None:
     """Forget the offsets of deleted topics. What one slice cannot write follows when deadlines run."""
     turn.state.sweeps.append(Sweep(turn.state.groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
     sweep(turn)
+
+
+def make_room(turn: Turn, group_id: str) -> None:
+    """If the broker holds as many groups as it may, end one of this shard that has neither members nor offsets.
+
+    Kafka's expiry task would end it some minutes later. If there is none, a note says that `group_id` finds no room.
+    """
+    state = turn.state
+    if not state.is_full:
+        return
+    for group in state.groups.values():
+        if group.state is EMPTY and not group.pending and not state.hard.has_offsets(group.group_id):
+            turn.write([group_tombstone(group.group_id)])
+            state.forget(group)
+            turn.out.note(GroupDeleted(group.group_id, "evicted", turn.now.wall_ms))
+            return
+    if turn.now.mono_ms >= state.next_full_note_ms:
+        state.next_full_note_ms = turn.now.mono_ms + _FULL_NOTE_EVERY_MS
+        turn.out.note(GroupRefused(group_id, state.config.partita_groups_max, turn.now.wall_ms))
 
 
 def sweep(turn: Turn) -> None:

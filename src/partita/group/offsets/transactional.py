@@ -78,17 +78,16 @@ def group_is_absent_and_generation_named(commit: TxnCommit) -> bool:
     return commit.state.is_absent(commit.group) and commit.generation >= 0
 
 
-def group_is_absent_and_shard_full(commit: TxnCommit) -> bool:
-    """The group is absent, and the shard has as many groups as `partita.groups.max`."""
-    state = commit.state
-    return state.is_absent(commit.group) and len(state.groups) >= state.config.partita_groups_max
+def group_is_absent_and_broker_full(commit: TxnCommit) -> bool:
+    """The group is absent, and all shards together have as many groups as `partita.groups.max`."""
+    return commit.state.is_absent(commit.group) and commit.state.is_full
 
 
 TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
     (transaction_is_closed, ErrorCode.INVALID_TXN_STATE),
     (transaction_is_closed_and_abortable, ErrorCode.TRANSACTION_ABORTABLE),
     (group_is_absent_and_generation_named, ErrorCode.ILLEGAL_GENERATION),
-    (group_is_absent_and_shard_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (group_is_absent_and_broker_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
     (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
 )
 

@@ -38,17 +38,23 @@ class ShardState:
         "config",
         "expiry_deadline_ms",
         "groups",
+        "groups_held",
         "hard",
         "new_member_id",
+        "next_full_note_ms",
         "pending_count",
         "sweeps",
         "wakes",
         "wakes_made",
     )
 
-    def __init__(self, config: GroupConfig, new_member_id: Callable[[str], str]) -> None:
+    def __init__(
+        self, config: GroupConfig, new_member_id: Callable[[str], str], groups_held: Callable[[], int] | None = None
+    ) -> None:
         self.config = config
         self.new_member_id = new_member_id
+        self.groups_held = groups_held or (lambda: len(self.groups))
+        """How many groups all shards of the broker have."""
         self.hard = HardState()
         self.groups: dict[str, Group] = {}
         self.pending_count = 0
@@ -57,6 +63,8 @@ class ShardState:
         """A heap of (deadline, tie breaker, group); an entry counts only while its group's `wake_ms` equals it."""
         self.wakes_made = 0
         self.expiry_deadline_ms = NO_DEADLINE
+        self.next_full_note_ms = 0
+        """No note says before that (monotonic) that new groups are refused: a client in a loop would flood the log."""
         self.sweeps: deque[Sweep] = deque()
         """Oldest first."""
 
@@ -68,6 +76,11 @@ class ShardState:
     def is_absent(self, group: Group) -> bool:
         """Does the shard not hold this group?"""
         return group.group_id not in self.groups
+
+    @property
+    def is_full(self) -> bool:
+        """Does the broker hold as many groups as `partita.groups.max`?"""
+        return self.groups_held() >= self.config.partita_groups_max
 
     def add(self, group: Group) -> None:
         """Hold the group from now on."""
