@@ -201,6 +201,8 @@ class MemoryStorage:
     def __init__(self, allocate: Callable[[int], Block] = bytearray) -> None:
         self._allocate = allocate
         self._files: dict[str, MemoryFile] = {}
+        self._names: dict[str, dict[str, None]] = {}
+        """By directory, what is directly inside: a list must not look at every file there is."""
 
     def open(self, name: str, *, create: bool = False) -> MemoryFile:
         """Return the file itself; every user shares it."""
@@ -209,11 +211,12 @@ class MemoryStorage:
             if not create:
                 raise StorageError(f"{name}: no such file")
             file = self._files[name] = MemoryFile(self._allocate)
+            self._link(name)
         return file
 
     def list(self, directory: str) -> list[str]:
         """Names directly inside, sorted."""
-        return names_inside(self._files, directory)
+        return sorted(self._names.get(directory, ()))
 
     def make_dir(self, directory: str) -> Sequence[str]:
         """Nothing to do: directories are name prefixes."""
@@ -221,25 +224,42 @@ class MemoryStorage:
 
     def remove_dir(self, directory: str) -> None:
         """Remove every file below the directory."""
-        for name in [name for name in self._files if name.startswith(f"{directory}/")]:
-            del self._files[name]
+        for name in self.list(directory):
+            below = f"{directory}/{name}"
+            if self._files.pop(below, None) is None:
+                self.remove_dir(below)
+        if self._names.pop(directory, None) is not None:
+            self._unlink(directory)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file, replacing `new` when it exists."""
         if old not in self._files:
             raise StorageError(f"{old}: no such file")
         self._files[new] = self._files.pop(old)
+        self._unlink(old)
+        self._link(new)
 
     def unlink(self, name: str) -> None:
         """Remove one file."""
         if self._files.pop(name, None) is None:
             raise StorageError(f"{name}: no such file")
+        self._unlink(name)
+
+    def _link(self, name: str) -> None:
+        """Show a name in its directory, and the directory in its own."""
+        directory, _, last = name.rpartition("/")
+        is_new = directory not in self._names
+        self._names.setdefault(directory, {})[last] = None
+        if is_new and directory:
+            self._link(directory)
+
+    def _unlink(self, name: str) -> None:
+        """Show a name no more, nor a directory that is empty now."""
+        directory, _, last = name.rpartition("/")
+        inside = self._names.get(directory, {})
+        inside.pop(last, None)
+        if not inside and directory and self._names.pop(directory, None) is not None:
+            self._unlink(directory)
 
     def sync_dir(self, directory: str) -> None:
         """Nothing to do."""
-
-
-def names_inside(names: dict[str, MemoryFile] | dict[str, int], directory: str) -> list[str]:
-    """The names directly inside `directory`, when directories are prefixes."""
-    prefix = f"{directory}/" if directory else ""
-    return sorted({name[len(prefix) :].split("/", 1)[0] for name in names if name.startswith(prefix)})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
-from partita.log.storage import StorageError, StorageFull, names_inside
+from partita.log.storage import StorageError, StorageFull
 from partita.protocol.primitives import Buffer
 
 SECTOR_BYTES = 512
@@ -195,7 +195,8 @@ class FaultyStorage:
         return FaultyFile(self, name, inode)
 
     def list(self, directory: str) -> list[str]:
-        return names_inside(self.live.names, directory)
+        prefix = f"{directory}/" if directory else ""
+        return sorted({name[len(prefix) :].split("/", 1)[0] for name in self.live.names if name.startswith(prefix)})
 
     def make_dir(self, directory: str) -> Sequence[str]:
         """Directories are name prefixes."""

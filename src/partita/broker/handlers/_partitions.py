@@ -43,7 +43,8 @@ def find(
     ctx: RequestContext, topic: Topic | None, index: int, *, current_leader_epoch: int = -1
 ) -> Partition | ErrorCode:
     """Return the partition when this node leads it at the epoch the client knows (-1: any), else why not."""
-    partition = topic.partition(index) if topic is not None else None
+    # A sliced request may still hold a topic that was deleted meanwhile; to open its log would bring it back.
+    partition = topic.partition(index) if topic is not None and not topic.deleted else None
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition.leader != ctx.node_id:

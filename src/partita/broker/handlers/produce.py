@@ -6,10 +6,13 @@ codec than the producer's, and with `partita.validate.records=full`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.handlers._produced import RecordsRejected, RecordWork, record_work, wrong_time
 from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
 from partita.log.partition_log import AppendRefused, PartitionLog
@@ -25,7 +28,7 @@ from partita.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from partita.protocol.primitives import Buffer, Message
+from partita.protocol.primitives import Buffer
 from partita.records.header import BatchHeader, InvalidBatch, read_header
 from partita.records.validate import check_produced
 
@@ -38,28 +41,31 @@ def handle(ctx: RequestContext, request: ProduceRequest) -> Answer:
 
     Batches whose records need long work are worked on beside the event loop, before any of the request is appended.
     """
+    return answered(ctx, _handled(ctx, request))
+
+
+def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     now = ctx.now()
-    batches = [
-        _checked(ctx, request, topic.topic_id, topic.name, data, now)
-        for topic in request.topic_data
-        for data in topic.partition_data
-    ]
-    if any(batch.is_long for batch in batches):
-        ctx.holds_back = True
-        return _worked_on_beside(ctx, request, batches)
-    for batch in batches:
+    asked = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
+    batches: list[_Batch] = []
+    for (topic, data), others_turn in sliced(asked):
+        if others_turn:
+            yield None
+        batches.append(_checked(ctx, request, topic.topic_id, topic.name, data, now))
+    for batch, others_turn in sliced(batches):
+        if others_turn:
+            yield None
         if batch.work is not None:
-            batch.take(batch.outcome())
-    return _appended(ctx, request, batches)
-
-
-async def _worked_on_beside(ctx: RequestContext, request: ProduceRequest, batches: list[_Batch]) -> Message | None:
-    """The same, with the work on records done on other threads."""
-    for batch in batches:
-        if batch.work is not None:
-            batch.take(await ctx.run_beside(batch.outcome))  # one after the other: every connection gets its turn
-    answer = _appended(ctx, request, batches)
-    return answer if answer is None or isinstance(answer, Message) else await answer
+            # One after the other: every connection gets its turn.
+            batch.take((yield ctx.run_beside(batch.outcome)) if batch.is_long else batch.outcome())
+    written: list[tuple[Partition, int, PartitionProduceResponse]] = []
+    now = ctx.now()
+    parts = []
+    for batch, others_turn in sliced(batches):
+        if others_turn:
+            yield None
+        parts.append(_append(ctx, batch, now, written))
+    return _answered(ctx, request, iter(parts), written)
 
 
 class _Batch:
@@ -99,11 +105,13 @@ class _Batch:
             self.refusal.record_errors = outcome.errors
 
 
-def _appended(ctx: RequestContext, request: ProduceRequest, batches: list[_Batch]) -> Answer:
-    """Append what is not refused, and answer."""
-    now = ctx.now()
-    written: list[tuple[Partition, int, PartitionProduceResponse]] = []
-    parts = iter([_append(ctx, batch, now, written) for batch in batches])
+def _answered(
+    ctx: RequestContext,
+    request: ProduceRequest,
+    parts: Iterator[PartitionProduceResponse],
+    written: list[tuple[Partition, int, PartitionProduceResponse]],
+) -> Answer:
+    """Answer for all partitions; under durability `sync` as soon as what was written is durable."""
     if request.acks == 0:
         return None
     response = ProduceResponse(node_endpoints=[])

@@ -7,11 +7,12 @@ whose result it needs. Short work ends before its first `yield` and costs nothin
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator, Iterable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from partita.broker.requests.context import RequestContext
+    from partita.broker.requests.context import Answer, RequestContext
 
 T = TypeVar("T")
 Waits = Awaitable[Any] | None
@@ -19,10 +20,12 @@ Waits = Awaitable[Any] | None
 Steps = Generator[Waits, Any, T]
 
 SLICE = 250
-"""How many elements (topics, groups, partitions) are worked through before others have their turn."""
+"""How many elements (topics, groups, partitions) are worked through before others have their turn, at most."""
+SLICE_SECONDS = 0.001
+"""How long a slice lasts; an element that was begun is always finished."""
 
 
-def answered(ctx: RequestContext, steps: Steps[T]) -> T | Awaitable[T]:
+def answered(ctx: RequestContext, steps: Steps[Answer]) -> Answer:
     """What a handler returns for its steps: the result at once if they never yield, else what goes on with them.
 
     Meanwhile later requests of the connection wait: as in Kafka it has one request under way at a time.
@@ -30,7 +33,7 @@ def answered(ctx: RequestContext, steps: Steps[T]) -> T | Awaitable[T]:
     try:
         waits = next(steps)
     except StopIteration as done:
-        result: T = done.value
+        result: Answer = done.value
         return result
     ctx.holds_back = True
     return _rest(steps, waits)
@@ -43,11 +46,18 @@ def settled(answer: Any) -> Steps[Any]:
 
 async def in_slices(ctx: RequestContext, steps: Steps[T]) -> T:
     """The result of the steps, for handlers that are coroutines."""
-    answer = answered(ctx, steps)
-    return await answer if isinstance(answer, Awaitable) else answer
+    try:
+        waits = next(steps)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    ctx.holds_back = True
+    rest: T = await _rest(steps, waits)
+    return rest
 
 
-async def _rest(steps: Steps[T], waits: Waits) -> T:
+async def _rest(steps: Steps[Any], waits: Waits) -> Any:
+    """What the steps return; if that is awaitable, what it gives."""
     failure: Exception | None = None
     result: Any = None
     while True:
@@ -58,8 +68,7 @@ async def _rest(steps: Steps[T], waits: Waits) -> T:
         try:
             waits = steps.send(result) if failure is None else steps.throw(failure)
         except StopIteration as done:
-            answer: T = done.value
-            return answer
+            return (await done.value) if isinstance(done.value, Awaitable) else done.value
 
 
 def finished(steps: Steps[T]) -> T:
@@ -72,7 +81,12 @@ def finished(steps: Steps[T]) -> T:
             return result
 
 
-def sliced(elements: Iterable[T], size: int = SLICE) -> Iterator[tuple[T, bool]]:
-    """Each element, and whether a slice ends before it."""
-    for index, element in enumerate(elements):
-        yield element, index % size == 0 and index > 0
+def sliced(elements: Iterable[T], clock: Callable[[], float] = time.perf_counter) -> Iterator[tuple[T, bool]]:
+    """Each element, and whether a slice ends before it: after SLICE of them or SLICE_SECONDS, whichever is first."""
+    count, end = 0, clock() + SLICE_SECONDS
+    for element in elements:
+        is_over = count >= SLICE or (count > 0 and clock() >= end)
+        yield element, is_over
+        if is_over:
+            count, end = 0, clock() + SLICE_SECONDS
+        count += 1

@@ -68,6 +68,8 @@ class _LogStore:
         self._storage = storage
         self._group_storage = group_storage
         self._configs: dict[str, TopicConfig] = {}
+        self._described: set[str] = set()
+        """Topic folders that say what they are."""
         self._clock = SystemClock()
         self.durability = durability
         self.unclean = False
@@ -89,7 +91,7 @@ class _LogStore:
         config: TopicConfig,
         *,
         is_group_log: bool = False,
-        description: bytes | None = None,
+        description: Callable[[], bytes] | None = None,
     ) -> PartitionLog:
         """Open the log of one partition, creating it when it is new. Called once per partition."""
         # Imported with the first log: a broker starts without.
@@ -118,9 +120,13 @@ class _LogStore:
             self.on_opened(opened)
         return opened
 
-    def _describe(self, folder: str, description: bytes) -> None:
+    def _describe(self, folder: str, description: Callable[[], bytes]) -> None:
+        """Let the folder say what the topic is, unless it does. A folder is looked at once: it may be very full."""
+        if folder in self._described:
+            return
+        self._described.add(folder)
         if DESCRIPTION not in self._storage.list(folder):
-            self.later(partial(self._write_description, folder, description))
+            self.later(partial(self._write_description, folder, description()))
 
     def _write_description(self, folder: str, description: bytes) -> None:
         if self._storage.list(folder):
@@ -193,13 +199,14 @@ class _LogStore:
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
         """Whether anything was ever written for the partition."""
-        return str(partition) in self._storage.list(f"{TOPICS}/{topic_id.hex()}")
+        return bool(self._storage.list(f"{TOPICS}/{topic_id.hex()}/{partition}"))
 
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Forget one partition's data; its log is discarded already."""
         directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
         self.logs.pop(directory, None)
         self._configs.pop(directory, None)
+        self._described.discard(f"{TOPICS}/{topic_id.hex()}")
         self.later(partial(self._remove, topic_id.hex(), partition))
 
     def _remove(self, topic_id: str, partition: int) -> None:

@@ -75,12 +75,12 @@ class Store(Protocol):
         config: TopicConfig,
         *,
         is_group_log: bool = False,
-        description: bytes | None = None,
+        description: Callable[[], bytes] | None = None,
     ) -> PartitionLog:
         """Open the log of one partition, creating it when it is new. Called once per partition. Raises StorageError.
 
-        `is_group_log`: it may use the reserve that other logs leave free. `description`: the catalogue's line about the
-        topic, kept in the topic's folder.
+        `is_group_log`: it may use the reserve that other logs leave free. `description` gives the catalogue's line
+        about the topic, to be kept in the topic's folder if it is not there yet.
         """
         ...
 

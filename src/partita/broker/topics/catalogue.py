@@ -66,9 +66,12 @@ class Partition:
                 self.index,
                 self.topic.config,
                 is_group_log=self.topic.name == OFFSETS_TOPIC,
-                description=_line(_entry_of(self.topic)),
+                description=self._description,
             )
         return self._log
+
+    def _description(self) -> bytes:
+        return _line(_entry_of(self.topic))
 
     @property
     def is_untouched(self) -> bool:

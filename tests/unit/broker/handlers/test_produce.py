@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from partita.broker.requests import slices
 from partita.broker.storage.data_dir import DiskStore
 from partita.log.durability import Durability
 from partita.protocol.error_codes import ErrorCode
@@ -43,6 +45,26 @@ def test_only_acks_zero_has_no_answer(plane: DataPlane, acks: int) -> None:
     request = ProduceRequest(acks=acks, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=data)])
     assert (plane.ask("produce", 12, request) is None) == (acks == 0)
     assert topic.partitions[0].log.log_end_offset == 1
+
+
+def test_a_topic_deleted_between_two_slices_does_not_come_back(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A5: a request to many partitions leaves others their turn, and one of them deletes its topic."""
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    topic = plane.topic(partitions=20)
+    data = [PartitionProduceData(index=index, records=batch("a")) for index in range(20)]
+    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="t", partition_data=data)])
+    waiting = plane.begin("produce", 12, request)
+    task = asyncio.ensure_future(waiting, loop=plane.loop)
+    while topic.partitions[1].opened_log is None:
+        plane.turn()
+    plane.cluster.catalogue.delete([topic])
+    response = plane.loop.run_until_complete(task)
+    codes = [part.error_code for part in response.responses[0].partition_responses]
+    assert codes == sorted(codes)
+    assert (codes[0], codes[-1]) == (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert not plane.store.logs
 
 
 def test_topics_are_named_by_id_from_version_13(plane: DataPlane) -> None:

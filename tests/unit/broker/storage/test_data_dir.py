@@ -187,7 +187,7 @@ def test_directories_and_files_are_for_their_owner_only(tmp_path: Path) -> None:
     root = tmp_path / "data"
     store = DiskStore(str(root))
     store.append_catalogue(b"{}")
-    fill(store.open_log(TOPIC, 0, SETTINGS, description=b"{}"), 3)
+    fill(store.open_log(TOPIC, 0, SETTINGS, description=lambda: b"{}"), 3)
     for chore in store.chores:
         chore()
     store.logs[f"topics/{TOPIC.hex()}/0"].close()
@@ -195,6 +195,33 @@ def test_directories_and_files_are_for_their_owner_only(tmp_path: Path) -> None:
     found = [root, *root.rglob("*")]
     assert len(found) > 8
     assert {path.stat().st_mode & 0o777 for path in found} == {0o700, 0o600}
+
+
+def test_the_logs_of_a_wide_topic_cost_the_same_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5: the topic is described once, and its folder, which holds all partitions, is not read for each of them."""
+    asked: list[str] = []
+    described: list[int] = []
+
+    def described_now() -> bytes:
+        described.append(1)
+        return b"{}"
+
+    list_names = DiskStorage.list
+
+    def noted(self: DiskStorage, directory: str) -> list[str]:
+        asked.append(directory)
+        return list_names(self, directory)
+
+    store = DiskStore(str(tmp_path))
+    monkeypatch.setattr(DiskStorage, "list", noted)
+    for partition in range(10):
+        assert not store.has_log(TOPIC, partition)
+        store.open_log(TOPIC, partition, SETTINGS, description=described_now)
+        assert store.has_log(TOPIC, partition)
+    assert (len(described), asked.count(f"topics/{TOPIC.hex()}")) == (1, 1)
+    for log in store.logs.values():
+        log.close()
+    store.close()
 
 
 def test_logs_are_found_by_topic_id_and_deleted_with_their_files(tmp_path: Path) -> None:

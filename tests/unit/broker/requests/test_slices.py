@@ -1,0 +1,38 @@
+"""Slices: how much is done before others have their turn."""
+
+from __future__ import annotations
+
+from partita.broker.requests.slices import SLICE, SLICE_SECONDS, sliced
+
+
+def lengths(elements: int, seconds_each: float) -> list[int]:
+    """How many elements each slice has when every element takes so long."""
+    now = [0.0]
+    found = [0]
+    for _, others_turn in sliced(range(elements), lambda: now[0]):
+        if others_turn:
+            found.append(0)
+        found[-1] += 1
+        now[0] += seconds_each
+    return found
+
+
+def test_quick_elements_are_counted() -> None:
+    """A7: however quick they are, so many are enough."""
+    assert lengths(2 * SLICE + 1, 0.0) == [SLICE, SLICE, 1]
+
+
+def test_slow_elements_are_timed() -> None:
+    """A5: logs that are opened at their first use are a slice each, if they take so long."""
+    assert max(lengths(6, 2 * SLICE_SECONDS)) <= 2, "the first element after a turn is not timed"
+    assert max(lengths(20, SLICE_SECONDS / 4)) <= 5
+
+
+def test_the_time_of_others_does_not_count() -> None:
+    """A slice begins when it is our turn again."""
+    now = [0.0]
+    turns = []
+    for _, others_turn in sliced(range(9), lambda: now[0]):
+        turns.append(others_turn)
+        now[0] += SLICE_SECONDS / 3 + (1.0 if others_turn else 0.0)
+    assert turns == [False, False, False, True, False, False, False, True, False]
