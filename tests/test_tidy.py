@@ -35,14 +35,26 @@ LAYERS = {
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
-    "now": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
+    "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
     "errors": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"
 """The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""
-PURE = ("protocol", "records", "group", "assignors", "log", "consumer", "producer", "security", "sim", "spark.planning")
+PURE = (
+    "metrics",
+    "protocol",
+    "records",
+    "group",
+    "assignors",
+    "log",
+    "consumer",
+    "producer",
+    "security",
+    "sim",
+    "spark.planning",
+)
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")
 BORROWED = frozenset(

@@ -1,0 +1,197 @@
+"""All metrics of one client or broker: which exist, what they are called, and what they are now.
+
+A table says per sensor which of Kafka's metrics are read from it; registering a row makes them exist, with NaN or 0
+before anything is recorded. `read` gives them by name, `prometheus` as text with TYPE and HELP, under the names that
+Prometheus' JMX exporter gives to Kafka's own. (Kafka: Metrics, MetricName, JmxReporter.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from math import nan
+from typing import NamedTuple, TypeAlias
+
+from partita.metrics.sensor import Sampled, Sensor
+
+Tags: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class How(Enum):
+    """What a metric tells of its sensor. Rates are per second."""
+
+    AVG = "average"
+    MAX = "maximum"
+    MIN = "minimum"
+    LAST = "last value"
+    TOTAL = "sum for ever"
+    COUNT = "count for ever"
+    RATE = "sum per second"
+    COUNT_RATE = "count per second"
+    COUNT_PER_HOUR = "count per hour"
+    RATIO = "milliseconds per millisecond"
+
+
+class Row(NamedTuple):
+    """One metric of a sensor: its name, how it is read, and what it means."""
+
+    name: str
+    how: How
+    help: str
+
+
+class MetricName(NamedTuple):
+    """What identifies a metric: Kafka's group and name, and its tags without the client's id."""
+
+    group: str
+    name: str
+    tags: Tags
+
+
+class Gauge(NamedTuple):
+    """A metric that is asked for when it is read; `read` may raise nothing."""
+
+    read: Callable[[], float]
+    help: str
+
+
+class Metrics:
+    """The sensors and gauges of one client or broker. Sensors are kept by the name a caller records them under."""
+
+    def __init__(self, window_ms: float = 30_000, samples: int = 2) -> None:
+        self._window_ms = window_ms
+        self._samples = samples
+        self._sensors: dict[tuple[str, Tags], Sensor] = {}
+        self._rows: dict[MetricName, tuple[Row, Sensor]] = {}
+        self._gauges: dict[MetricName, Gauge] = {}
+
+    def sensor(self, key: str, group: str, rows: Iterable[Row], **tags: str) -> Sensor:
+        """The sensor of this key and tags; its metrics exist from the first call on."""
+        tagged = tuple(tags.items())
+        sensor = self._sensors.get((key, tagged))
+        if sensor is None:
+            sensor = self._sensors[key, tagged] = Sensor(self._window_ms, self._samples)
+            for row in rows:
+                self._rows[MetricName(group, row.name, tagged)] = (row, sensor)
+        return sensor
+
+    def gauge(self, group: str, name: str, help: str, read: Callable[[], float], **tags: str) -> None:
+        """A metric whose value is asked for; a second call with the same name and tags replaces it."""
+        self._gauges[MetricName(group, name, tuple(tags.items()))] = Gauge(read, help)
+
+    def forget(self, **tags: str) -> None:
+        """Remove every metric that has all of these tags, such as those of a partition that was given up."""
+        gone = set(tags.items())
+        for key in [key for key in list(self._sensors) if gone <= set(key[1])]:
+            del self._sensors[key]
+        for name in [name for name in list(self._rows) if gone <= set(name.tags)]:
+            del self._rows[name]
+        for name in [name for name in list(self._gauges) if gone <= set(name.tags)]:
+            del self._gauges[name]
+
+    def names(self) -> set[MetricName]:
+        """Every metric there is."""
+        return {*self._rows, *self._gauges}
+
+    def read(self, now_ms: float) -> dict[MetricName, float]:
+        """Every metric with its value now."""
+        sampled: dict[int, Sampled] = {}
+        found: dict[MetricName, float] = {}
+        for name, (row, sensor) in list(self._rows.items()):
+            if id(sensor) not in sampled:
+                sampled[id(sensor)] = sensor.sampled(now_ms)
+            found[name] = value_of(row.how, sensor, sampled[id(sensor)])
+        for name, gauge in list(self._gauges.items()):
+            found[name] = float(gauge.read())
+        return found
+
+    def help_of(self, name: MetricName) -> str:
+        """What the metric means."""
+        return self._rows[name][0].help if name in self._rows else self._gauges[name].help
+
+    def is_counter(self, name: MetricName) -> bool:
+        """Whether the metric only ever grows."""
+        return name in self._rows and self._rows[name][0].how in (How.TOTAL, How.COUNT)
+
+
+def value_of(how: How, sensor: Sensor, window: Sampled) -> float:
+    """One metric of a sensor whose windows hold `window`."""
+    seconds = window.elapsed_ms / 1000
+    match how:
+        case How.AVG:
+            return window.total / window.recorded if window.recorded else nan
+        case How.MAX:
+            return window.most
+        case How.MIN:
+            return window.least
+        case How.LAST:
+            return sensor.last
+        case How.TOTAL:
+            return sensor.total
+        case How.COUNT:
+            return sensor.count
+        case How.RATE:
+            return window.total / seconds
+        case How.COUNT_RATE:
+            return window.recorded / seconds
+        case How.COUNT_PER_HOUR:
+            return window.recorded / seconds * 3_600
+        case How.RATIO:
+            return window.total / window.elapsed_ms
+
+
+def meter(base: str, what: str) -> tuple[Row, Row]:
+    """`<base>-rate` and `<base>-total` of the recorded values. (Kafka: Meter)"""
+    return Row(f"{base}-rate", How.RATE, f"{what} per second"), Row(f"{base}-total", How.TOTAL, f"{what} altogether")
+
+
+def counted(base: str, what: str) -> tuple[Row, Row]:
+    """`<base>-rate` and `<base>-total` of how often something was recorded."""
+    return (
+        Row(f"{base}-rate", How.COUNT_RATE, f"{what} per second"),
+        Row(f"{base}-total", How.COUNT, f"{what} altogether"),
+    )
+
+
+def avg_max(base: str, what: str) -> tuple[Row, Row]:
+    """`<base>-avg` and `<base>-max` of the recorded values."""
+    return Row(f"{base}-avg", How.AVG, f"average {what}"), Row(f"{base}-max", How.MAX, f"largest {what}")
+
+
+def by_text(values: Mapping[MetricName, float]) -> dict[str, float]:
+    """Values by name alone; tags stand in braces behind it, as in `records-lag{topic="t",partition="0"}`."""
+    return {name.name + tags_text(name.tags): value for name, value in values.items()}
+
+
+def prometheus(metrics: Metrics, domain: str, now_ms: float, **labels: str) -> str:
+    """Every metric in Prometheus' text format; `labels` stand before the tags of each.
+
+    Names are those of the JMX exporter: domain, type and attribute, with `_` for every other sign.
+    """
+    lines: dict[str, list[str]] = {}
+    for name, value in metrics.read(now_ms).items():
+        exported = exported_name(f"{domain}_{name.group}_{name.name}")
+        if exported not in lines:
+            kind = "counter" if metrics.is_counter(name) else "gauge"
+            lines[exported] = [f"# HELP {exported} {metrics.help_of(name)}", f"# TYPE {exported} {kind}"]
+        lines[exported].append(f"{exported}{tags_text((*labels.items(), *name.tags))} {_number(value)}")
+    return "".join(f"{line}\n" for some in lines.values() for line in some)
+
+
+def exported_name(text: str) -> str:
+    """A name as Prometheus wants it: letters, digits and underscores."""
+    return "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in text)
+
+
+def _number(value: float) -> str:
+    return "NaN" if value != value else repr(int(value)) if value == int(value) else repr(value)
+
+
+def tags_text(tags: Iterable[tuple[str, str]]) -> str:
+    """Tags as they follow a name: `{topic="flights"}`; nothing without tags."""
+    inside = ",".join(f'{exported_name(name)}="{_escaped(value)}"' for name, value in tags)
+    return f"{{{inside}}}" if inside else ""
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
