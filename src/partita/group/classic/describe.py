@@ -1,6 +1,6 @@
 """DescribeGroups and ListGroups: what a group looks like from outside.
 
-(Kafka: ClassicGroup.asDescribedGroup, GroupMetadataManager.listGroups; specification sections 16.1 and 16.2.)
+(Kafka: GroupMetadataManager.describeGroups, listGroups; specification sections 16.1 and 16.2.)
 Changes nothing.
 """
 

@@ -94,7 +94,7 @@ def REMOVE(turn: Turn, leave: Leave) -> None:
 
 
 def FORGET_ID(turn: Turn, leave: Leave) -> None:
-    """The id will not be used. (Kafka: removePendingJoinMember)"""
+    """The id will not be used. (Kafka: removePendingMemberAndUpdateClassicGroup; earlier removePendingJoinMember)"""
     turn.drop_pending(leave.group, leave.member_id, "left")
 
 
