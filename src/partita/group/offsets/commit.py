@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import IntEnum
 
-from partita.group import answers
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.offsets import expiration
@@ -47,13 +46,15 @@ class CommitCase(IntEnum):
 class Commit:
     """One OffsetCommit being decided."""
 
-    __slots__ = ("generation", "group", "instance_id", "member_id", "state", "token", "version", "wire")
+    __slots__ = ("generation", "group", "instance_id", "member_id", "request", "state", "token", "wire")
 
-    def __init__(self, state: ShardState, group: Group, token: Token, version: int, wire: OffsetCommitRequest) -> None:
+    def __init__(
+        self, state: ShardState, group: Group, token: Token, request: GroupRequest, wire: OffsetCommitRequest
+    ) -> None:
         self.state = state
         self.group = group
         self.token = token
-        self.version = version
+        self.request = request
         self.wire = wire
         self.member_id = wire.member_id
         self.instance_id = wire.group_instance_id
@@ -65,13 +66,13 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     wire = request.message
     assert isinstance(wire, OffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
-    commit = Commit(turn.state, group, token, request.version, wire)
+    commit = Commit(turn.state, group, token, request, wire)
     is_absent = turn.state.is_absent(group)
     if is_absent and not names_generation(commit):
         expiration.make_room(turn, wire.group_id)
     error = first_error(COMMIT_ABSENT_GUARDS if is_absent else COMMIT_GUARDS, commit)
     if error:
-        refuse(turn, commit, error)
+        turn.refuse(commit.token, commit.request, error)
     else:
         case = classify(commit.generation, commit.member_id, commit.instance_id)
         COMMIT[group.state][case](turn, commit)
@@ -79,7 +80,7 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
 
 def names_generation_and_is_told(commit: Commit) -> bool:
     """It is a member's, and its version knows an error for absent groups."""
-    return commit.generation >= 0 and commit.version >= _TELLS_ABSENT_GROUP
+    return commit.generation >= 0 and commit.request.version >= _TELLS_ABSENT_GROUP
 
 
 def names_generation(commit: Commit) -> bool:
@@ -104,22 +105,17 @@ def classify(generation: int, member_id: str, instance_id: str | None) -> Commit
     return CommitCase.NAMED if member_id or instance_id is not None else CommitCase.OFFSETS_ONLY
 
 
-def refuse(turn: Turn, commit: Commit, error: ErrorCode) -> None:
-    """Answer every partition with the error."""
-    turn.out.answer(commit.token, answers.offset_commit_error(commit.wire, error))
-
-
 def UNKNOWN(turn: Turn, commit: Commit) -> None:
     """Answer UNKNOWN_MEMBER_ID: the group has members, and this is none of them."""
-    refuse(turn, commit, ErrorCode.UNKNOWN_MEMBER_ID)
+    turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 def STORE(turn: Turn, commit: Commit) -> None:
     """Store the offsets; a member's session restarts."""
     group = commit.group
-    response, records = _stored(turn, commit.wire, commit.version)
+    response, records = _stored(turn, commit.wire, commit.request.version)
     if not turn.state.fits(records):
-        refuse(turn, commit, ErrorCode.UNKNOWN_SERVER_ERROR)
+        turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     member = group.members.get(commit.member_id)
     if member is not None:
@@ -136,14 +132,14 @@ def IDENTIFY(turn: Turn, commit: Commit) -> None:
     """Store for a member of the current generation; anybody else is refused by the guards of members."""
     error = first_error(MEMBER_GUARDS, commit)
     if error:
-        refuse(turn, commit, error)
+        turn.refuse(commit.token, commit.request, error)
     else:
         STORE(turn, commit)
 
 
 def SYNC_FIRST(turn: Turn, commit: Commit) -> None:
     """Answer REBALANCE_IN_PROGRESS to a member: it does not know yet what it owns. Others as in IDENTIFY."""
-    refuse(turn, commit, first_error(MEMBER_GUARDS, commit) or ErrorCode.REBALANCE_IN_PROGRESS)
+    turn.refuse(commit.token, commit.request, first_error(MEMBER_GUARDS, commit) or ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 Action = Callable[[Turn, Commit], None]

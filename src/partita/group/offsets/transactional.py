@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from partita.group import answers
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, first_error, group_is_dead
 from partita.group.offsets.commit import classify, is_too_long
@@ -56,7 +55,7 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     commit = TxnCommit(turn.state, group, token, request, wire)
     error = first_error(TXN_COMMIT_GUARDS, commit)
     if error:
-        refuse(turn, commit, error)
+        turn.refuse(commit.token, commit.request, error)
     elif turn.state.is_absent(group):
         STORE(turn, commit)
     else:
@@ -92,20 +91,15 @@ TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
 )
 
 
-def refuse(turn: Turn, commit: TxnCommit, error: ErrorCode) -> None:
-    """Answer every partition with the error."""
-    turn.out.answer(commit.token, answers.txn_offset_commit_error(commit.wire, error))
-
-
 def STORE(turn: Turn, commit: TxnCommit) -> None:
     """Store the offsets as pending, unless a newer epoch of the producer is known."""
     wire, group = commit.wire, commit.group
     if wire.producer_epoch < turn.state.hard.producer_epochs.get(wire.producer_id, -1):
-        refuse(turn, commit, ErrorCode.INVALID_PRODUCER_EPOCH)
+        turn.refuse(commit.token, commit.request, ErrorCode.INVALID_PRODUCER_EPOCH)
         return
     response, records = _stored(turn, wire)
     if not turn.state.fits(records):
-        refuse(turn, commit, ErrorCode.UNKNOWN_SERVER_ERROR)
+        turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     if turn.state.is_absent(group):
         turn.state.add(group)
@@ -118,7 +112,7 @@ def IDENTIFY(turn: Turn, commit: TxnCommit) -> None:
     """Store for a member of the current generation; anybody else is refused by the guards of members."""
     error = first_error(MEMBER_GUARDS, commit)
     if error:
-        refuse(turn, commit, error)
+        turn.refuse(commit.token, commit.request, error)
     else:
         STORE(turn, commit)
 

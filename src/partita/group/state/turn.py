@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from partita.group.contract import Producer, Record
+from partita.group.answers import refusal
+from partita.group.contract import GroupRequest, Producer, Record, Token
 from partita.group.notes import MemberIdUnused
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
 from partita.group.state.outbox import Outbox
 from partita.group.state.shard import ShardState
 from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
 
 _NO_PRODUCER = Producer(-1, -1)
@@ -33,6 +35,10 @@ class Turn(NamedTuple):
         replay = self.state.hard.replay
         for record in records:
             replay(record, *(producer or _NO_PRODUCER))
+
+    def refuse(self, token: Token, request: GroupRequest, error: ErrorCode) -> None:
+        """Answer the whole request with the error, in the form that its kind and version have."""
+        self.out.answer(token, refusal(request, error))
 
     def drop_pending(self, group: Group, member_id: str, why: str) -> bool:
         """Nobody will join with this id, which was handed out; False if it was not."""
