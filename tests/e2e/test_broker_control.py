@@ -148,6 +148,38 @@ def test_hold_joins_until_they_are_released(broker: Broker, raw: Raw) -> None:
     assert raw.recv(11, 3)[1].error_code == 0
 
 
+def test_a_held_load_answers_load_in_progress_until_it_is_released(broker: Broker, raw: Raw) -> None:
+    """Issue 11 item 5: a coordinator that loads for as long as a test wants."""
+    joined = raw.stable("g")
+    assert raw.commit("other", 7) == 0
+    broker.control.hold_load("g")
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert raw.ask(join_request("g"), 9).error_code == loading
+    assert raw.commit("g", 1) == loading
+    assert heartbeat(raw, joined) == 0
+    broker.control.move_leader("__consumer_offsets", 0, 1)
+    broker.control.hold_load("g")
+    assert raw.commit("g", 1) == loading
+    broker.control.release_load("g")
+    assert heartbeat(raw, joined) == 0
+    assert raw.committed("other") == 7
+    broker.control.hold_load("g")
+    broker.control.clear_faults()
+    member: dict[str, Any] = {"generation_id_or_member_epoch": joined.generation_id, "member_id": joined.member_id}
+    assert raw.commit("g", 1, **member) == 0
+
+
+def test_whoever_waits_when_a_load_is_held_looks_for_the_coordinator_again(broker: Broker, raw: Raw) -> None:
+    raw.stable("g")
+    raw.send(join_request("g"), 3)
+    with Raw(broker.port) as other:
+        other.find("g")
+    assert any(len(broker.control.members("g")) == 2 for _ in range(10_000))
+    broker.control.hold_load("g")
+    assert raw.recv(11, 3)[1].error_code == ErrorCode.NOT_COORDINATOR
+    broker.control.release_load("g")
+
+
 def test_faults_can_be_taken_back(broker: Broker, raw: Raw) -> None:
     raw.find("g")
     broker.control.fail("OffsetCommit", 15, 99)

@@ -111,9 +111,34 @@ class Control:
         """Let held joins go on, in the order they came: `broker.control.release_joins("orders")`."""
         self._noted("joins released", lambda: partial(self._running.faults.release_joins, group_id), group_id=group_id)
 
+    def hold_load(self, group_id: str) -> None:
+        """Let the group's coordinator be loading until `release_load`, as after a move: COORDINATOR_LOAD_IN_PROGRESS.
+
+        `broker.control.hold_load("orders")`: heartbeats succeed meanwhile, members that wait look for the coordinator
+        again, and every other group of its shard shares the fate.
+        """
+
+        def prepare() -> Act:
+            return partial(self._running.services.groups.hold_load, self._runner(group_id).partition.index)
+
+        self._noted("load held", prepare, group_id=group_id)
+
+    def release_load(self, group_id: str) -> None:
+        """Let the group's coordinator load and serve: `broker.control.release_load("orders")`."""
+
+        def prepare() -> Act:
+            return partial(self._running.services.groups.release_load, self._runner(group_id).partition.index)
+
+        self._noted("load released", prepare, group_id=group_id)
+
     def clear_faults(self) -> None:
-        """Take back everything `fail`, `delay` and `hold_joins` still have in store."""
-        self._noted("faults cleared", lambda: self._running.faults.clear)
+        """Take back everything `fail`, `delay`, `hold_joins` and `hold_load` still have in store."""
+
+        def clear() -> None:
+            self._running.faults.clear()
+            self._running.services.groups.release_loads()
+
+        self._noted("faults cleared", lambda: clear)
 
     def fail_next_append(self, group_id: str) -> None:
         """Let the next write of the group's coordinator fail.

@@ -55,6 +55,8 @@ class Coordinators:
         self._ended: list[ShardRunner] = []
         self._first_handover = None if cluster.store.unclean else NO_HANDOVER
         """For shards that nobody has led since the start, unless the last process said something of them."""
+        self._held: set[int] = set()
+        """Partitions whose shards a test keeps loading."""
         self._handovers: dict[int, Handover | None] = {}
         """What each shard left when it ended, for whoever loads it next."""
         self._take_handovers()
@@ -111,6 +113,26 @@ class Coordinators:
         runner = self.runners.get(index)
         if runner is not None:
             self._end(runner)
+
+    def hold_load(self, index: int) -> None:
+        """Unload a shard in order, and let no load of it end before `release_load`."""
+        self._held.add(index)
+        runner = self.runners.get(index)
+        if runner is not None and runner.state is not State.LOADING:
+            self._end(runner)
+            self._load(runner.partition)
+
+    def release_load(self, index: int) -> None:
+        """Let the held load of a shard begin."""
+        self._held.discard(index)
+        runner = self.runners.get(index)
+        if runner is not None:
+            runner.go_on()
+
+    def release_loads(self) -> None:
+        """Let every held load begin."""
+        for index in list(self._held):
+            self.release_load(index)
 
     def resign_all(self) -> None:
         """The offsets topic is gone, or the process stops: what shards leave is kept for the next start."""
@@ -229,7 +251,11 @@ class Coordinators:
         runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
         runner.on_forgotten = self._shard_has_forgotten
         self.by_group.clear()
-        runner.load(self._handovers.pop(partition.index, self._first_handover))
+        handover = self._handovers.pop(partition.index, self._first_handover)
+        if partition.index in self._held:
+            runner.hold(handover)
+        else:
+            runner.load(handover)
 
     def _end(self, runner: ShardRunner) -> None:
         self.by_group.clear()

@@ -95,6 +95,7 @@ class ShardRunner:
         self._load: asyncio.Task[None] | None = None
         self._handover: Handover | None = None
         """What the load under way was told; None also while there is none."""
+        self._is_held = False
         self._retry: asyncio.TimerHandle | None = None
         self._failed_in_a_row = 0
         self._is_full = False
@@ -117,6 +118,7 @@ class ShardRunner:
         """
         self._retry = None
         self._handover = handover
+        self._is_held = False
         slices = self._replay()
         try:
             if next(slices, None) is None:
@@ -137,6 +139,16 @@ class ShardRunner:
                 self._load_failed(error)
 
         self._load = self._loop.create_task(continue_load())
+
+    def hold(self, handover: Handover | None) -> None:
+        """Be loading, as after `load`, and do not begin before `go_on`."""
+        self._handover = handover
+        self._is_held = True
+
+    def go_on(self) -> None:
+        """Begin the load if it was held."""
+        if self._is_held and self.state is State.LOADING:
+            self.load(self._handover)
 
     def resign(self) -> Handover | None:
         """Give the shard up: parked and gated callers get NOT_COORDINATOR; nothing is written.
