@@ -19,6 +19,7 @@ settings.load_profile("partita")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
     parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
+    parser.addoption("--histories", type=int, default=400, help="so many random histories of a shared Spark group")
     parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
 
 

@@ -105,7 +105,7 @@ def test_one_topic_twice_in_a_query_is_read_twice(world: SparkWorld) -> None:
     ("options", "said"),
     [
         ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
-        ({"groupMode": "member", "group": "g"}, "groupMode=member is not available in this release"),
+        ({"groupMode": "member", "group": "g", "view": "offset_commits"}, "groupMode=member reads records"),
         ({"view": "groups"}, "view=groups is not available in this release"),
         ({"assign": '{"t":[0]}', "subscribe": "t"}, "exactly one of subscribe, subscribePattern, assign"),
     ],

@@ -11,20 +11,27 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partita.spark.java import JavaNotFound, ensure_java
+from partita.spark.last_commit import commit_stopped
 from partita.spark.progress import lag
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JavaNotFound", "ensure_java", "lag", "register", "session"]
+__all__ = ["JavaNotFound", "commit_stopped", "ensure_java", "lag", "register", "session"]
 
 
 def register(spark: SparkSession) -> SparkSession:
-    """Make `format("partita")` known to this session, and return it."""
+    """Make `format("partita")` known to this session, and return it.
+
+    In a classic session its queries are watched from then on: the last batch of a stopped query is committed to its
+    group, and a query that may not run in its group is stopped, with the reason in the log.
+    """
     _require_packages()
+    from partita.spark.query_watch import watch_queries
     from partita.spark.source import GroupSource
 
     spark.dataSource.register(GroupSource)
+    watch_queries(spark)
     return spark
 
 
@@ -43,13 +50,12 @@ def session(
     when it is registered. An existing session is reused, as Spark does. Raises JavaNotFound.
     """
     _require_packages()
-    from partita.spark.session_builder import build, watch_stopped_queries
+    from partita.spark.session_builder import build
 
     spark = build(app_name, master=master, ui=ui, config=config or {})
     for path in py_files:
         spark.sparkContext.addPyFile(path)
     register(spark)
-    watch_stopped_queries(spark)
     return spark
 
 

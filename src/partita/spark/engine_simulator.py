@@ -98,6 +98,7 @@ class EngineSimulator(Generic[Task]):
         self.sink = Sink()
         self.calls: list[str] = []
         self._crash: tuple[CrashPoint, int] | None = None
+        self._source: Source[Task] | None = None
 
     def run(
         self,
@@ -116,7 +117,23 @@ class EngineSimulator(Generic[Task]):
         if trigger is Trigger.AVAILABLE_NOW:
             self._call("prepare")
             source.prepare_available_now()
-        start = self._recover(source)
+        self._source = source
+        self._paced(source, self._recover(source), trigger, steps, between)
+
+    def go_on(self, *, steps: int, between: Callable[[], None] = lambda: None) -> None:
+        """More triggers of the run that `run` has begun, with the same source and without a crash."""
+        assert self._source is not None, "nothing runs yet"
+        self._crash = None
+        self._paced(self._source, self.checkpoint.last_complete(), Trigger.STEPS, steps, between)
+
+    def _paced(
+        self,
+        source: Source[Task],
+        start: OffsetJson | None,
+        trigger: Trigger,
+        steps: int,
+        between: Callable[[], None],
+    ) -> None:
         taken = 0
         while trigger is Trigger.AVAILABLE_NOW or taken < steps:
             taken += 1

@@ -1,23 +1,11 @@
-"""Commits the last batch of a query that was stopped, so that the group shows no false lag afterwards.
-
-The source itself learns that a batch is complete only when Spark asks it for the next one. `session()` therefore adds
-a listener: a progress event is sent once a batch is in the commit log, so the end it names is proven. Only queries
-with groupMode=commit are looked at, and a commit is never lowered.
-"""
+"""Commits the last batch of a query that was stopped, so that its group shows no false lag afterwards."""
 
 from __future__ import annotations
 
 import json
 import logging
-from typing import Any
-
-from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from partita.errors import KafkaError
 from partita.options import ConfigError
@@ -28,45 +16,34 @@ from partita.spark.planning.group_progress import CommitBook, query_key
 from partita.spark.planning.lookups import CommitRefused
 from partita.spark.planning.offsets import OffsetFormatError, StreamOffset, decode
 
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
 log = logging.getLogger("partita.spark")
 
 
-class LastCommit(StreamingQueryListener):
-    """Remembers where each running query stands; commits it when the query ends."""
+def commit_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
+    """Commit the last batch of a stopped query to its group, as `session()` does by itself in a classic session.
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-        self._queries: dict[str, Any] = {}
-        self._ends: dict[str, list[str]] = {}
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Spark forgets a query before it tells that it ended; so it is kept here."""
-        query: Any = self._spark.streams.get(str(event.id))
-        if query is not None:
-            self._queries[str(event.runId)] = query._jsq
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Remember the end of each source; the batch is in the commit log now."""
-        self._ends[str(event.progress.runId)] = [source.endOffset for source in event.progress.sources]
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Commit the last remembered ends of the query."""
-        run = str(event.runId)
-        query, ends = self._queries.pop(run, None), self._ends.pop(run, [])
-        if query is None or not ends:
-            return
-        leaves = query.streamingQuery().logicalPlan().collectLeaves()
-        sources = [_options_of(leaves.apply(i)) for i in range(leaves.size())]
-        for options, end in zip(sources, ends, strict=False):
-            if options is not None and len(sources) == len(ends):
-                _try_commit(options, end)
+    For Spark Connect, where no listener of the server can do it. `options` are those of the read; its groupMode has to
+    be commit. A commit is never lowered, and one that fails is logged. Raises ConfigError for wrong options.
+    """
+    source = parse_source(options)
+    if not source.commits:
+        raise ConfigError("commit_stopped needs the options of a read with groupMode=commit")
+    progress: Any = query.lastProgress
+    try_commit(source, [found["endOffset"] for found in progress["sources"]] if progress is not None else [])
 
 
-def _try_commit(options: SourceOptions, end: str) -> None:
-    try:
-        commit_proven(options, decode(json.loads(end)))
-    except (KafkaError, CommitRefused, OffsetFormatError, ValueError) as error:
-        log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
+def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
+    """Commit those ends of a complete batch, JSON text or dicts, that are of these topics; log why it failed."""
+    for end in ends:
+        try:
+            proven = decode(json.loads(end) if isinstance(end, str) else end)
+            if all(options.topics.wants_partition(key) for key in proven.ranges):
+                commit_proven(options, proven)
+        except (KafkaError, CommitRefused, OffsetFormatError, ValueError, AttributeError) as error:
+            log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
 
 
 def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
@@ -78,15 +55,3 @@ def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
     due = {key: c for key, c in book.due(proven).items() if key not in found or book.is_ours(found[key])}
     if due:
         lookups.commit(options.group or "", due)
-
-
-def _options_of(leaf: Any) -> SourceOptions | None:
-    """The options of a streaming leaf of the plan, when it is one of ours that commits."""
-    from py4j.protocol import Py4JError
-
-    try:
-        options = dict(leaf.relation().options().asCaseSensitiveMap())
-        source = parse_source(options)
-    except (Py4JError, ConfigError):
-        return None
-    return source if source.commits else None

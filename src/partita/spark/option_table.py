@@ -53,7 +53,7 @@ GROUP = (
         "groupMode",
         "str",
         "none",
-        "none: the group is not touched; commit: progress is committed",
+        "none: the group is not touched; commit: progress is committed; member: the group is shared",
         choices=("none", "commit", "member"),
         ignore_case=True,
     ),
@@ -75,8 +75,20 @@ GROUP = (
     ),
     Option("queryName", "str", None, "stable name of the query; part of the metadata of its commits"),
 )
-MEMBER_ONLY = ("groupMembers", "groupInstanceId", "onReplayLost", "leaveOnStop")
-"""Options of groupMode=member, which a later release brings; naming one fails."""
+MEMBER = (
+    Option("groupMembers", "int", 1, "how many members the query is: its share of the partitions", minimum=1),
+    Option("groupInstanceId", "str", None, "static id of the members, which get -0, -1 and so on behind it"),
+    Option(
+        "onReplayLost",
+        "str",
+        "read",
+        "a batch run again after a crash: read all of it, or skip what others have committed meanwhile",
+        choices=("read", "skip"),
+        ignore_case=True,
+    ),
+    Option("leaveOnStop", "bool", None, "leave the group when the query stops; unset: only AvailableNow does"),
+)
+"""Options of groupMode=member; without it, naming one fails."""
 
 NO_EFFECT = (
     "groupIdPrefix",
@@ -112,7 +124,7 @@ GROUP_LOG = "__consumer_offsets"
 EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
 """What a read has only when it is asked for."""
 
-SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP)
+SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP, *MEMBER)
 SINK = (
     Option("topic", "str", None, "topic for every row; without it, the column topic decides"),
     Option("includeHeaders", "bool", False, "accepted without effect: a column headers is always written"),
@@ -140,6 +152,10 @@ CLIENT = {
     "kafka.fetch.max.bytes": "source: most bytes of one fetch answer",
     "kafka.max.partition.fetch.bytes": "source: most bytes of one partition in a fetch answer",
     "kafka.fetch.max.wait.ms": "source: how long the broker may wait for records",
+    "kafka.session.timeout.ms": "source: groupMode=member: silence after which the group gives the partitions away",
+    "kafka.heartbeat.interval.ms": "source: groupMode=member: time between heartbeats",
+    "kafka.max.poll.interval.ms": "source: groupMode=member: longest time from one batch to the next",
+    "kafka.partition.assignment.strategy": "source: groupMode=member: assignors; range,cooperative-sticky by default",
     "kafka.metadata.max.age.ms": "how old the knowledge of leaders may become",
     "kafka.retry.backoff.ms": "pause before the first retry of a request; it doubles up to kafka.retry.backoff.max.ms",
     "kafka.retry.backoff.max.ms": "longest pause between two retries",

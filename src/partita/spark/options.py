@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
+from zlib import crc32
 
 from partita.options import ConfigError, Option, check_value
 from partita.security.settings import is_security_option, security_of_options
@@ -20,6 +21,7 @@ from partita.spark.option_positions import check_start_against_end, ending, ment
 from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
 
 NO_NAMES = ("subscribe", "subscribePattern", "assign")
+_INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,240}")
 _DELAY = re.compile(r"(\d+)\s*(us|ms|s|m|min|h|d)?")
 _UNIT_MS = {"us": 0.001, "ms": 1, None: 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 DECIDED = "the data source decides it itself"
@@ -62,6 +64,16 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberOptions:
+    """How a query takes part in a group that it shares. `leaves_on_stop` None: only an AvailableNow run leaves."""
+
+    count: int = 1
+    instance_id: str = "spark"
+    skips_lost_replay: bool = False
+    leaves_on_stop: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceOptions:
     """All options of a read, checked. `starting` is None when the user said nothing."""
 
@@ -82,6 +94,8 @@ class SourceOptions:
     offset_poll_ms: int = 200
     group: str | None = None
     commits: bool = False
+    member: MemberOptions | None = None
+    max_poll_interval_ms: int = 300_000
     group_decides: bool = False
     commit_failure_fails: bool = False
     query_name: str | None = None
@@ -158,6 +172,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         offset_poll_ms=values["offsetPollMs"],
         group=values["group"],
         commits=values["groupMode"] == "commit",
+        member=_member(values, topics),
+        max_poll_interval_ms=_max_poll_interval_ms(given),
         group_decides=values["offsetAuthority"] == "group",
         commit_failure_fails=values["commitFailure"] == "fail",
         query_name=values["queryName"],
@@ -180,8 +196,9 @@ def check_batch(options: SourceOptions) -> None:
     _raise_run_problems(options)
     if options.starting == AtWord("latest") or mentions(options.starting, LATEST):
         raise ConfigError("startingOffsets must not be latest (or -1) in a batch read: nothing would be read")
-    if options.commits:
-        raise ConfigError("groupMode=commit needs a stream; a batch read has no point at which progress is known")
+    if options.commits or options.member:
+        mode = "commit" if options.commits else "member"
+        raise ConfigError(f"groupMode={mode} needs a stream; a batch read has no point at which progress is known")
 
 
 def check_stream(options: SourceOptions) -> None:
@@ -273,8 +290,6 @@ def _has_no_effect(name: str) -> bool:
 
 
 def _unknown(spelled: str, known: tuple[Option, ...]) -> str:
-    if spelled.lower() in (name.lower() for name in table.MEMBER_ONLY):
-        return f"{spelled} belongs to groupMode=member, which this release does not have; use groupMode=commit"
     names = {name.lower(): name for name in (*(option.name for option in known), *table.CLIENT, *table.NO_EFFECT)}
     near = get_close_matches(spelled.lower(), names, n=1, cutoff=0.5)
     return f"unknown option {spelled!r}" + (f"; did you mean {names[near[0]]!r}?" if near else "")
@@ -341,15 +356,52 @@ def _check_group(values: Mapping[str, Any], topics: TopicSelection) -> None:
     mode, group = values["groupMode"], values["group"]
     if group is not None and not group:
         raise ConfigError("group must not be blank")
-    if mode == "member":
-        why = "; besides, it does not go with assign" if topics.assigned else ""
-        raise ConfigError(f"groupMode=member is not available in this release{why}; use groupMode=commit")
+    if mode == "member" and topics.assigned:
+        raise ConfigError("groupMode=member does not go with assign: the group decides which partitions are read")
+    if mode == "member" and values["view"] != "records":
+        raise ConfigError("groupMode=member reads records; leave out view")
     if mode != "none" and group is None:
         raise ConfigError(f"groupMode={mode} needs the option group")
     if mode == "none" and values["offsetAuthority"] == "group":
-        raise ConfigError("offsetAuthority=group needs groupMode=commit")
+        raise ConfigError("offsetAuthority=group needs groupMode=commit or member")
+    odd = next((option.name for option in table.MEMBER if values[option.name] != option.default), None)
+    if mode != "member" and odd is not None:
+        raise ConfigError(f"{odd} needs groupMode=member")
     if (values["startingOffsets"] or "").strip().lower() == "committed" and group is None:
         raise ConfigError("startingOffsets=committed needs the option group")
+
+
+def _member(values: Mapping[str, Any], topics: TopicSelection) -> MemberOptions | None:
+    """How to take part in the group; the static id is the same in every run of the query."""
+    if values["groupMode"] != "member":
+        return None
+    instance = values["groupInstanceId"]
+    if instance is None:
+        key = query_key_of(values["queryName"], values["group"], topics)
+        instance = "spark-" + re.sub(r"[^a-zA-Z0-9._-]", "_", key)
+    if not _INSTANCE_ID.fullmatch(instance):
+        raise ConfigError(f"groupInstanceId must be 1 to 240 of a-z A-Z 0-9 . _ -, not {instance!r}")
+    return MemberOptions(
+        count=values["groupMembers"],
+        instance_id=instance,
+        skips_lost_replay=values["onReplayLost"] == "skip",
+        leaves_on_stop=values["leaveOnStop"],
+    )
+
+
+def query_key_of(query_name: str | None, group: str | None, topics: TopicSelection) -> str:
+    """A short name that is the same in every run: the option queryName, else a hash of the group and its topics."""
+    if query_name:
+        return query_name.replace(":", "_")[:100]
+    return f"{crc32(repr((group, topics)).encode()):08x}"
+
+
+def _max_poll_interval_ms(given: _Given) -> int:
+    text = given.client.get("max.poll.interval.ms", "300000")
+    if not text.strip().isdecimal():
+        given.problems.append(f"kafka.max.poll.interval.ms must be a whole number, not {text!r}")
+        return 300_000
+    return int(text)
 
 
 def _limits(values: Mapping[str, Any], problems: list[str]) -> Limits:

@@ -44,13 +44,3 @@ def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) ->
     for name, value in {**settings, **config}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def watch_stopped_queries(spark: SparkSession) -> None:
-    """Have the last batch of stopped queries committed; once for each session."""
-    from partita.spark.last_commit import LastCommit
-
-    if not getattr(spark, "_partita_last_commit", None):
-        listener = LastCommit(spark)
-        spark.streams.addListener(listener)
-        spark._partita_last_commit = listener  # type: ignore[attr-defined]  # kept with the session it belongs to

@@ -29,6 +29,7 @@ from pyspark.sql.streaming.datasource import (
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
+from partita.spark.cluster.group_members import GroupMembers
 from partita.spark.option_table import BOOTSTRAP
 from partita.spark.options import SinkOptions, SourceOptions, parse_sink, parse_source, table_options
 from partita.spark.planning.batch_core import plan_batch
@@ -204,7 +205,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _core(self) -> StreamCore:
         if self._running is None:
-            self._running = StreamCore(self._options, _lookups(self._options), SystemClock(), log.warning)
+            clock = SystemClock()
+            membership = GroupMembers(self._options, clock) if self._options.member else None
+            self._running = StreamCore(self._options, _lookups(self._options), clock, log.warning, membership)
         return self._running
 
 

@@ -13,7 +13,7 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
 
 
 @pytest.mark.parametrize(
-    "options", [table.TOPICS, table.POSITIONS, table.READING, table.LIMITS, table.GROUP, table.SINK]
+    "options", [table.TOPICS, table.POSITIONS, table.READING, table.LIMITS, table.GROUP, table.MEMBER, table.SINK]
 )
 def test_the_tables_are_those_of_the_code(options: tuple[Any, ...]) -> None:
     assert table.as_markdown(options) in GUIDE

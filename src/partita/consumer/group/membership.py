@@ -61,6 +61,11 @@ class Membership:
         """Is a rebalance under way, callbacks included?"""
         return self._script is not None or self._exchange.is_pending or self.member.is_rebalancing
 
+    @property
+    def is_settled(self) -> bool:
+        """Is the assignment complete, with no rebalance under way and no reason for one?"""
+        return self.member.is_stable and not self.is_joining and not self.member.must_rejoin()
+
     def touch(self, now: Now) -> None:
         """The application polls: the time between polls starts over, unless it is inside a callback."""
         if not self._awaits_callback:

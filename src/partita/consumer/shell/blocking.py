@@ -117,6 +117,7 @@ class Consumer(Generic[K, V]):
         self.current_lag = calls.current_lag
         self.lag = calls.lag
         self.group_metadata = calls.group_metadata
+        self.is_settled = calls.is_settled
         self.enforce_rebalance = calls.enforce_rebalance
         self.wakeup = calls.wakeup
         self.on_note = calls.on_note

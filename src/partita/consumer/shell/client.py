@@ -533,6 +533,11 @@ class AsyncConsumer(Generic[K, V]):
             self._driver.need_group("group_metadata")
             return self._core.group_metadata()
 
+    def is_settled(self) -> bool:
+        """Whether this member has its whole assignment: no rebalance is under way, and none is due at the next poll."""
+        with self._driver.owned(), self._driver.io.lock:
+            return self._core.membership.is_settled
+
     def enforce_rebalance(self, reason: str = "") -> None:
         """Join the group again at the next poll."""
         with self._driver.owned(), self._driver.io.lock:

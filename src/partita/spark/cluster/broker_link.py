@@ -72,12 +72,12 @@ def _config(client: Mapping[str, str]) -> ClientConfig:
     times: dict[str, Any] = {name.replace(".", "_"): whole_number(client, name, 0) for name in TIMES if name in client}
     security = security_of_options(client)
     if security.sasl is not None and isinstance(security.sasl.token_provider, str):
-        provider = _imported(security.sasl.token_provider)
+        provider = imported(security.sasl.token_provider)
         security = replace(security, sasl=replace(security.sasl, token_provider=provider))
     return replace(plain, client_id=client.get("client.id", "partita-spark"), security=security, **times)
 
 
-def _imported(name: str) -> Any:
+def imported(name: str) -> Any:
     """A token provider by its name, since options of Spark are text. Raises ConfigError."""
     module, colon, attribute = name.partition(":")
     try:

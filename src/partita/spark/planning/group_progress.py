@@ -8,12 +8,12 @@ mirror that may lag behind the checkpoint but never leads it. Each commit carrie
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from zlib import crc32
 
 from partita.now import Clock
-from partita.spark.options import SourceOptions
+from partita.spark.options import SourceOptions, query_key_of
 from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
 from partita.spark.planning.offsets import StreamOffset, names
+from partita.spark.planning.starts import ClusterView
 from partita.spark.positions import TopicPartition
 
 MARK = "spark:"
@@ -23,10 +23,8 @@ COMMIT_PAUSE_MS, COMMIT_PAUSE_MAX_MS = 1_000, 60_000
 
 
 def query_key(options: SourceOptions) -> str:
-    """A short name that is the same in every run: the option queryName, else a hash of the group and its topics."""
-    if options.query_name:
-        return options.query_name.replace(":", "_")[:100]
-    return f"{crc32(repr((options.group, options.topics)).encode()):08x}"
+    """The name of the query in the metadata of its commits; the same in every run."""
+    return query_key_of(options.query_name, options.group, options.topics)
 
 
 class CommitBook:
@@ -90,6 +88,30 @@ class CommitBook:
         return replaced, remarks
 
 
+class CommitPause:
+    """Holds back a commit that was just refused, for a growing time; other offsets are tried at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._refused: Mapping[TopicPartition, Committed] = {}
+        self._in_a_row = 0
+        self._until_ms = 0
+
+    def holds_back(self, due: Mapping[TopicPartition, Committed]) -> bool:
+        """Whether these offsets have to wait."""
+        return due == self._refused and self._clock.now().mono_ms < self._until_ms
+
+    def refused(self, due: Mapping[TopicPartition, Committed]) -> None:
+        """Take note that these were refused."""
+        pause_ms = min(COMMIT_PAUSE_MS * 2 ** min(self._in_a_row, 10), COMMIT_PAUSE_MAX_MS)
+        self._refused, self._until_ms = due, self._clock.now().mono_ms + pause_ms
+        self._in_a_row += 1
+
+    def accepted(self) -> None:
+        """Take note that the group takes commits again."""
+        self._in_a_row = 0
+
+
 class GroupProgress:
     """The group's side of one run of a streaming query. Without groupMode=commit every method does nothing."""
 
@@ -97,7 +119,6 @@ class GroupProgress:
         self._options = options
         self._group = options.group or ""
         self._lookups = lookups
-        self._clock = clock
         self._remark = remark
         self._key = query_key(options)
         self._book = CommitBook(self._key)
@@ -105,9 +126,7 @@ class GroupProgress:
         self._unproven: StreamOffset | None = None
         self._replaced: tuple[StreamOffset, dict[TopicPartition, int]] | None = None
         self._starts: dict[TopicPartition, int | None] = {}
-        self._refused: Mapping[TopicPartition, Committed] = {}
-        self._refused_in_a_row = 0
-        self._commit_again_ms = 0
+        self._pause = CommitPause(clock)
         self.failed_commits = 0
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
@@ -129,10 +148,11 @@ class GroupProgress:
                 f"in one group each read everything and overwrite each other's progress; give each a group of its own"
             )
 
-    def begin(self, initial: StreamOffset) -> None:
+    def begin(self, initial: StreamOffset) -> StreamOffset:
         """A query without checkpoint begins here; nothing before `initial` was read by it."""
         self._has_resumed = True
         self._unproven = initial
+        return initial
 
     def resume(self, start: StreamOffset) -> StreamOffset:
         """Where to go on from `start`; asks the group the first time in a run that continues a checkpoint."""
@@ -151,9 +171,20 @@ class GroupProgress:
         self._replaced = None
         return start
 
-    def planned(self) -> None:
-        """A batch was handed to Spark: when it asks for the next one, that batch is complete."""
+    def visible(self, view: ClusterView) -> ClusterView:
+        """The part of the cluster that this query may read: all that was asked for."""
+        return view
+
+    def planned(self, end: StreamOffset) -> None:
+        """A batch that ends here was handed to Spark: when it asks for the next one, that batch is complete."""
+
+    def replayed(self, end: StreamOffset) -> StreamOffset:
+        """What of a logged batch to read: all of it."""
         self._unproven = None
+        return end
+
+    def ended(self) -> None:
+        """An AvailableNow run has reached its end. There is nothing to leave."""
 
     def finished(self, end: StreamOffset) -> None:
         """Spark's own word, one batch late, that the batch ending at `end` is done: a second chance to commit it."""
@@ -168,8 +199,7 @@ class GroupProgress:
         if not self._options.commits or proven == self._unproven:
             return
         due = self._book.due(proven)
-        now_ms = self._clock.now().mono_ms
-        if not due or (due == self._refused and now_ms < self._commit_again_ms):
+        if not due or self._pause.holds_back(due):
             return
         try:
             self._lookups.commit(self._group, due)
@@ -177,10 +207,8 @@ class GroupProgress:
             self.failed_commits += 1
             if self._options.commit_failure_fails:
                 raise
-            pause_ms = min(COMMIT_PAUSE_MS * 2 ** min(self._refused_in_a_row, 10), COMMIT_PAUSE_MAX_MS)
-            self._refused, self._commit_again_ms = due, now_ms + pause_ms
-            self._refused_in_a_row += 1
+            self._pause.refused(due)
             self._remark(f"group {self._group}: commit failed ({self.failed_commits} so far): {refusal}")
         else:
-            self._refused_in_a_row = 0
+            self._pause.accepted()
             self._book.accepted(due)

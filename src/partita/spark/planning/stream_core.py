@@ -17,6 +17,8 @@ from partita.spark.options import SourceOptions, check_stream
 from partita.spark.planning.batch_core import LOOK_AGAIN, LOOK_AGAIN_PAUSE_MS, existing
 from partita.spark.planning.group_progress import GroupProgress
 from partita.spark.planning.lookups import Lookups
+from partita.spark.planning.member_progress import MemberProgress
+from partita.spark.planning.membership import Membership
 from partita.spark.planning.offsets import PARTITIONS_WARNING, Range, StreamOffset, decode, encode, is_foreign
 from partita.spark.planning.planner import RangeTask, is_held_back, limited, split
 from partita.spark.planning.starts import (
@@ -41,11 +43,17 @@ OffsetJson: TypeAlias = dict[str, Any]
 class StreamCore:
     """Offsets, limits, losses and group commits of one run of a streaming query.
 
-    `remark` receives what the user should read in the log, each text once in a run.
+    `remark` receives what the user should read in the log, each text once in a run. With groupMode=member the
+    `membership` says which partitions may be read.
     """
 
     def __init__(
-        self, options: SourceOptions, lookups: Lookups, clock: Clock, remark: Callable[[str], None] = lambda text: None
+        self,
+        options: SourceOptions,
+        lookups: Lookups,
+        clock: Clock,
+        remark: Callable[[str], None] = lambda text: None,
+        membership: Membership | None = None,
     ) -> None:
         check_stream(options)
         self._options = options
@@ -53,25 +61,34 @@ class StreamCore:
         self._clock = clock
         self._log = remark
         self._remarked: set[str] = set()
-        self._group = GroupProgress(options, lookups, clock, self._remark)
+        self._group: GroupProgress | MemberProgress = (
+            GroupProgress(options, lookups, clock, self._remark)
+            if membership is None
+            else MemberProgress(options, lookups, membership, clock, self._remark)
+        )
         self._initial: StreamOffset | None = None
         self._targets: Mapping[TopicPartition, int] | None = None
         self._looked: tuple[int, ClusterView] | None = None
         self._is_idle = False
         self._vanished: frozenset[TopicPartition] = frozenset()
         self._last_cut_ms: int | None = None
+        self._seen_topics: set[str] = set()
 
     @property
     def failed_commits(self) -> int:
         """How many commits the group refused in this run."""
         return self._group.failed_commits
 
+    @property
+    def fenced_commits(self) -> int:
+        """How many of them because the partitions had gone to another member."""
+        return self._group.fenced_commits if isinstance(self._group, MemberProgress) else 0
+
     def initial_offset(self) -> OffsetJson:
         """Where a query without checkpoint starts; the same answer however often it is asked in one run."""
         if self._initial is None:
             self._initial = self._first_positions()
-        self._group.begin(self._initial)
-        return encode(self._initial)
+        return encode(self._group.begin(self._initial))
 
     def prepare_available_now(self) -> None:
         """Fix the end of this run: what is there now. Topics asked for by name are waited for a little."""
@@ -86,17 +103,28 @@ class StreamCore:
         start = self._group.resume(decode(start_json))
         self._group.commit(start)
         view = self._look(start)
-        planned = self._next(start, view, use_limits=use_limits)
+        if not view.partitions and not self._options.fail_on_data_loss:
+            self._remark("the cluster shows none of the topics: the offset stays as it is")
+            self._is_idle = True
+            return start_json
+        self._check_added(start, view)
+        planned = self._next(start, self._group.visible(view), use_limits=use_limits)
         self._is_idle = planned is None
+        if planned is None and self._targets is not None:
+            self._group.ended()
         if planned is None and is_foreign(start_json):
             planned = replace(start, topic_ids=view.topic_ids)
-        return start_json if planned is None else encode(planned)
+        if planned is None:
+            return start_json
+        end_json = encode(planned)
+        self._group.planned(decode(end_json))
+        return end_json
 
     def report_latest(self) -> OffsetJson | None:
         """The real ends, for Spark's progress; None before the first look."""
         if self._looked is None:
             return None
-        view = self._looked[1]
+        view = self._group.visible(self._looked[1])
         ranges = {key: Range(f.latest, f.latest, f.leader_epoch) for key, f in view.partitions.items()}
         return encode(StreamOffset(ranges, view.topic_ids))
 
@@ -110,7 +138,7 @@ class StreamCore:
             begins = decode(start_json).ranges
             known = {key: replace(r, begin=begins[key].end) for key, r in end.ranges.items() if key in begins}
             end = replace(end, ranges={**{key: replace(r, begin=0) for key, r in end.ranges.items()}, **known})
-        self._group.planned()
+        end = self._group.replayed(end)
         tasks = [
             RangeTask(
                 topic=topic,
@@ -171,10 +199,6 @@ class StreamCore:
 
     def _next(self, start: StreamOffset, view: ClusterView, *, use_limits: bool) -> StreamOffset | None:
         """The end of the next batch, or None when it would be empty."""
-        if not view.partitions and not self._options.fail_on_data_loss:
-            self._remark("the cluster shows none of the topics: the offset stays as it is")
-            return None
-        self._check_added(start, view)
         resumption = carry_on(
             start,
             view,
@@ -198,7 +222,8 @@ class StreamCore:
 
     def _check_added(self, start: StreamOffset, view: ClusterView) -> None:
         """A topic added to the options must exist. One that vanished is a loss, which `carry_on` reports."""
-        known = {topic for topic, _ in start.ranges}
+        known = {topic for topic, _ in start.ranges} | self._seen_topics
+        self._seen_topics |= {topic for topic, _ in view.partitions}
         lacking = missing(self._options.topics, view)
         if any(name not in known and name.rpartition("-")[0] not in known for name in lacking):
             existing(self._options, self._lookups)

@@ -1,0 +1,166 @@
+"""The members that a query is in its group: static consumers that read nothing themselves.
+
+They live in the source's own process, beside Spark's calls, and beat in threads of their own, so a long batch costs no
+membership; a batch longer than max.poll.interval.ms does, as with every consumer. Partitions change hands only inside
+`take_part`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from partita.consumer.config import OPTIONS
+from partita.consumer.errors import CommitFailedError
+from partita.consumer.listener import RebalanceListener
+from partita.consumer.shell.blocking import Consumer
+from partita.consumer.topic_partition import OffsetAndMetadata
+from partita.consumer.topic_partition import TopicPartition as Tp
+from partita.errors import FencedInstanceIdError, KafkaError
+from partita.now import Clock
+from partita.spark.cluster.broker_link import imported
+from partita.spark.options import MemberOptions, SourceOptions
+from partita.spark.planning.lookups import Committed
+from partita.spark.planning.membership import Holding, Refusal
+from partita.spark.planning.starts import SourceError
+from partita.spark.positions import TopicPartition
+
+COMMIT_BUDGET_S, LEAVE_BUDGET_S = 5.0, 2.0
+TURN_S = 0.02
+"""How long one member waits for the group before the next one has its turn."""
+SETTLE_EXTRA_MS = 60_000
+"""A rebalance may take as long as its slowest member, and a little more."""
+
+
+class GroupMembers:
+    """`partita.spark.planning.membership.Membership` over consumers of this process; they join in `take_part`."""
+
+    def __init__(self, options: SourceOptions, clock: Clock) -> None:
+        self._options = options
+        self._settings = options.member or MemberOptions()
+        self._clock = clock
+        self._members: list[_Member] = []
+        self._tenures = 0
+
+    def take_part(self) -> Holding:
+        """Let every member take its part until the group is settled. Raises SourceError for a static id used twice."""
+        if not self._members:
+            self._join()
+        limit_ms = self._clock.now().mono_ms + self._options.max_poll_interval_ms + SETTLE_EXTRA_MS
+        is_settled = self._turn(0.0)
+        while not is_settled and self._clock.now().mono_ms < limit_ms:
+            is_settled = self._turn(TURN_S)
+        tenures = {key: tenure for member in self._members for key, tenure in member.tenures.items()}
+        generation = max(member.consumer.group_metadata().generation_id for member in self._members)
+        return Holding(tenures, generation, is_settled)
+
+    def commit(self, offsets: Mapping[TopicPartition, Committed]) -> tuple[Refusal, ...]:
+        """Each member commits for what it holds, within five seconds."""
+        refusals = []
+        for member in self._members:
+            mine = {key: committed for key, committed in offsets.items() if key in member.tenures}
+            if mine:
+                refusals += self._commit(member, mine)
+        return tuple(refusals)
+
+    def leave(self) -> None:
+        """Leave the group with every member, within a few seconds."""
+        for member in self._members:
+            member.consumer.close(LEAVE_BUDGET_S, membership="leave_group")
+
+    def _join(self) -> None:
+        self._members = [
+            _Member(consumer_options(self._options, i), self._options, self._next_tenure)
+            for i in range(self._settings.count)
+        ]
+        if self._settings.leaves_on_stop and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self._on_stop)
+
+    def _turn(self, wait_s: float) -> bool:
+        """One turn of every member; whether all of them are settled afterwards."""
+        for member in self._members:
+            try:
+                member.consumer.poll(wait_s, max_records=0)
+            except FencedInstanceIdError:
+                raise SourceError(
+                    f"another query or consumer has joined group {self._options.group} as {member.instance_id}: give "
+                    f"each query of a group a queryName or groupInstanceId of its own"
+                ) from None
+        return all(member.consumer.is_settled() for member in self._members)
+
+    def _commit(self, member: _Member, offsets: Mapping[TopicPartition, Committed]) -> list[Refusal]:
+        wanted: dict[tuple[str, int], OffsetAndMetadata | int] = {
+            Tp(*key): OffsetAndMetadata(c.offset, c.leader_epoch, c.metadata) for key, c in offsets.items()
+        }
+        try:
+            member.consumer.commit(wanted, timeout=COMMIT_BUDGET_S)
+        except (CommitFailedError, FencedInstanceIdError) as error:
+            return [Refusal(frozenset(offsets), str(error), is_fenced=True)]
+        except KafkaError as error:
+            return [Refusal(frozenset(offsets), str(error))]
+        return []
+
+    def _next_tenure(self) -> int:
+        self._tenures += 1
+        return self._tenures
+
+    def _on_stop(self, *_: object) -> None:
+        """Spark stops the query: the partitions go to others at once. A second signal ends this process too."""
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        try:
+            self.leave()
+        finally:
+            os._exit(0)
+
+
+class _Member(RebalanceListener):
+    """One consumer and what it holds; everything is paused, so that it only takes part in the group."""
+
+    def __init__(self, settings: Mapping[str, Any], options: SourceOptions, next_tenure: Callable[[], int]) -> None:
+        self.consumer = Consumer(settings)
+        self.instance_id = settings["group.instance.id"]
+        self.tenures: dict[TopicPartition, int] = {}
+        self._next_tenure = next_tenure
+        if options.topics.pattern is None:
+            self.consumer.subscribe(options.topics.names, listener=self)
+        else:
+            self.consumer.subscribe(pattern=anywhere(options.topics.pattern), listener=self)
+        self.consumer.pause()
+
+    def on_partitions_assigned(self, partitions: list[Tp]) -> None:
+        """A new tenure of each begins."""
+        self.tenures.update({(tp.topic, tp.partition): self._next_tenure() for tp in partitions})
+
+    def on_partitions_revoked(self, partitions: list[Tp]) -> None:
+        """Their tenures end."""
+        for tp in partitions:
+            self.tenures.pop((tp.topic, tp.partition), None)
+
+
+def anywhere(pattern: str) -> re.Pattern[str]:
+    """A pattern that matches a whole name if the given one matches somewhere in it. Flags in front stay in force."""
+    flags = re.compile(pattern).flags | re.DOTALL
+    return re.compile(".*(?:" + re.sub(r"^\(\?[aiLmsux]+\)", "", pattern) + ").*", flags)
+
+
+def consumer_options(options: SourceOptions, number: int) -> dict[str, Any]:
+    """The options of member `number`, in Kafka's own spelling: those of the read that a consumer knows."""
+    known = {name for option in OPTIONS for name in (option.name, *option.aliases)}
+    taken: dict[str, Any] = {name: v for name, v in options.client.items() if name.replace(".", "_") in known}
+    provider = taken.get("sasl.oauth.token.provider")
+    if isinstance(provider, str):
+        taken["sasl.oauth.token.provider"] = imported(provider)
+    instance = (options.member or MemberOptions()).instance_id
+    client_id = options.client.get("client.id", "partita-spark")
+    return taken | {
+        "client.id": f"{client_id}-{number}",
+        "group.id": options.group,
+        "group.instance.id": f"{instance}-{number}",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "allow.auto.create.topics": False,
+    }

@@ -1,0 +1,108 @@
+"""Watches the queries of a classic session: stops those that must not run, commits the last batch of stopped ones.
+
+The source itself learns that a batch is complete only when Spark asks it for the next one. A progress event is sent
+once a batch is in the commit log, so the end it names is proven. Only queries with groupMode=commit are committed for,
+and a commit is never lowered.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from partita.options import ConfigError
+from partita.spark.last_commit import try_commit
+from partita.spark.options import SourceOptions, parse_source
+from partita.spark.query_shape import STATEFUL, QueryShape, refusals
+
+log = logging.getLogger("partita.spark")
+
+
+class QueryWatch(StreamingQueryListener):
+    """Remembers the shape of each running query and where each stands."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._shapes: dict[str, QueryShape] = {}
+        self._ends: dict[str, list[str]] = {}
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Look at the plan. Spark waits for this call, so a query that is refused is stopped from another thread."""
+        query: Any = self._spark.streams.get(str(event.id))
+        if query is None:
+            return
+        shape = shape_of(query._jsq.streamingQuery())
+        # A query that was stopped is gone from here before its last event comes.
+        running = {str(other.runId) for other in self._spark.streams.active}
+        reasons = refusals(shape, [other for run, other in self._shapes.items() if run in running])
+        self._shapes[str(event.runId)] = shape
+        for reason in reasons:
+            log.error("query %s is stopped: %s", event.name or event.id, reason)
+        if reasons:
+            threading.Thread(target=query.stop, name="partita-refusal", daemon=True).start()
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Remember the end of each source; the batch is in the commit log now."""
+        self._ends[str(event.progress.runId)] = [source.endOffset for source in event.progress.sources]
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Commit the last remembered ends of the query."""
+        run = str(event.runId)
+        shape, ends = self._shapes.pop(run, None), self._ends.pop(run, [])
+        for options in () if shape is None else shape.sources:
+            if options.commits:
+                try_commit(options, filter(None, ends))
+
+
+def watch_queries(spark: SparkSession) -> None:
+    """Watch the queries of this session; once for each session, and not over Spark Connect, which has no plans here."""
+    if hasattr(spark, "_jsparkSession") and not getattr(spark, "_partita_watch", None):
+        watch = QueryWatch(spark)
+        spark.streams.addListener(watch)
+        spark._partita_watch = watch  # type: ignore[attr-defined]  # kept with the session it belongs to
+
+
+def shape_of(execution: Any) -> QueryShape:
+    """The shape of a query of the JVM, from the plan it was started with."""
+    sources, stateful = [], []
+    for node in _nodes(execution.analyzedPlan()):
+        name = node.getClass().getSimpleName()
+        if name == "StreamingRelationV2":
+            options = _options_of(node)
+            if options is not None:
+                sources.append(options)
+        elif node.isStreaming() and (name in STATEFUL or (name == "Join" and _joins_streams(node))):
+            stateful.append(name)
+    return QueryShape(tuple(sources), tuple(stateful), "Async" in execution.getClass().getSimpleName())
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    children = plan.children()
+    for i in range(children.size()):
+        yield from _nodes(children.apply(i))
+
+
+def _joins_streams(node: Any) -> bool:
+    children = node.children()
+    return all(children.apply(i).isStreaming() for i in range(children.size()))
+
+
+def _options_of(leaf: Any) -> SourceOptions | None:
+    """The options of a streaming leaf of the plan, when it is one of ours."""
+    if leaf.sourceName() not in ("partita", "pyspark_partita"):
+        return None
+    try:
+        return parse_source(dict(leaf.extraOptions().asCaseSensitiveMap()))
+    except ConfigError:
+        return None

@@ -1,0 +1,140 @@
+"""A Spark query shares its group with a plain consumer that is killed; queries that may not run are stopped.
+
+Issue 13, item 1.
+"""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import support.spark.plain_consumer
+from partita.options import ConfigError
+from partita.spark import commit_stopped
+from support.spark.world import Collector
+
+if TYPE_CHECKING:
+    from support.spark.world import SparkWorld
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+PLAIN = Path(str(support.spark.plain_consumer.__file__))
+
+
+def eventually(holds: Callable[[], object], seconds: float = 40) -> bool:
+    """Whether a fact of another process becomes true in time."""
+    limit = time.monotonic() + seconds
+    while not (found := holds()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return bool(found)
+
+
+class PlainProcess:
+    """The consumer of `support.spark.plain_consumer`; its lines arrive as it prints them."""
+
+    def __init__(self, world: SparkWorld) -> None:
+        command = [sys.executable, str(PLAIN), world.bootstrap, world.topic, world.group]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.read: list[str] = []
+        self.held = ""
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            kind, _, rest = line.strip().partition(" ")
+            if kind == "held":
+                self.held = rest
+            else:
+                self.read.append(rest.split()[2])
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def test_a_query_and_a_consumer_share_a_group_and_the_consumer_is_killed(world: SparkWorld) -> None:
+    world.create(4)
+    sink = Collector()
+    options = {
+        "group": world.group, "groupMode": "member", "queryName": "shared",
+        "kafka.session.timeout.ms": "10000", "kafka.heartbeat.interval.ms": "200",
+    }  # fmt: skip
+    query = sink.start(world.stream(**options), processingTime="100 milliseconds")
+    plain = PlainProcess(world)
+    try:
+        assert eventually(lambda: plain.held.count(",") == 1), "the consumer never held two partitions"
+        for partition in range(4):
+            world.produce([f"a{partition}{i}" for i in range(50)], partition)
+        assert eventually(lambda: len(plain.read) == 100), query.exception()
+        plain.kill()
+        for partition in range(4):
+            world.produce([f"b{partition}{i}" for i in range(50)], partition)
+        assert eventually(lambda: sum(map(len, sink.values)) == 300), query.exception()
+        assert eventually(lambda: [end for end, _ in world.committed(4).values()] == [100] * 4)
+    finally:
+        plain.kill()
+        query.stop()
+    rows = [value for values in sink.values for value in values]
+    assert sorted(rows + plain.read) == sorted(f"{w}{p}{i}" for w in "ab" for p in range(4) for i in range(50))
+    again = Collector(checkpoint=sink.checkpoint)
+    world.produce(["c"], 3)
+    again.run(world.stream(**options))
+    assert again.values == [["c"]], "the checkpoint did not go on where it was"
+    assert world.committed(4)[3][0] == 101
+
+
+def test_a_stateful_query_in_member_mode_is_stopped_and_the_log_says_why(
+    world: SparkWorld, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    world.create()
+    counted = world.stream(group=world.group, groupMode="member").groupBy("partition").count()
+    with caplog.at_level(logging.ERROR, "partita.spark"):
+        query = (
+            counted.writeStream.format("noop").outputMode("complete")
+            .option("checkpointLocation", str(tmp_path)).start()
+        )  # fmt: skip
+        assert eventually(lambda: not query.isActive)
+    assert "groupMode=member does not go with state (Aggregate)" in caplog.text
+
+
+def test_the_second_query_in_a_group_is_stopped(world: SparkWorld, caplog: pytest.LogCaptureFixture) -> None:
+    """findings/spark.md 12: two queries with one group ran side by side, and both committed."""
+    world.create()
+    options = {"group": world.group, "groupMode": "commit"}
+    first = Collector().start(world.stream(**options), processingTime="1 second")
+    try:
+        second = Collector().start(world.stream(**options), processingTime="1 second")
+        assert eventually(lambda: not second.isActive)
+        assert f"another query of this session runs in group {world.group}" in caplog.text
+        assert first.isActive
+    finally:
+        first.stop()
+
+
+def test_a_stopped_query_can_be_committed_for_from_its_progress(world: SparkWorld) -> None:
+    """Over Spark Connect no listener does it."""
+
+    class Stopped:
+        lastProgress = {
+            "sources": [
+                {"endOffset": f'{{"v":1,"t":{{"{world.topic}":{{"0":[0,2,0]}}}},"n":0}}'},
+                {"endOffset": '{"v":1,"t":{"another":{"0":[0,7,0]}},"n":0}'},
+                {"endOffset": None},
+            ]
+        }
+
+    world.create()
+    world.produce("ab")
+    options = world.options(group=world.group, groupMode="commit", queryName="c")
+    commit_stopped(Stopped(), options)  # type: ignore[arg-type]  # all it asks of a query is its last progress
+    assert world.committed() == {0: (2, "spark:c:0")}
+    with pytest.raises(ConfigError, match="needs the options of a read with groupMode=commit"):
+        commit_stopped(Stopped(), world.options())  # type: ignore[arg-type]  # see above
