@@ -256,8 +256,8 @@ def test_metrics_have_kafkas_names_and_types(broker: Broker) -> None:
         "buffer-total-bytes",
     ):
         assert numbers[name] > 0, name
-    assert "# TYPE partita_producer_record_send_total counter" in text
-    assert 'partita_producer_record_send_total{client_id="m",topic="measured"} 10' in text
+    assert "# TYPE kafka_producer_producer_metrics_record_send_total counter" in text
+    assert 'kafka_producer_producer_topic_metrics_record_send_total{client_id="m",topic="measured"} 10' in text
 
 
 def test_the_admin_client_has_metrics(broker: Broker) -> None:
@@ -265,7 +265,7 @@ def test_the_admin_client_has_metrics(broker: Broker) -> None:
         admin.list_topics()
         assert admin.metrics()["request-total"] >= 2
         assert admin.metrics()["connection-count"] >= 1
-        assert 'partita_admin_request_latency_avg{client_id="a"}' in admin.metrics_text()
+        assert 'kafka_admin_client_admin_client_metrics_request_size_avg{client_id="a"}' in admin.metrics_text()
 
 
 def test_a_dropped_opening_connection_tells_those_who_wait_for_it() -> None:

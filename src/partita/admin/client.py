@@ -9,6 +9,7 @@ Works on our broker and on any Kafka.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -34,14 +35,14 @@ from partita.admin.results import (
     TopicListing,
 )
 from partita.admin.topics import NewTopic, names_of
+from partita.metrics.registry import Metrics, by_text, prometheus
 from partita.net.cluster import Cluster
-from partita.net.metrics import Measures, prometheus
+from partita.net.metrics import NetworkMetrics
 from partita.protocol.messages.metadata import MetadataRequest
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions
 
-METRICS_WINDOW_MS = 60_000
 Isolation = Literal["read_uncommitted", "read_committed"]
 
 
@@ -54,7 +55,8 @@ class AsyncAdmin:
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
         self._servers, self._config = admin_config(config, dict(options))
         self._cluster: Cluster | None = None
-        self._measures = Measures(METRICS_WINDOW_MS)
+        self._metrics = Metrics()
+        self._network = NetworkMetrics(self._metrics, "admin-client", self._open_count)
 
     async def __aenter__(self) -> AsyncAdmin:
         await self.start()
@@ -66,7 +68,8 @@ class AsyncAdmin:
     async def start(self) -> AsyncAdmin:
         """Find the cluster within socket.connection.setup.timeout.ms; `async with` does this."""
         cluster = Cluster(self._servers, self._config)
-        cluster.pool.measures = self._measures
+        cluster.pool.metrics = self._network
+        self._network.runs_on(threading.get_ident())
         within_ms = min(self._config.socket_connection_setup_timeout_ms, self._config.default_api_timeout_ms)
         try:
             await cluster.retry(lambda: cluster.request(None, MetadataRequest(topics=[])), timeout_ms=within_ms)
@@ -84,13 +87,17 @@ class AsyncAdmin:
             self._cluster = None
 
     def metrics(self) -> dict[str, float]:
-        """Every number by Kafka's name, such as `request-latency-avg`; over the last minute."""
-        open_count = 0 if self._cluster is None else self._cluster.pool.open_count
-        return {"connection-count": open_count, **self._measures.snapshot(time.monotonic() * 1000)}
+        """Every number by Kafka's name, such as `request-size-avg`; averages and rates are over the last minute."""
+        return by_text(self._metrics.read(time.monotonic() * 1000))
 
     def metrics_text(self) -> str:
         """The metrics in Prometheus' text format."""
-        return prometheus(self.metrics(), "partita_admin", self._config.client_id)
+        return prometheus(
+            self._metrics, "kafka.admin.client", time.monotonic() * 1000, client_id=self._config.client_id
+        )
+
+    def _open_count(self) -> int:
+        return 0 if self._cluster is None else self._cluster.pool.open_count
 
     @property
     def cluster(self) -> Cluster:

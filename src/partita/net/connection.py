@@ -23,7 +23,7 @@ from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
 from partita.net.frames import FrameReceiver
 from partita.net.login import Login
-from partita.net.metrics import Measures
+from partita.net.metrics import Traffic
 from partita.protocol import framing
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
@@ -60,7 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         self.port = port
         self.versions: dict[int, tuple[int, int]] = {}
         self.last_used = 0.0
-        self.measures: Measures | None = None
+        self.traffic: Traffic | None = None
         """Where traffic is counted, if anywhere."""
         self._config = config
         self._loop = asyncio.get_running_loop()
@@ -144,6 +144,11 @@ class Connection(asyncio.BufferedProtocol):
         return self._failure is None and self._transport is not None
 
     @property
+    def has_login_that_ends(self) -> bool:
+        """Whether this connection renews its login."""
+        return self._renewal is not None
+
+    @property
     def in_flight_count(self) -> int:
         """How many requests wait for their answers."""
         return len(self._in_flight)
@@ -214,10 +219,8 @@ class Connection(asyncio.BufferedProtocol):
             raise Disconnected(f"connection to {self.host}:{self.port} is closed") from self._failure
         self._next_id = (self._next_id + 1) & 0x7FFFFFFF
         chunks = framing.encode_request(message.API_KEY, version, self._next_id, self._config.client_id, message)
-        if self.measures is not None:
-            now_ms = self._loop.time() * 1000
-            self.measures.count("request", 1, now_ms)
-            self.measures.count("outgoing-byte", sum(map(len, chunks)), now_ms)
+        if self.traffic is not None:
+            self.traffic.sent(sum(map(len, chunks)), self._loop.time() * 1000)
         if (self._muted_until or self._is_renewing) and message.API_KEY not in _LOGIN_APIS and self._held(chunks):
             return self._next_id
         self._transport.writelines(chunks)
@@ -276,13 +279,18 @@ class Connection(asyncio.BufferedProtocol):
     async def _renew(self, login: Login) -> None:
         """New requests wait meanwhile; those that were sent are answered in their order."""
         self._is_renewing = True
+        started = self._loop.time()
         try:
             lifetime_ms = await login.log_in(self)
         except (AuthenticationError, Disconnected) as error:
             self._is_renewing = False
+            if self.traffic is not None:
+                self.traffic.renewed(None, self._loop.time() * 1000)
             self._fail(Disconnected(f"the login at {self.address} could not be renewed: {error}"))
             return
         self._is_renewing = False
+        if self.traffic is not None:
+            self.traffic.renewed((self._loop.time() - started) * 1000, self._loop.time() * 1000)
         if not self._muted_until:
             self._release()
         self._renew_after(login, lifetime_ms)
@@ -345,11 +353,9 @@ class Connection(asyncio.BufferedProtocol):
         if throttle_ms > 0:
             self._muted_until = self._loop.time() + min(throttle_ms, THROTTLE_MS_MAX) / 1000
         self._answers += 1
-        if self.measures is not None:
+        if self.traffic is not None:
             now = self._loop.time()
-            self.measures.count("response", 1, now * 1000)
-            self.measures.count("incoming-byte", len(frame) + 4, now * 1000)
-            self.measures.average("request-latency", (now - waiting.sent_at) * 1000, now * 1000)
+            self.traffic.answered(len(frame) + 4, (now - waiting.sent_at) * 1000, now * 1000)
         if not waiting.future.done():
             waiting.future.set_result(response)
 

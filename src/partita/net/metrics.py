@@ -1,101 +1,184 @@
-"""Numbers about a client: values of a sample window and totals, read as a dict or as Prometheus text.
+"""Numbers about the connections of a client, by Kafka's names: the group of the client's network thread, and nodes.
 
-Names are Kafka's without their group: `request-latency-avg`, `record-send-total{topic="flights"}`. Averages, maxima and
-rates per second are over the window (metrics.sample.window.ms times metrics.num.samples). (Kafka: Sensor, Metrics.)
+Mirrors Selector's and NetworkClient's sensors. The times of `io-*` come from the CPU clock of the thread that does the
+network's work: the time it worked is I/O, the rest is waiting (docs/decisions/0190).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from math import nan
 
-VALUES_MAX = 10_000
-"""Values of a window that a sensor keeps; at higher rates averages are over the last ones."""
+from partita.metrics.registry import How, Metrics, Row, avg_max, counted, meter
+from partita.metrics.sensor import Sensor
 
+COORDINATOR_FROM = 2**31 - 1
+"""Kafka's node id of the connection to a coordinator is this minus the broker's."""
 
-class Sensor:
-    """The values of the last window, and the total since the start."""
-
-    __slots__ = ("count", "total", "values")
-
-    def __init__(self) -> None:
-        self.values: deque[tuple[float, float]] = deque(maxlen=VALUES_MAX)
-        self.total = 0.0
-        self.count = 0
-
-    def record(self, value: float, now_ms: float) -> None:
-        """Add one value."""
-        self.values.append((now_ms, value))
-        self.total += value
-        self.count += 1
-
-    def window(self, since_ms: float) -> list[float]:
-        """The values recorded at or after `since_ms`; older ones are forgotten."""
-        while self.values and self.values[0][0] < since_ms:
-            self.values.popleft()
-        return [value for _, value in self.values]
-
-
-class Measures:
-    """The sensors of one client, by name and tags. Times are milliseconds of a monotonic clock."""
-
-    def __init__(self, window_ms: int) -> None:
-        self.window_ms = window_ms
-        self._counts: dict[tuple[str, str], Sensor] = {}
-        self._averages: dict[tuple[str, str], Sensor] = {}
-
-    def count(self, name: str, amount: float, now_ms: float, **tags: str) -> None:
-        """Add to `<name>-total` and `<name>-rate`."""
-        self._sensor(self._counts, name, tags).record(amount, now_ms)
-
-    def average(self, name: str, value: float, now_ms: float, **tags: str) -> None:
-        """Add a value to `<name>-avg` and `<name>-max`."""
-        self._sensor(self._averages, name, tags).record(value, now_ms)
-
-    def snapshot(self, now_ms: float) -> dict[str, float]:
-        """Every number by its name; tags stand in braces behind it."""
-        since = now_ms - self.window_ms
-        found: dict[str, float] = {}
-        for (name, tags), sensor in sorted(self._counts.items()):
-            found[f"{name}-total{tags}"] = sensor.total
-            found[f"{name}-rate{tags}"] = sum(sensor.window(since)) / (self.window_ms / 1000)
-        for (name, tags), sensor in sorted(self._averages.items()):
-            values = sensor.window(since)
-            if values:
-                found[f"{name}-avg{tags}"] = sum(values) / len(values)
-                found[f"{name}-max{tags}"] = max(values)
-        return found
-
-    @staticmethod
-    def _sensor(sensors: dict[tuple[str, str], Sensor], name: str, tags: Mapping[str, str]) -> Sensor:
-        key = (name, tags_text(tags))
-        sensor = sensors.get(key)
-        if sensor is None:
-            sensor = sensors[key] = Sensor()
-        return sensor
+_TRAFFIC = (
+    ("request", (*avg_max("request-size", "size of a request in bytes"), *counted("request", "requests sent"))),
+    ("outgoing-byte", meter("outgoing-byte", "bytes sent")),
+    ("response", counted("response", "answers received")),
+    ("incoming-byte", meter("incoming-byte", "bytes received")),
+)
+_LATENCY = ("request-latency", avg_max("request-latency", "time until an answer in ms"))
+_CONNECTIONS = (
+    ("network-io", counted("network-io", "reads and writes")),
+    ("select", counted("select", "wake-ups of the network thread")),
+    ("connection-creation", counted("connection-creation", "connections opened")),
+    ("connection-close", counted("connection-close", "connections closed")),
+    ("successful-authentication", counted("successful-authentication", "logins and handshakes that succeeded")),
+    ("failed-authentication", counted("failed-authentication", "logins and handshakes that failed")),
+    ("successful-reauthentication", counted("successful-reauthentication", "logins renewed")),
+    ("failed-reauthentication", counted("failed-reauthentication", "logins that could not be renewed")),
+    ("reauthentication-latency", avg_max("reauthentication-latency", "time of renewing a login in ms")),
+    (
+        "no-reauth",
+        (
+            Row(
+                "successful-authentication-no-reauth-total",
+                How.COUNT,
+                "logins at brokers that do not ask for their renewal",
+            ),
+        ),
+    ),
+)
 
 
-def tags_text(tags: Mapping[str, str]) -> str:
-    """Tags as they follow a name: `{topic="flights"}`; nothing without tags."""
-    if not tags:
-        return ""
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in tags.items()) + "}"
+class Traffic:
+    """What one connection records: its client's numbers, and its node's. Times are milliseconds."""
+
+    __slots__ = ("_latency", "_network", "_sensors")
+
+    def __init__(self, network: NetworkMetrics, sensors: tuple[dict[str, Sensor], ...]) -> None:
+        self._network = network
+        self._sensors = sensors
+        self._latency = [one["request-latency"] for one in sensors if "request-latency" in one]
+
+    def sent(self, size: int, now_ms: float) -> None:
+        """A request of this many bytes left."""
+        for sensors in self._sensors:
+            sensors["request"].record(size, now_ms)
+            sensors["outgoing-byte"].record(size, now_ms)
+        self._network.count("network-io", now_ms)
+
+    def answered(self, size: int, latency_ms: float, now_ms: float) -> None:
+        """An answer of this many bytes came, so long after its request."""
+        for sensors in self._sensors:
+            sensors["response"].record(1, now_ms)
+            sensors["incoming-byte"].record(size, now_ms)
+        for latency in self._latency:
+            latency.record(latency_ms, now_ms)
+        self._network.count("network-io", now_ms)
+
+    def renewed(self, latency_ms: float | None, now_ms: float) -> None:
+        """A login was renewed within this time, or with None could not be renewed."""
+        if latency_ms is None:
+            self._network.count("failed-reauthentication", now_ms)
+        else:
+            self._network.count("successful-reauthentication", now_ms)
+            self._network.count("reauthentication-latency", now_ms, latency_ms)
 
 
-def prometheus(numbers: Mapping[str, float], prefix: str, client_id: str) -> str:
-    """The numbers in Prometheus' text format, each name with its TYPE line."""
-    by_name: dict[str, list[str]] = {}
-    for name, value in numbers.items():
-        base, brace, labels = name.partition("{")
-        tags = f'client_id="{_escaped(client_id)}"' + (f",{labels.rstrip('}')}" if brace else "")
-        exported = f"{prefix}_{base.replace('-', '_')}"
-        by_name.setdefault(exported, []).append(f"{exported}{{{tags}}} {value:g}")
-    lines = []
-    for exported, samples in by_name.items():
-        kind = "counter" if exported.endswith("_total") else "gauge"
-        lines += [f"# TYPE {exported} {kind}", *samples]
-    return "\n".join(lines) + "\n"
+class NetworkMetrics:
+    """The sensors of one client's connections. `kind` is "consumer", "producer" or "admin-client"."""
+
+    def __init__(
+        self, metrics: Metrics, kind: str, open_count: Callable[[], int], *, has_latency: bool = False
+    ) -> None:
+        self.metrics = metrics
+        self._kind = kind
+        self._nodes: dict[str, Traffic] = {}
+        group = f"{kind}-metrics"
+        rows = (*_TRAFFIC, _LATENCY) if has_latency else _TRAFFIC
+        self._own = {key: metrics.sensor(key, group, some) for key, some in rows}
+        self._connections = {key: metrics.sensor(key, group, some) for key, some in _CONNECTIONS}
+        metrics.gauge(group, "connection-count", "open connections", open_count)
+        self._thread = ThreadTimes(lambda: self._connections["select"].count)
+        self._thread.register(metrics, group)
+
+    def count(self, what: str, now_ms: float, value: float = 1) -> None:
+        """Record something about connections, by the key of its sensor."""
+        self._connections[what].record(value, now_ms)
+
+    def authenticated(self, now_ms: float, *, is_renewed: bool) -> None:
+        """A connection logged in; `is_renewed` says whether its login ends and is renewed."""
+        self.count("successful-authentication", now_ms)
+        if not is_renewed:
+            self.count("no-reauth", now_ms)
+
+    def runs_on(self, thread_id: int) -> None:
+        """The thread with this identity does the network's work."""
+        self._thread.runs_on(thread_id)
+
+    def traffic(self, key: Hashable) -> Traffic:
+        """Where the connection with this key of a pool records."""
+        node_id = f"node-{_node_number(key)}"
+        traffic = self._nodes.get(node_id)
+        if traffic is None:
+            group = f"{self._kind}-node-metrics"
+            rows = (*_TRAFFIC, _LATENCY)
+            of_node = {name: self.metrics.sensor(name, group, some, node_id=node_id) for name, some in rows}
+            traffic = self._nodes[node_id] = Traffic(self, (self._own, of_node))
+        return traffic
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+class ThreadTimes:
+    """How long a thread worked and how long it waited, by its CPU clock. NaN where the system has no such clock."""
+
+    def __init__(self, wake_ups: Callable[[], int]) -> None:
+        self._wake_ups = wake_ups
+        self._clock: int | None = None
+        self._started_ns = 0
+        self._cpu_at_start_ns = 0
+        self._last_ns = 0
+
+    def register(self, metrics: Metrics, group: str) -> None:
+        """Make the metrics exist."""
+        for base, what, read in (
+            ("io", "working on the network", self.io_ns),
+            ("io-wait", "waiting for the network", self.wait_ns),
+        ):
+            self._register_one(metrics, group, base, what, read)
+
+    def _register_one(self, metrics: Metrics, group: str, base: str, what: str, read: Callable[[], float]) -> None:
+        metrics.gauge(group, f"{base}-time-ns-total", f"nanoseconds {what}", read)
+        metrics.gauge(
+            group, f"{base}-time-ns-avg", f"nanoseconds {what} per wake-up", lambda: read() / max(1, self._wake_ups())
+        )
+        metrics.gauge(group, f"{base}-ratio", f"share of the time {what}", lambda: read() / max(1, self.elapsed_ns()))
+
+    def runs_on(self, thread_id: int) -> None:
+        """Measure this thread from now on."""
+        clock_of = getattr(time, "pthread_getcpuclockid", None)
+        if clock_of is not None:
+            self._clock = clock_of(thread_id)
+            self._started_ns = time.monotonic_ns()
+            self._cpu_at_start_ns = time.clock_gettime_ns(clock_of(thread_id))
+
+    def elapsed_ns(self) -> float:
+        """Time since the thread began."""
+        return nan if self._clock is None else time.monotonic_ns() - self._started_ns
+
+    def io_ns(self) -> float:
+        """Time the thread worked. A thread that has ended keeps its last value."""
+        if self._clock is None:
+            return nan
+        with suppress(OSError):
+            self._last_ns = time.clock_gettime_ns(self._clock) - self._cpu_at_start_ns
+        return self._last_ns
+
+    def wait_ns(self) -> float:
+        """Time the thread waited."""
+        return max(0.0, self.elapsed_ns() - self.io_ns())
+
+
+def _node_number(key: Hashable) -> int:
+    """Kafka's number for a connection: the node's, counted down for coordinators, negative for bootstrap servers."""
+    if isinstance(key, int):
+        return key
+    if isinstance(key, tuple) and key[0] == "coordinator" and isinstance(key[1], int):
+        return COORDINATOR_FROM - key[1]
+    return -1

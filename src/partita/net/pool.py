@@ -18,7 +18,7 @@ from partita.net.access import Access
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
-from partita.net.metrics import Measures
+from partita.net.metrics import NetworkMetrics
 from partita.protocol.metadata_view import Node
 
 
@@ -39,7 +39,7 @@ class ConnectionPool:
     def __init__(self, config: ClientConfig, access: Access | None = None) -> None:
         self.config = config
         self._access = access or Access(config.security)
-        self.measures: Measures | None = None
+        self.metrics: NetworkMetrics | None = None
         """Where connections and their traffic are counted, if anywhere; set it before the first connection."""
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
@@ -167,19 +167,30 @@ class ConnectionPool:
         except TlsError as error:
             self._failed(slot)
             raise type(error)(f"{error.args[0]}{_told_by_cluster(key)}") from None
-        except (Disconnected, AuthenticationError):
+        except AuthenticationError:
+            self._count("failed-authentication")
+            self._failed(slot)
+            raise
+        except Disconnected:
             self._failed(slot)
             raise
         slot.failures, slot.not_before = 0, 0.0
         slot.connection = connection
-        self._count("connection-creation")
-        connection.measures = self.measures
+        self._opened(key, connection)
         connection.closed.add_done_callback(lambda _: self._lost(slot, connection))
         return connection
 
+    def _opened(self, key: Hashable, connection: Connection) -> None:
+        self._count("connection-creation")
+        if self.metrics is not None:
+            connection.traffic = self.metrics.traffic(key)
+            if self.config.security.protocol != "PLAINTEXT":
+                now_ms = asyncio.get_running_loop().time() * 1000
+                self.metrics.authenticated(now_ms, is_renewed=connection.has_login_that_ends)
+
     def _count(self, what: str) -> None:
-        if self.measures is not None:
-            self.measures.count(what, 1, asyncio.get_running_loop().time() * 1000)
+        if self.metrics is not None:
+            self.metrics.count(what, asyncio.get_running_loop().time() * 1000)
 
     def _lost(self, slot: _Slot, connection: Connection) -> None:
         self._count("connection-close")

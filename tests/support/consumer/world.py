@@ -121,6 +121,9 @@ class SimIo:
     def notify(self) -> None:
         self.activity += 1
 
+    def measure(self, metrics: object) -> None:
+        """There are no connections to count."""
+
     def stop(self) -> None:
         self.is_stopped = True
         self.due_ms = NEVER

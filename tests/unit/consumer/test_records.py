@@ -371,4 +371,6 @@ def test_metrics_by_kafkas_names() -> None:
     assert metrics["fetch-size-max"] == metrics["bytes-consumed-total"] > 50
     assert metrics["last-heartbeat-seconds-ago"] == -1
     text = consumer.metrics_text()
-    assert 'partita_consumer_records_lag{client_id="c1",topic="t",partition="0"} 40' in text
+    assert (
+        'kafka_consumer_consumer_fetch_manager_metrics_records_lag{client_id="c1",topic="t",partition="0"} 40' in text
+    )

@@ -304,7 +304,7 @@ class AsyncConsumer(Generic[K, V]):
             try:
                 await driver.result(operation, deadline_ms, "the commit", self._core.commits.cancel)
             finally:
-                driver.metrics.took("commit-sync-time-ns-total", driver.now().mono_ms - started_ms)
+                driver.metrics.took("commit-sync", driver.now().mono_ms - started_ms)
             if not operation.value:  # nothing was sent behind which the earlier commits would have been answered
                 sent = self._core.commits.async_sent
                 await driver.until(lambda: self._core.commits.async_done >= sent, deadline_ms)
@@ -345,7 +345,7 @@ class AsyncConsumer(Generic[K, V]):
             found: dict[TopicPartition, OffsetAndMetadata | None] = await self._driver.result(
                 operation, deadline_ms, "fetching committed offsets", self._core.committed.cancel
             )
-            self._driver.metrics.took("committed-time-ns-total", self._driver.now().mono_ms - started_ms)
+            self._driver.metrics.took("committed", self._driver.now().mono_ms - started_ms)
             return found
 
     # Positions
@@ -561,12 +561,12 @@ class AsyncConsumer(Generic[K, V]):
     def metrics(self) -> dict[str, float]:
         """Every metric by Kafka's name, now; times are in ms, rates by the second."""
         with self._driver.io.lock:
-            return self._driver.metrics.snapshot(self._core)
+            return self._driver.metrics.snapshot()
 
     def metrics_text(self) -> str:
         """The metrics in Prometheus' text format."""
         with self._driver.io.lock:
-            return self._driver.metrics.prometheus(self._core)
+            return self._driver.metrics.prometheus()
 
     async def close(
         self, timeout: float = 30.0, *, membership: Literal["default", "leave_group", "remain_in_group"] = "default"

@@ -29,7 +29,7 @@ from partita.consumer.errors import (
 from partita.consumer.listener import Interceptors, RebalanceListener
 from partita.consumer.request import Assigned, CommitCallback, Committed, Event, Lost, Note, Operation, Revoked
 from partita.consumer.shell.io_thread import IoThread
-from partita.consumer.shell.metrics import Metrics
+from partita.consumer.shell.metrics import ConsumerMetrics
 from partita.consumer.shell.waiting import Waiter
 from partita.errors import InvalidGroupIdError
 from partita.net.config import ClientConfig, parse_servers
@@ -68,8 +68,9 @@ class ConsumerDriver:
         self.io = make_io(self.core, client_config(config), self.clock)
         self.listener: RebalanceListener | None = None
         self.on_note: Callable[[Note], Any] | None = None
-        self.metrics = Metrics(config, self.clock)
+        self.metrics = ConsumerMetrics(config, self.clock, self.core)
         self.io.on_answer = self.metrics.answered
+        self.io.measure(self.metrics)
         self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, LOG.warning)
         self.is_closed = False
         self.is_forked = False
@@ -244,7 +245,6 @@ class ConsumerDriver:
                 except Exception:
                     LOG.exception("the callback of an asynchronous commit raised")
             case Committed():
-                self.metrics.committed()
                 self.interceptors.on_commit(dict(event.offsets))
             case Note():
                 self._take_note(event)

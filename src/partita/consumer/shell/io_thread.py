@@ -13,7 +13,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from partita.consumer.core import ConsumerCore
 from partita.consumer.errors import ConsumerError
@@ -23,9 +23,13 @@ from partita.net.access import Access
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected, VersionMismatch
+from partita.net.metrics import NetworkMetrics
 from partita.net.pool import ConnectionPool
 from partita.now import Clock
 from partita.protocol.metadata_view import Node
+
+if TYPE_CHECKING:
+    from partita.consumer.shell.metrics import ConsumerMetrics
 
 _IDLE_CHECK_MS = 30_000
 _LEAVE_WITHIN_S = 0.2
@@ -53,12 +57,18 @@ class IoThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pool: ConnectionPool | None = None
+        self._network: NetworkMetrics | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._armed_ms = 0
         self._turn_is_due = False
         self._idle_checked_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
+
+    def measure(self, metrics: ConsumerMetrics) -> None:
+        """Count connections, their traffic and the thread's wake-ups there."""
+        self._network = metrics.network
+        metrics.open_connections = lambda: 0 if self._pool is None else self._pool.open_count
 
     # Called by the application's thread, holding the lock
 
@@ -117,6 +127,8 @@ class IoThread:
         loop = self._loop
         assert loop is not None, "the loop is made before the thread"
         asyncio.set_event_loop(loop)
+        if self._network is not None:
+            self._network.runs_on(threading.get_ident())
         try:
             loop.run_forever()
         finally:
@@ -133,6 +145,8 @@ class IoThread:
         self._turn_is_due = False
         if self._ending is not None:
             return
+        if self._network is not None:
+            self._network.count("select", self.clock.now().mono_ms)
         try:
             with self.lock:
                 now = self.clock.now()
@@ -249,6 +263,7 @@ class IoThread:
     def _connections(self) -> ConnectionPool:
         if self._pool is None:
             self._pool = ConnectionPool(self._config, self._access)
+            self._pool.metrics = self._network
         return self._pool
 
     def _close_idle(self, now_ms: int) -> None:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from partita.net.loop_thread import LoopThread
-from partita.net.metrics import prometheus
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
@@ -218,8 +217,7 @@ class AsyncProducer:
 
     def metrics_text(self) -> str:
         """The metrics in Prometheus' text format."""
-        client_id = self._driver.cluster.config.client_id
-        return prometheus(self.metrics(), "partita_producer", client_id)
+        return self._driver.metrics_text()
 
     async def partitions_for(self, topic: str) -> list[int]:
         """The partition numbers of a topic; it is created if the broker creates topics by itself, else empty."""

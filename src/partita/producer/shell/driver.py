@@ -10,6 +10,7 @@ import logging
 import os
 import random
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 from weakref import WeakSet
@@ -20,12 +21,13 @@ from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
 from partita.net.loop_thread import AFTER_FORK
-from partita.net.metrics import Measures
 from partita.producer.batch import Delivery, Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
 from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
+from partita.producer.shell.metrics import OWN, ProducerMetrics
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from partita.protocol.messages.produce import ProduceRequest
 
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
 _LOG = logging.getLogger("partita.producer")
@@ -43,8 +45,10 @@ class ProducerDriver:
         self.cluster = Cluster(config.values["bootstrap_servers"], client_config(config))
         self.cluster.on_trouble = self._reachability_changed
         values = config.values
-        self.measures = Measures(values["metrics_sample_window_ms"] * values["metrics_num_samples"])
-        self.cluster.pool.measures = self.measures
+        window_ms, samples = values["metrics_sample_window_ms"], values["metrics_num_samples"]
+        pool = self.cluster.pool
+        self.measured = ProducerMetrics(self.cluster.config.client_id, window_ms, samples, lambda: pool.open_count)
+        pool.metrics = self.measured.network
         self.waiting_threads = 0
         self.is_forked = False
         self.core = ProducerCore(config, self.cluster.view, random.randrange)
@@ -60,11 +64,29 @@ class ProducerDriver:
         self._asked_at = 0.0
         self._is_reachable = asyncio.Event()
         self._is_unreachable = asyncio.Event()
+        self._register_gauges()
+
+    def _register_gauges(self) -> None:
+        core, gauge = self.core, self.measured.gauge
+        gauge("buffer-total-bytes", "bytes of records that may wait", lambda: self.config.buffer_memory)
+        gauge("buffer-available-bytes", "bytes of that which are free", self._free_bytes)
+        gauge("metadata-age", "seconds since metadata was asked for", self._metadata_age)
+        gauge("requests-in-flight", "requests that wait for an answer", lambda: sum(core.in_flight.values()))
+        gauge("waiting-threads", "threads that wait for room", lambda: self.waiting_threads)
+        gauge("records-unfinished", "records neither delivered nor failed", core.count_unfinished, OWN)
+
+    def _free_bytes(self) -> int:
+        used = self.core.accumulator.used_bytes + self.core.intake.waiting_bytes
+        return max(0, self.config.buffer_memory - used)
+
+    def _metadata_age(self) -> float:
+        return max(0.0, self._running_loop().time() - self._asked_at) if self._asked_at else -1.0
 
     def start(self) -> None:
         """Belong to the running loop from now on. Nothing is sent before the first record."""
         self.loop = asyncio.get_running_loop()
         self._thread_id = threading.get_ident()
+        self.measured.network.runs_on(self._thread_id)
         DRIVERS.add(self)
 
     # From any thread
@@ -81,6 +103,7 @@ class ProducerDriver:
         """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""
         if self.core.has_room():
             return
+        started = time.monotonic()
         with self.changed:
             self.waiting_threads += 1
             try:
@@ -89,11 +112,16 @@ class ProducerDriver:
                 )
             finally:
                 self.waiting_threads -= 1
+        self._waited(time.monotonic() - started)
         if not found:
             raise self._exhausted()
 
+    def _waited(self, seconds: float) -> None:
+        self.measured.record("bufferpool-wait", seconds * 1e3, self._now_ms())
+        self.measured.record("bufferpool-wait-ns", seconds * 1e9, self._now_ms())
+
     def _exhausted(self) -> BufferExhaustedError:
-        self.measures.count("buffer-exhausted", 1, self._now_ms())
+        self.measured.record("buffer-exhausted", 1, self._now_ms())
         trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
         config = self.config
         return BufferExhaustedError(
@@ -132,6 +160,7 @@ class ProducerDriver:
         """One round: let the core decide, carry it out, come back in time."""
         self._pump_is_scheduled = False
         loop = self._running_loop()
+        self.measured.network.count("select", loop.time() * 1000)
         with self.changed:
             poll = self.core.poll(int(loop.time() * 1000))
             callbacks, failures = self._finished()
@@ -168,8 +197,8 @@ class ProducerDriver:
 
     def _count(self, name: str, amount: float, topic: str) -> None:
         now_ms = self._now_ms()
-        self.measures.count(name, amount, now_ms)
-        self.measures.count(name, amount, now_ms, topic=topic)
+        self.measured.record(name, amount, now_ms)
+        self.measured.of_topic(name, topic, amount, now_ms)
 
     def _reachability_changed(self, trouble: Disconnected | None) -> None:
         if trouble is not None:
@@ -209,7 +238,7 @@ class ProducerDriver:
         try:
             request = self.core.request_for(sending)
             version = connection.version_for(request, sending.max_version)
-            self._measure(sending)
+            self._measure(sending, request)
             if self.config.acks == 0:
                 connection.tell(request, version)
                 self._answered(sending, None)
@@ -220,34 +249,39 @@ class ProducerDriver:
             return
         answer.add_done_callback(lambda done: self._arrived(sending, done))
 
-    def _measure(self, sending: Sending) -> None:
+    def _measure(self, sending: Sending, request: ProduceRequest) -> None:
         """Count a request that leaves: per batch, never per record."""
-        measures, now_ms, records = self.measures, self._now_ms(), 0
+        measured, now_ms, records = self.measured, self._now_ms(), 0
+        built = {
+            (topic.name or topic.topic_id, part.index): len(part.records or b"")
+            for topic in request.topic_data
+            for part in topic.partition_data
+        }
         for batch in sending.batches:
             count, size = batch.builder.records_count, batch.builder.size_in_bytes
+            sent = built.get((batch.topic, batch.partition)) or built.get(
+                (sending.topic_ids.get(batch.topic, b""), batch.partition), size
+            )
             records += count
             self._count("record-retry" if batch.attempts > 1 else "record-send", count, batch.topic)
-            measures.count("byte", size, now_ms, topic=batch.topic)
-            measures.average("batch-size", size, now_ms)
-            measures.average("record-size", size / max(1, count), now_ms)
-            measures.average("record-queue-time", now_ms - batch.created_ms, now_ms)
-        measures.average("records-per-request", records, now_ms)
+            measured.of_topic("byte", batch.topic, sent, now_ms)
+            measured.of_topic("compression-rate", batch.topic, sent / size, now_ms)
+            measured.record("compression-rate", sent / size, now_ms)
+            measured.record("batch-size", sent, now_ms)
+            measured.record("record-size", size / max(1, count), now_ms)
+            measured.record("record-queue-time", now_ms - batch.created_ms, now_ms)
+        measured.record("records-per-request", records, now_ms)
 
     def metrics(self) -> dict[str, float]:
         """Every number by Kafka's name, as of now."""
-        used = self.core.accumulator.used_bytes + self.core.intake.waiting_bytes
-        now_ms = self._now_ms() if self.loop is not None else 0
-        return {
-            "buffer-total-bytes": self.config.buffer_memory,
-            "buffer-available-bytes": max(0, self.config.buffer_memory - used),
-            "connection-count": self.cluster.pool.open_count,
-            "metadata-age": max(0.0, now_ms / 1000 - self._asked_at) if self._asked_at else -1.0,
-            "record-error-total": 0.0,
-            "records-unfinished": self.core.count_unfinished(),
-            "requests-in-flight": sum(self.core.in_flight.values()),
-            "waiting-threads": self.waiting_threads,
-            **self.measures.snapshot(now_ms),
-        }
+        return self.measured.snapshot(self._metrics_ms())
+
+    def metrics_text(self) -> str:
+        """The same in Prometheus' text format."""
+        return self.measured.prometheus(self._metrics_ms())
+
+    def _metrics_ms(self) -> int:
+        return self._now_ms() if self.loop is not None else 0
 
     def _arrived(self, sending: Sending, done: asyncio.Future[Any]) -> None:
         if done.cancelled():
@@ -263,7 +297,7 @@ class ProducerDriver:
 
     def _answered(self, sending: Sending, answer: Any) -> None:
         if answer is not None:
-            self.measures.average("produce-throttle-time", answer.throttle_time_ms, self._now_ms())
+            self.measured.record("produce-throttle", answer.throttle_time_ms, self._now_ms())
         with self.changed:
             self.core.on_response(sending, answer, self._now_ms())
         self._wake()
@@ -323,12 +357,15 @@ class ProducerDriver:
 
     async def room(self) -> None:
         """Wait while the buffer is full. Raises BufferExhaustedError after max.block.ms."""
+        started = time.monotonic()
         try:
             async with asyncio.timeout(self.config.max_block_ms / 1000):
                 while not self.core.has_room() and not self.core.is_closed:
                     await self._one_done()
         except TimeoutError:
             raise self._exhausted() from None
+        finally:
+            self._waited(time.monotonic() - started)
 
     async def _one_done(self) -> None:
         one_done = asyncio.Event()
@@ -339,6 +376,13 @@ class ProducerDriver:
 
     async def flush(self) -> None:
         """Send everything added so far without lingering, and wait until all of it is done."""
+        started = time.monotonic()
+        try:
+            await self._flush()
+        finally:
+            self.measured.record("flush", (time.monotonic() - started) * 1e9, self._now_ms())
+
+    async def _flush(self) -> None:
         all_done = self._running_loop().create_future()
         left = 0
 
