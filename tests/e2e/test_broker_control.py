@@ -90,7 +90,7 @@ def test_fail_the_next_requests_of_an_api(broker: Broker, raw: Raw) -> None:
     raw.find("g")
     broker.control.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", 2)
     assert [raw.commit("g", 1) for _ in range(3)] == [15, 15, 0]
-    assert noted(broker) == ["requests will fail", "fault applied", "fault applied"]
+    assert noted(broker) == ["fault injected", "fault applied", "fault applied"]
 
 
 def test_fail_only_one_groups_requests(broker: Broker, raw: Raw) -> None:

@@ -139,6 +139,11 @@ class Connection(asyncio.BufferedProtocol):
         return closed and self._answers == 0 and not has_login
 
     @property
+    def was_answered(self) -> bool:
+        """True once the broker has answered a request behind ApiVersions and the login."""
+        return self._answers > 0
+
+    @property
     def is_open(self) -> bool:
         """True from the moment the socket is connected until it is closed or fails."""
         return self._failure is None and self._transport is not None

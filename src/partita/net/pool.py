@@ -43,6 +43,7 @@ class ConnectionPool:
         """Where connections and their traffic are counted, if anywhere; set it before the first connection."""
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
+        self._was_answered = False
 
     def open_connection(self, key: Hashable) -> Connection | None:
         """The connection of `key` if it is open right now."""
@@ -194,6 +195,7 @@ class ConnectionPool:
 
     def _lost(self, slot: _Slot, connection: Connection) -> None:
         self._count("connection-close")
+        self._was_answered = self._was_answered or connection.was_answered
         if slot.connection is connection:
             slot.connection = None
             self._failed(slot)
@@ -204,10 +206,21 @@ class ConnectionPool:
                 slot.suspicions = 0
 
     def _suspects(self, slot: _Slot, explanation: AuthenticationError) -> bool:
-        """Count a suspicious end; True when there were enough in a row to say what they mean."""
+        """Count a suspicious end; True when there were enough in a row to say what they mean.
+
+        Once any broker of the cluster has answered, the options are right, and the end is only a broker that is away.
+        """
+        if self._is_proven():
+            slot.suspicions = 0
+            return False
         slot.suspicions += 1
         slot.explanation = explanation
         return slot.suspicions >= refusals.SUSPICIONS_MAX
+
+    def _is_proven(self) -> bool:
+        open_ones = (slot.connection for slot in self._slots.values() if slot.connection is not None)
+        self._was_answered = self._was_answered or any(connection.was_answered for connection in open_ones)
+        return self._was_answered
 
     def _failed(self, slot: _Slot) -> None:
         config = self.config

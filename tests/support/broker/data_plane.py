@@ -54,6 +54,9 @@ class QuietConnection:
     def forget(self, callback: Callable[[], None]) -> None:
         self.callbacks.remove(callback)
 
+    def abort(self) -> None:
+        self.close()
+
     def close(self) -> None:
         self.closed = True
         for callback in list(self.callbacks):

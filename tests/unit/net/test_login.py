@@ -95,6 +95,27 @@ async def test_a_listener_that_wants_sasl_is_named_after_three_cuts() -> None:
             await pool.connect(("bootstrap", 1), "127.0.0.1", server.port)
 
 
+@in_loop
+async def test_who_was_answered_once_suspects_nothing_afterwards() -> None:
+    """A broker that dies at each request, or a proxy before a dead one, must not fail what can be sent later."""
+    is_ill = False
+
+    def answer(key: int, version: int, request: Any) -> Any:
+        return None if key == 18 else CLOSE if is_ill else HeartbeatResponse()
+
+    async with WireServer(answer) as server:
+        pool = ConnectionPool(ClientConfig(reconnect_backoff_ms=1, reconnect_backoff_max_ms=1))
+        connection = await pool.connect("healthy", "127.0.0.1", server.port)
+        await connection.post(HeartbeatRequest(group_id="g", member_id="m", generation_id=1))
+        is_ill = True
+        for _ in range(5):
+            connection = await pool.connect("ill", "127.0.0.1", server.port)
+            connection.post(HeartbeatRequest(group_id="g", member_id="m", generation_id=1))
+            await connection.closed
+            await asyncio.sleep(0)
+        pool.close()
+
+
 def replaced(part: str, by: str) -> Callable[[str], str]:
     return lambda text: text.replace(part, by) if part in text else text
 

@@ -79,8 +79,8 @@ def test_a_failing_test_shows_what_the_broker_noted(pytester: pytest.Pytester) -
     result.stdout.re_match_lines_random(
         [
             r"-+ partita <Broker 127.0.0.1:\d+> -+",
-            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=requests will fail  api=OffsetCommit .*times=2",
-            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=requests will be delayed  api=Produce .*",
+            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=fault injected  fault=1  does=fail  times=2  api=OffsetCommit .*",
+            r"\d\d:\d\d:\d\d\.\d{3}  Control  what=fault injected  fault=2  does=delay  times=1  api=Produce .*",
             r"-+ partita <Broker not running> -+",
         ]
     )

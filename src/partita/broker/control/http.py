@@ -11,6 +11,7 @@ import inspect
 import json
 from typing import TYPE_CHECKING, Any
 
+from partita.broker.control.fault import Fault
 from partita.broker.control.verbs import Control, ControlError
 
 if TYPE_CHECKING:
@@ -100,9 +101,9 @@ class AdminEndpoint:
         try:
             inspect.signature(method).bind(self._control, **given)
             result = await self._cluster.loop.run_in_executor(None, lambda: method(self._control, **given))
-        except (TypeError, ControlError, ValueError) as error:
+        except (TypeError, ControlError, ValueError, TimeoutError) as error:
             raise HttpError(400, f"{verb}: {error}") from None
-        return {"ok": True, "result": result}
+        return {"ok": True, "result": result.number if isinstance(result, Fault) else result}
 
 
 async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:

@@ -9,14 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from partita.broker.control.fault import WAIT_SECONDS, Asked, Fault, Only, facts, match_of
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.requests.apis import TABLE
-from partita.broker.requests.injected_faults import Rule
+from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, truncating
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
+    from partita.broker.requests.asked_about import Match
+    from partita.broker.requests.context import Answer
+    from partita.broker.requests.dispatch import Exchange
     from partita.broker.running import RunningBroker
     from partita.broker.topics.catalogue import Partition
     from partita.group.contract import Step
@@ -76,29 +81,129 @@ class Control:
 
     # -- requests --------------------------------------------------------------------------------------------------
 
+    # Each of these verbs takes the filters of `partita.broker.control.fault.Only`, and returns a Fault.
+
     def fail(
-        self, api: str, error: str | int, times: int = 1, *, group_id: str | None = None, executed: bool = False
-    ) -> None:
-        """Answer the next `times` requests of an API with an error.
+        self, api: str, error: str | int, times: int | None = 1, *, executed: bool = False, **only: Unpack[Only]
+    ) -> Fault:
+        """Answer the next `times` requests of an API with an error; None: until the fault is cleared.
 
         `broker.control.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", 3)`. With `executed=True` the request takes
-        effect and only its answer is replaced; with `group_id` requests of other groups are left alone.
+        effect and only its answer is replaced. Filters (group_id, topic, partition, client_id, node, every) limit it:
+        `fail("Produce", "NOT_LEADER_OR_FOLLOWER", topic="orders", partition=0)` fails this partition of the requests
+        that name it; the others are served. APIs without an error for each partition fail as a whole.
         """
-        _at_least(1, times=times)
-        rule = Rule(_key(api), times, code=_code(error), executed=executed, group_id=group_id)
-        self._on_loop(lambda: self._add(rule, "requests will fail", api=api, error=str(error), times=times))
+        match, every = self._match(api, only)
+        code = _code(error)
+        told = {"error": str(error), "executed": executed}
+        return self._inject(Rule("fail", match, failing(match, code, executed=executed), times, every, told=told), api)
 
-    def delay(self, api: str, ms: int, times: int = 1, *, group_id: str | None = None) -> None:
+    def delay(self, api: str, ms: int, times: int | None = 1, *, executed: bool = False, **only: Unpack[Only]) -> Fault:
         """Let the next `times` requests of an API wait before they are looked at, and what follows on their connection.
 
-        `broker.control.delay("Fetch", 500)`.
+        `broker.control.delay("Fetch", 500)`. With `executed=True` the request takes effect at once and its answer is
+        late. Filters as for `fail`.
         """
-        _at_least(1, times=times)
         if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
             raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
         _at_least(0, ms=ms)
-        rule = Rule(_key(api), times, delay_ms=ms, group_id=group_id)
-        self._on_loop(lambda: self._add(rule, "requests will be delayed", api=api, delay_ms=ms, times=times))
+        match, every = self._match(api, only)
+        told = {"delay_ms": ms, "executed": executed}
+        if executed:
+            return self._inject(Rule("delay", match, answering_late(ms), times, every, told=told), api)
+        return self._inject(Rule("delay", match, None, times, every, delay_ms=ms, told=told), api)
+
+    def hold(self, api: str, times: int | None = None, **only: Unpack[Only]) -> Fault:
+        """Keep requests of an API from their handler, and what follows on their connection, until the fault is cleared.
+
+        `held = broker.control.hold("Fetch", topic="orders")`, then `held.wait(1)` for the first one. Filters as for
+        `fail`.
+        """
+        match, every = self._match(api, only)
+        return self._inject(Rule("hold", match, None, times, every), api, holds=True)
+
+    def drop(self, api: str, times: int | None = 1, *, executed: bool = False, **only: Unpack[Only]) -> Fault:
+        """Close the connection in place of an answer: the client does not know whether its request took effect.
+
+        `broker.control.drop("Produce", executed=True, topic="orders")`: it did. Filters as for `fail`.
+        """
+        match, every = self._match(api, only)
+        told = {"executed": executed}
+        return self._inject(Rule("drop", match, dropping(executed=executed), times, every, told=told), api)
+
+    def truncate(self, api: str, times: int | None = 1, *, size: int | None = None, **only: Unpack[Only]) -> Fault:
+        """Send only the first `size` bytes of an answer, or half of it, then close the connection.
+
+        `broker.control.truncate("Fetch")`: half a frame, as from a broker that dies while it writes. The request takes
+        effect. Filters as for `fail`.
+        """
+        if size is not None:
+            _at_least(0, size=size)
+        match, every = self._match(api, only)
+        return self._inject(Rule("truncate", match, truncating(size), times, every), api)
+
+    def observe(self, api: str, **only: Unpack[Only]) -> Fault:
+        """Count requests of an API and leave them alone: `seen = broker.control.observe("OffsetCommit")`.
+
+        `seen.wait(3)` waits for the third. Filters as for `fail`.
+        """
+        match, every = self._match(api, only)
+        return self._inject(Rule("observe", match, None, None, every), api)
+
+    def intercept(
+        self,
+        api: str,
+        function: Callable[[Asked], str | int | Message | None],
+        times: int | None = None,
+        **only: Unpack[Only],
+    ) -> Fault:
+        """Ask `function` about each request: it returns an error's name or number, a response, or None to go on.
+
+        `broker.control.intercept("Produce", lambda asked: "NOT_ENOUGH_REPLICAS" if asked.version > 9 else None)`. It is
+        called on the broker's loop and must not wait; what it raises is logged and answered as a failure of the broker.
+        Filters as for `fail`. In Python only.
+        """
+        if not callable(function):
+            raise ControlError(f"function must be a callable, not {function!r}")
+        match, every = self._match(api, only)
+
+        def act(exchange: Exchange) -> Answer:
+            ctx = exchange.ctx
+            asked = Asked(exchange.api.name, ctx.version, ctx.client_id, ctx.client_host, ctx.node_id, exchange.request)
+            try:
+                said = function(asked)
+                if said is None:
+                    return exchange.call()
+                if isinstance(said, Message):
+                    return said
+                return failing(match, _code(said), executed=False)(exchange)
+            except Exception as error:
+                return exchange.failed(error)
+
+        return self._inject(Rule("intercept", match, act, times, every), api)
+
+    def faults(self) -> list[dict[str, Any]]:
+        """The faults in force: number, what they do, to which API and for whom, and how often they were applied."""
+
+        def act() -> list[dict[str, Any]]:
+            return [
+                {"fault": rule.number, "what": rule.what, **dict(facts(rule)), "hits": rule.hits}
+                for rule in self._running.faults.in_force
+            ]
+
+        return self._on_loop(act)
+
+    def wait_fault(self, fault: int, hits: int = 1, timeout: float = WAIT_SECONDS) -> int:
+        """Wait until a fault, named by its number, was applied so often; return how often it was by now.
+
+        `broker.control.wait_fault(fault.number)` is `fault.wait()`, for tests in other languages; over HTTP it waits
+        for at most 30 s. Raises TimeoutError.
+        """
+        return self._fault(fault).wait(hits, timeout)
+
+    def clear_fault(self, fault: int) -> None:
+        """Take back one fault by its number; requests that it holds go on: `broker.control.clear_fault(1)`."""
+        self._fault(fault).clear()
 
     def hold_joins(self, group_id: str) -> None:
         """Keep every JoinGroup of a group from the coordinator until `release_joins`.
@@ -132,7 +237,7 @@ class Control:
         self._noted("load released", prepare, group_id=group_id)
 
     def clear_faults(self) -> None:
-        """Take back everything `fail`, `delay`, `hold_joins` and `hold_load` still have in store."""
+        """Take back every fault that is in force, and `hold_load`; held requests go on."""
 
         def clear() -> None:
             self._running.faults.clear()
@@ -244,9 +349,28 @@ class Control:
 
         self._noted(what, prepare, group_id=group_id, member=member)
 
-    def _add(self, rule: Rule, what: str, **details: Any) -> None:
-        self._running.faults.add(rule)
-        self._cluster.notes.control(what, **details)
+    def _match(self, api: str, only: Only) -> tuple[Match, int]:
+        return match_of(_key(api), only, ControlError)
+
+    def _inject(self, rule: Rule, api: str, *, holds: bool = False) -> Fault:
+        if rule.times is not None:
+            _at_least(1, times=rule.times)
+        rule.told = {"api": api, **rule.told}
+
+        def act() -> Fault:
+            faults = self._running.faults
+            added = faults.hold(rule) if holds else faults.add(rule)
+            details = {"fault": added.number, "does": rule.what, "times": rule.times, **dict(facts(rule)), **rule.told}
+            self._cluster.notes.control("fault injected", **details)
+            return Fault(self._running, added)
+
+        return self._on_loop(act)
+
+    def _fault(self, number: int) -> Fault:
+        rule = self._on_loop(lambda: self._running.faults.rule(number))
+        if rule is None:
+            raise ControlError(f"there is no fault {number!r}; `faults` lists those in force")
+        return Fault(self._running, rule)
 
     def _noted(self, what: str, prepare: Callable[[], Act], **details: Any) -> None:
         """`prepare` refuses or says what to do; the note stands before those of its consequences."""
@@ -316,7 +440,10 @@ def _at_least(minimum: int, **given: int) -> None:
             raise ControlError(f"{name} must be at least {minimum}, not {value}")
 
 
-def _key(api: str) -> int:
+def _key(api: str) -> int | None:
+    """The number of an API by its name; None for "*", which is any."""
+    if api == "*":
+        return None
     key = _KEYS.get(api.replace("_", "").lower())
     if key is None:
         raise ControlError(f"no API {api}; served are {', '.join(row.name for row in TABLE)}")

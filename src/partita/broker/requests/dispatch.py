@@ -10,6 +10,7 @@ import asyncio
 import logging
 import traceback
 from collections import deque
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -47,9 +48,9 @@ class RateLimit:
 
 
 class Exchange:
-    """One request on its way through its handler to its reply."""
+    """One request on its way through its handler to its reply. A test may `cut` the reply's bytes."""
 
-    __slots__ = ("_failures", "api", "correlation_id", "ctx", "request")
+    __slots__ = ("_failures", "api", "correlation_id", "ctx", "cut", "request")
 
     def __init__(
         self, api: ServedApi, ctx: RequestContext, request: Message, correlation_id: int, *, failures: RateLimit
@@ -59,6 +60,7 @@ class Exchange:
         self.ctx = ctx
         self.request = request
         self.correlation_id = correlation_id
+        self.cut: Callable[[Chunks], Chunks] | None = None
 
     def call(self) -> Answer:
         """Call the handler. A failure becomes the API's error answer."""
@@ -112,6 +114,10 @@ class Exchange:
         return None if message is None else self._encode(message)
 
     def _encode(self, message: Message) -> Chunks | None:
+        chunks = self._encoded(message)
+        return chunks if chunks is None or self.cut is None else self.cut(chunks)
+
+    def _encoded(self, message: Message) -> Chunks | None:
         try:
             return encode_response(self.api.key, self.ctx.version, self.correlation_id, message)
         except Exception as error:

@@ -69,6 +69,7 @@ class Connection(asyncio.BufferedProtocol):
 
     __slots__ = (
         "_answerer",
+        "_is_aborted",
         "_is_in_line",
         "_largest_received",
         "_on_close",
@@ -100,6 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answerer = server.answerer
         self._turns = server.turns
         self._is_in_line = False
+        self._is_aborted = False
         self._scratch = server.scratch
         self._scratch_view = server.scratch_view
         self._transport: asyncio.Transport | None = None
@@ -158,7 +160,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close without sending what is unsent."""
+        """Close without sending what is unsent; requests that were read already are not begun any more."""
+        self._is_aborted = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -315,6 +318,8 @@ class Connection(asyncio.BufferedProtocol):
         return grown
 
     def _answer(self, frame: bytes | memoryview) -> None:
+        if self._is_aborted:
+            return
         outcome = self._answerer.dispatch(self, frame)
         if outcome is None:
             return

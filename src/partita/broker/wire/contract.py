@@ -55,6 +55,14 @@ class ConnectionHandle(Protocol):
         """From now on the peer is this principal, and is answered from no other one's memory."""
         ...
 
+    def close(self) -> None:
+        """Send what is ready, then close."""
+        ...
+
+    def abort(self) -> None:
+        """Close without sending what is unsent."""
+        ...
+
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is gone, so that parked work can be dropped."""
         ...
