@@ -80,7 +80,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         raise StartError(str(error)) from None
     try:
         running = RunningBroker(config, store, settings.nodes)
-    except DataDirectoryError as error:
+    except (DataDirectoryError, ConfigError) as error:
         raise StartError(str(error)) from None
     except (StorageError, KeyError, ValueError) as error:
         raise StartError(f"the catalogue of {store.root} cannot be used: {error!r}") from None

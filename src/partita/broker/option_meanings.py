@@ -8,6 +8,8 @@ from __future__ import annotations
 # fmt: off
 MEANINGS: dict[str, str] = {
     "advertised.listeners": "where clients find each listener, as NAME://HOST:PORT; needed in a container",
+    "allow.everyone.if.no.acl.found": "with an authorizer: whether what no ACL speaks of is open to everyone",
+    "authorizer.class.name": "`standard` decides by ACLs, as Kafka's StandardAuthorizer; empty: nobody is refused",
     "auto.create.topics.enable": "make a topic when a client asks for one that is not there",
     "broker.rack": "where this broker stands; consumers with `client_rack` compare it",
     "cleanup.policy": "what happens to old records: delete removes whole segments, compact keeps the last of each key",
@@ -116,5 +118,6 @@ MEANINGS: dict[str, str] = {
     "segment.jitter.ms": "spread of the time at which segments are closed",
     "segment.ms": "age at which a segment is closed and a new one begun",
     "socket.request.max.bytes": "largest request; a larger one closes the connection",
+    "super.users": "with an authorizer: who may do everything, such as `User:admin;User:ops`",
     "unclean.leader.election.enable": "let a replica lead that lacks records",
 }

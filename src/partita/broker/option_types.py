@@ -18,6 +18,8 @@ class BrokerOptions(TypedDict, total=False):
     notes_file: str | None
     admin_port: int | None
     advertised_listeners: str | Iterable[str] | None
+    allow_everyone_if_no_acl_found: bool
+    authorizer_class_name: str
     auto_create_topics_enable: bool
     broker_rack: str | None
     compression_gzip_level: int
@@ -98,3 +100,4 @@ class BrokerOptions(TypedDict, total=False):
     producer_id_expiration_check_interval_ms: int
     producer_id_expiration_ms: int
     socket_request_max_bytes: int
+    super_users: str

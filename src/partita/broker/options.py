@@ -34,6 +34,8 @@ class Option(NamedTuple):
 
 BROKER: tuple[Option, ...] = (
     Option("advertised.listeners", LIST, None),
+    Option("allow.everyone.if.no.acl.found", BOOLEAN, False),
+    Option("authorizer.class.name", STRING, ""),
     Option("auto.create.topics.enable", BOOLEAN, True),
     Option("broker.rack", STRING, None),
     Option("compression.gzip.level", INT, -1, low=1, high=9, also=-1, changeable=True),
@@ -114,6 +116,7 @@ BROKER: tuple[Option, ...] = (
     Option("producer.id.expiration.check.interval.ms", INT, 600000, low=1),
     Option("producer.id.expiration.ms", INT, 86400000, low=1, changeable=True),
     Option("socket.request.max.bytes", INT, 104857600, low=1),
+    Option("super.users", STRING, ""),
 )
 
 REMOVED: dict[str, str] = {

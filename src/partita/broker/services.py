@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
     from partita.broker.requests.workers import Workers
+    from partita.broker.rights.keeper import Rights
 
 
 class Services:
@@ -27,6 +28,8 @@ class Services:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
+        self.rights = _rights_of(cluster)
+        """Who may do what; None without an authorizer, when nobody is refused anything."""
         self._fetch_sessions: dict[int, FetchSessions] = {}
         cluster.on_leadership(self._leadership_changed)
 
@@ -133,3 +136,13 @@ class Services:
             for topic in topics:
                 for partition in topic.partitions:
                     self.long_polls.leader_changed(partition)
+
+
+def _rights_of(cluster: Cluster) -> Rights | None:
+    """The rights that the settings ask for. Raises ConfigError."""
+    if not cluster.config.text("authorizer.class.name"):
+        return None
+    from partita.broker.rights.keeper import Rights, authorizer_of
+
+    authorizer = authorizer_of(cluster.config)
+    return Rights(authorizer, cluster.catalogue, cluster.config, cluster.loop.time)

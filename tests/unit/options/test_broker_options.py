@@ -75,6 +75,14 @@ def rack(given: Given) -> object:
     return metadata(given).brokers[0].rack
 
 
+def described_by_nobody(given: Given) -> object:
+    """What a client that has no ACL is told of a topic, with an authorizer unless the probe is about its absence."""
+    with Broker({"authorizer.class.name": "standard", **given}) as broker, Raw(broker.port) as raw:
+        broker.run(lambda: broker.cluster.create_topic("t", 1, 1))
+        request = MetadataRequest(topics=[MetadataRequestTopic(name="t")], allow_auto_topic_creation=False)
+        return raw.ask(request, 9).topics[0].error_code
+
+
 def node_ids(given: Given) -> object:
     with data_plane(**underscored(given)) as plane:
         return list(plane.cluster.nodes)
@@ -270,6 +278,12 @@ def second_member(given: Given) -> object:
         return getattr(answer, "error_code", "waits")
 
 
+def second_group(given: Given) -> object:
+    with Broker({**given}) as broker, Raw(broker.port) as raw:
+        raw.find("g")
+        return [raw.join(group).error_code for group in ("g", "h")]
+
+
 def first_join_waits(given: Given) -> object:
     with shard_world(**underscored(given)) as world:
         answer = world.begin(join_request("g"), "g", 3)
@@ -417,6 +431,7 @@ GROUP: dict[str, tuple[object, Probe]] = {
     "offsets.topic.num.partitions": (7, offsets_topic(lambda config: None)),
     "offsets.topic.replication.factor": (2, offsets_topic(lambda config: None)),
     "offsets.topic.segment.bytes": (1 << 20, offsets_topic(lambda config: config.int("segment.bytes"))),
+    "partita.groups.max": (1, second_group),
     "partita.rebalance.on.static.change": (True, static_restart),
 }
 LOG: dict[str, tuple[object, Probe]] = {
@@ -448,6 +463,8 @@ LOG: dict[str, tuple[object, Probe]] = {
 }
 BROKER: dict[str, tuple[object, Probe]] = {
     "advertised.listeners": ("PLAINTEXT://localhost:9092", address),
+    "allow.everyone.if.no.acl.found": (True, described_by_nobody),
+    "authorizer.class.name": ("", described_by_nobody),
     "auto.create.topics.enable": (False, new_topic),
     "broker.rack": ("here", rack),
     "connections.max.idle.ms": (3_000, connections(count=1, ticks=10)),
@@ -462,6 +479,7 @@ BROKER: dict[str, tuple[object, Probe]] = {
     "node.id": (5, node_ids),
     "num.partitions": (3, new_topic),
     "socket.request.max.bytes": (1_000_000, large_request),
+    "super.users": ("User:ANONYMOUS", described_by_nobody),
     **GROUP,
     **LOG,
 }

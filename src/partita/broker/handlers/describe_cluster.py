@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partita.broker.handlers._operations import CLUSTER_OPERATIONS
+from partita.broker.handlers._operations import cluster_operations
 from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_cluster import (
@@ -41,5 +41,5 @@ def handle(ctx: RequestContext, request: DescribeClusterRequest) -> DescribeClus
         ],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(ctx)
     return response

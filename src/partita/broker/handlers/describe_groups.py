@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from partita.broker.handlers._operations import GROUP_OPERATIONS
+from partita.broker.handlers._operations import group_operations
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.requests.slices import Steps, answered, sliced
 from partita.group.requests import DescribeGroup
@@ -18,7 +18,7 @@ def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
     def merge(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         for group in groups:
             if request.include_authorized_operations and not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
+                group.authorized_operations = group_operations(ctx, group.group_id)
         return DescribeGroupsResponse(groups=groups)
 
     return answered(ctx, _asked(ctx, request, merge))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.handlers._operations import TOPIC_OPERATIONS
+from partita.broker.handlers._operations import topic_operations
 from partita.broker.handlers._partitions import described
 from partita.broker.requests.context import RequestContext
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, Partition, Topic, name_problem
@@ -59,7 +59,7 @@ def _topic(ctx: RequestContext, name: str, begin: int, end: int) -> DescribedTop
     if topic is None:
         is_legal = name_problem(name) is None
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_legal else ErrorCode.INVALID_TOPIC_EXCEPTION
-        return _missing(name, code, TOPIC_OPERATIONS)
+        return _missing(name, code, topic_operations(ctx, name))
     return _described(ctx, topic, topic.partitions[begin:end])
 
 
@@ -70,7 +70,7 @@ def _described(ctx: RequestContext, topic: Topic, partitions: list[Partition]) -
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions=described(ctx, partitions, kind),
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=topic_operations(ctx, topic.name),
     )
 
 

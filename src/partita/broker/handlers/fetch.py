@@ -30,6 +30,7 @@ from partita.protocol.messages.fetch import (
 )
 from partita.protocol.primitives import Message
 from partita.records.header import InvalidBatch
+from partita.security.rights.acls import Operation, ResourceType
 
 MAX_ANSWER_BYTES = 50 << 20
 MAX_WAIT_MS = 30_000
@@ -71,13 +72,14 @@ async def _wide(fetch: _Fetch, wait_ms: int) -> Message | None:
 class _Fetch:
     """One request: its partitions are read once, those that move are looked at again, and it is answered once."""
 
-    __slots__ = ("_limit", "_plan", "_request", "_sizes", "_total", "_wanted", "ctx")
+    __slots__ = ("_limit", "_plan", "_refused", "_request", "_sizes", "_total", "_wanted", "ctx")
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
         self.ctx = ctx
         self._request = request
         self._plan = plan
         self._limit = min(request.max_bytes, MAX_ANSWER_BYTES, ctx.config.int("fetch.max.bytes"))
+        self._refused = _refused(ctx, plan)
         self._wanted: dict[Partition, Wanted] = {}
         self._sizes: dict[Partition, int] = {}
         """How much there was in each partition when it was last looked at."""
@@ -139,6 +141,8 @@ class _Fetch:
         asked, topic = wanted.asked, self._topic(wanted)
         if self._request.replica_id >= 0 or self._request.replica_state.replica_id >= 0:
             # Nobody follows us: whoever claims to be a replica would read beyond the high watermark. (H27)
+            return _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if self._refused and wanted.topic in self._refused:
             return _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if topic is None and self.ctx.version >= _IDS_FROM:
             return _error(asked, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -209,6 +213,21 @@ class _Fetch:
             responses=list(topics.values()),
             node_endpoints=endpoints(self.ctx, leaders, NodeEndpoint) if leaders else [],
         )
+
+
+def _refused(ctx: RequestContext, plan: FetchPlan) -> frozenset[bytes | str]:
+    """The topics that whoever asks may not read now; the answer is made of this however long it waits."""
+    asking = ctx.asking
+    if asking is None:
+        return frozenset()
+    names: dict[bytes | str, str] = {}
+    for topic in {wanted.topic for wanted in plan}:
+        known = ctx.catalogue.by_id.get(topic) if isinstance(topic, bytes) else None
+        name = topic if isinstance(topic, str) else None if known is None else known.name
+        if name is not None:
+            names[topic] = name
+    allowed = asking.may_all(Operation.READ, ResourceType.TOPIC, list(names.values()))
+    return frozenset(topic for topic, name in names.items() if name not in allowed)
 
 
 def _topic_response(topic: bytes | str) -> FetchableTopicResponse:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from partita.broker.handlers._operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from partita.broker.handlers._operations import cluster_operations, topic_operations
 from partita.broker.handlers._partitions import described
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.requests.slices import SLICE, Steps, answered
@@ -99,18 +99,18 @@ def _response(ctx: RequestContext, request: MetadataRequest, topics: list[Metada
         controller_id=-1 if controller is None else controller.node_id,
         topics=topics,
     )
-    _add_operations(request, response)
+    _add_operations(ctx, request, response)
     return response
 
 
-def _add_operations(request: MetadataRequest, response: MetadataResponse) -> None:
-    """Nobody is refused anything, so the operations asked for are all there are; a topic without a name has none."""
+def _add_operations(ctx: RequestContext, request: MetadataRequest, response: MetadataResponse) -> None:
+    """What whoever asks may do, for those who want to know; a topic without a name has no operations."""
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+        response.cluster_authorized_operations = cluster_operations(ctx)
     if request.include_topic_authorized_operations:
         for topic in response.topics:
             if topic.name is not None:
-                topic.topic_authorized_operations = TOPIC_OPERATIONS
+                topic.topic_authorized_operations = topic_operations(ctx, topic.name)
 
 
 def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:

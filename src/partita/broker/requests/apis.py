@@ -22,6 +22,9 @@ ELEMENTS_MAX = 20_000
 PARTITIONS_MAX = 50_000
 """The same for requests that honest clients send for very many partitions; these are served in slices."""
 
+CHANGES_MAX = 2_000
+"""The same for requests whose elements each cost a change of the catalogue."""
+
 
 class ServedApi:
     """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says.
@@ -107,6 +110,19 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(23, "offset_for_leader_epoch"),
     ServedApi(27, "write_txn_markers", "Accepted from every client; the answer never waits for the disk"),
     ServedApi(28, "txn_offset_commit", "The transaction is not verified: there is no transaction coordinator yet"),
+    ServedApi(29, "describe_acls", "A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects"),
+    ServedApi(
+        30,
+        "create_acls",
+        "ANY, MATCH or an unknown code in an ACL is answered INVALID_REQUEST; Kafka disconnects or answers -1",
+        elements_max=CHANGES_MAX,
+    ),
+    ServedApi(
+        31,
+        "delete_acls",
+        "A filter with an unknown code is answered INVALID_REQUEST; Kafka disconnects",
+        elements_max=CHANGES_MAX,
+    ),
     ServedApi(
         32,
         "describe_configs",

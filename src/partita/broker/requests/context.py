@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from partita.broker.nodes import Cluster, Node
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
+    from partita.broker.rights.keeper import Asking
     from partita.broker.services import Services
     from partita.broker.topics.catalogue import TopicCatalogue
     from partita.broker.wire.contract import ConnectionHandle
@@ -72,6 +73,12 @@ class RequestContext:
         self.listener = listener
         self.holds_back = False
         self.shortcut: Callable[[], int] | None = None
+
+    @property
+    def asking(self) -> Asking | None:
+        """What whoever asks may do; None without an authorizer, when everything is allowed."""
+        rights = self.services.rights
+        return None if rights is None else rights.asked_by(self.principal, self.host, self.api_key, self.version)
 
     @property
     def host(self) -> str:

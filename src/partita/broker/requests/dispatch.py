@@ -11,7 +11,7 @@ import logging
 import traceback
 from collections import deque
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Protocol
 
 from partita.broker.requests.apis import API_VERSIONS, SERVED, ServedApi
@@ -63,9 +63,14 @@ class Exchange:
         self.cut: Callable[[Chunks], Chunks] | None = None
 
     def call(self) -> Answer:
-        """Call the handler. A failure becomes the API's error answer."""
+        """Call the handler, as far as the peer has the right to. A failure becomes the API's error answer."""
         try:
-            return self.api.handler(self.ctx, self.request)
+            asking = self.ctx.asking
+            if asking is None:
+                return self.api.handler(self.ctx, self.request)
+            from partita.broker.rights.guard import guarded
+
+            return guarded(asking, self.request, partial(self.api.handler, self.ctx), self.failed)
         except Exception as error:
             return self.failed(error)
 
@@ -163,6 +168,8 @@ class Dispatcher:
         self._complaints = RateLimit(services.cluster.loop)
         self._failures = RateLimit(services.cluster.loop)
         self.memo = Memo(pause=interceptor)
+        if services.rights is not None:
+            services.rights.on_change(self.memo.clear)
 
     def dispatch(self, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
         """Answer one frame. Raises MalformedRequest when the connection has to be closed."""

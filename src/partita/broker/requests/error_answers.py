@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from partita.protocol.api_table import APIS
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 
 Built: TypeAlias = Any
@@ -141,7 +142,7 @@ def _find_coordinator(m: Any, version: int, request: Any, code: int) -> Built:
 
 
 def _join_group(m: Any, version: int, request: Any, code: int) -> Built:
-    return m.JoinGroupResponse(error_code=code, member_id=request.member_id, protocol_name="" if version < 7 else None)
+    return m.JoinGroupResponse(error_code=code, member_id="", protocol_name="" if version < 7 else None)
 
 
 def _describe_groups(m: Any, version: int, request: Any, code: int) -> Built:
@@ -314,6 +315,30 @@ def _describe_topic_partitions(m: Any, version: int, request: Any, code: int) ->
     )
 
 
+def _text(code: int) -> str:
+    """Kafka's text for a refusal, else what the code means."""
+    kind, found, _ = ErrorCode(code).name.partition("_AUTHORIZATION_FAILED")
+    return f"{kind.capitalize()} authorization failed." if found else ErrorCode(code).meaning
+
+
+def _describe_acls(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeAclsResponse(error_code=code, error_message=_text(code))
+
+
+def _create_acls(m: Any, version: int, request: Any, code: int) -> Built:
+    message = _text(code)
+    return m.CreateAclsResponse(
+        results=[m.AclCreationResult(error_code=code, error_message=message) for _ in request.creations]
+    )
+
+
+def _delete_acls(m: Any, version: int, request: Any, code: int) -> Built:
+    message = _text(code)
+    return m.DeleteAclsResponse(
+        filter_results=[m.DeleteAclsFilterResult(error_code=code, error_message=message) for _ in request.filters]
+    )
+
+
 _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     0: _produce,
     1: _fetch,
@@ -330,6 +355,9 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     23: _offset_for_leader_epoch,
     27: _write_txn_markers,
     28: _txn_offset_commit,
+    29: _describe_acls,
+    30: _create_acls,
+    31: _delete_acls,
     32: _describe_configs,
     33: _alter_configs,
     35: _describe_log_dirs,

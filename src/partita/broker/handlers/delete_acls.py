@@ -1,0 +1,72 @@
+"""DeleteAcls: what each filter selects is removed; one ACL may be reported by several filters. (Kafka: AclApis.)"""
+
+from __future__ import annotations
+
+from partita.broker.handlers._acls import NO_AUTHORIZER, filter_of
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, settled
+from partita.broker.rights.keeper import Rights
+from partita.log.storage import StorageError
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from partita.security.rights.acls import AclBinding, filter_problem
+
+ACLS_AT_ONCE = 10_000
+"""How many ACLs filters look at before others have their turn."""
+
+
+def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer:
+    """Every filter looks at the ACLs as they are before the first of them is removed."""
+    rights = ctx.services.rights
+    if rights is None:
+        refusal = DeleteAclsFilterResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+        return DeleteAclsResponse(filter_results=[refusal for _ in request.filters])
+    return answered(ctx, _answer(ctx, rights, request))
+
+
+def _answer(ctx: RequestContext, rights: Rights, request: DeleteAclsRequest) -> Steps[DeleteAclsResponse]:
+    results: list[DeleteAclsFilterResult] = []
+    removed: dict[AclBinding, None] = {}
+    looked_at = 0
+    for asked in request.filters:
+        if looked_at > ACLS_AT_ONCE:
+            yield None
+            looked_at = 0
+        looked_at += len(rights.authorizer)
+        problem = _problem(asked)
+        if problem is not None:
+            results.append(DeleteAclsFilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=problem))
+            continue
+        found = rights.found(filter_of(asked))
+        removed.update(dict.fromkeys(found))
+        results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_matching(acl) for acl in found]))
+    try:
+        rights.change(removed=removed)
+    except StorageError as error:
+        refusal = DeleteAclsFilterResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, error_message=str(error))
+        results = [refusal if result.matching_acls else result for result in results]
+    durable: DeleteAclsResponse = yield from settled(ctx.when_durable(DeleteAclsResponse(filter_results=results)))
+    return durable
+
+
+def _problem(asked: DeleteAclsFilter) -> str | None:
+    return filter_problem(asked.resource_type_filter, asked.pattern_type_filter, asked.operation, asked.permission_type)
+
+
+def _matching(acl: AclBinding) -> DeleteAclsMatchingAcl:
+    return DeleteAclsMatchingAcl(
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
