@@ -22,7 +22,8 @@ from partita.log.recovery import Chore, Recovered, base_offsets, rebuild_states,
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
-from partita.log.storage import File, Storage, StorageError, StorageFull, replace_file
+from partita.log.storage import TRANSIENT, Storage, StorageError, StorageFull, replace_file
+from partita.log.sync_ticket import SyncTicket
 from partita.log.timestamp_search import TimestampOffset, batches_from, first_in, largest_timestamp
 from partita.log.transaction_markers import note_batch, read_marker
 from partita.now import Now
@@ -57,36 +58,6 @@ class Appended:
     log_append_time_ms: int
     log_start_offset: int
     is_duplicate: bool = False
-
-
-class SyncTicket:
-    """One sync under way: `run` may be called on another thread, everything else belongs to the log.
-
-    `chores` are done first, in order. Those that found the disk full are left in `postponed` for the next sync.
-    """
-
-    __slots__ = ("_file", "appended_bytes", "begun_ms", "chores", "end_offset", "error", "postponed")
-
-    def __init__(self, chores: list[Chore], file: File, end_offset: int, appended_bytes: int, begun_ms: int) -> None:
-        self._file = file
-        self.chores = chores
-        self.postponed: list[Chore] = []
-        self.end_offset = end_offset
-        self.appended_bytes = appended_bytes
-        self.begun_ms = begun_ms
-        self.error: StorageError | None = None
-
-    def run(self) -> None:
-        """Do the chores and sync the file; a failure is kept in `error`."""
-        try:
-            for chore in self.chores:
-                try:
-                    chore()
-                except StorageFull:
-                    self.postponed.append(chore)
-            self._file.sync()
-        except StorageError as error:
-            self.error = error
 
 
 class PartitionLog:
@@ -196,11 +167,13 @@ class PartitionLog:
             segment.created_ms = now.wall_ms
         try:
             segment.append(header, header.base_offset, chunks, now.wall_ms)
-        except StorageFull:
-            raise
         except StorageError as error:
-            self.fail(str(error))
+            self._note_error(error)
             raise
+
+    def _note_error(self, error: StorageError) -> None:
+        if not isinstance(error, TRANSIENT):
+            self.fail(str(error))
 
     def _advance(self, header: BatchHeader, now: Now) -> None:
         self.log_end_offset = header.next_offset
@@ -324,7 +297,12 @@ class PartitionLog:
         if not active.size:
             return
         interval = self.config.index_interval_bytes
-        self.segments.append(Segment.create(self.storage, self.directory, self.log_end_offset, interval, now.wall_ms))
+        try:
+            begun = Segment.create(self.storage, self.directory, self.log_end_offset, interval, now.wall_ms)
+        except StorageError as error:
+            self._note_error(error)
+            raise
+        self.segments.append(begun)
         active.is_sealed = True
         if self.durability is not Durability.MEMORY:
             self._later(self._sealing(active))

@@ -40,6 +40,8 @@ class RecoveryReport:
     cut_at_offset: int | None = None
     problem: str | None = None
     files_removed: list[str] = field(default_factory=list)
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    """(From, to) of offsets whose segments are missing, though what follows them was synced."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,12 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
     if report.files_removed:
         changed.append(directory)
     state, producers = rebuild_states(storage, directory, segments)
+    first = segments[0].base_offset
+    if first > state.log_start_offset and not config.compact:
+        # Retention on a disk too full to say so, or somebody took segments away.
+        report.gaps.insert(0, (state.log_start_offset, first))
+        state = state.started_at(first)
+        producers.forget_before(first)
     report.log_end_offset = segments[-1].next_offset
     return Recovered(
         segments=segments,
@@ -151,6 +159,8 @@ def _open_segments(
             problem = f"segment {base} starts after offset {segments[-1].next_offset}, where the one before ends"
             _drop(storage, segment, report)
         else:
+            if segments and base > max(segments[-1].next_offset, compacted_to) and not config.compact:
+                report.gaps.append((segments[-1].next_offset, base))
             segments.append(segment)
         if problem is not None:
             report.problem = problem

@@ -28,6 +28,14 @@ class StorageFull(StorageError):
     """No room for the bytes; the file is as long as before."""
 
 
+class TooManyOpenFiles(StorageError):
+    """No descriptor was left; the disk is as good as before."""
+
+
+TRANSIENT = (StorageFull, TooManyOpenFiles)
+"""Errors that say nothing against the disk."""
+
+
 class File(Protocol):
     """One open file."""
 

@@ -15,10 +15,11 @@ from partita.log.storage import StorageError, StorageFull
 from partita.protocol.primitives import Buffer
 
 SECTOR_BYTES = 512
+_NEED_ROOM = frozenset({"append", "create", "rename"})
 Choose = Callable[[int], int]
 
 
-class SimulatedCrash(Exception):
+class SimulatedCrash(BaseException):  # nothing that handles errors may handle this
     """The machine stopped here; nothing after this point happened."""
 
 
@@ -94,8 +95,8 @@ class _Image:
             case _Unlink(name):
                 self.names.pop(name, None)
             case _Rename(old, new):
-                if old in self.names:
-                    self.names[new] = self.names.pop(old)
+                for name in [name for name in self.names if name == old or name.startswith(f"{old}/")]:
+                    self.names[new + name[len(old) :]] = self.names.pop(name)
 
 
 class FaultyFile:
@@ -111,6 +112,8 @@ class FaultyFile:
 
     def append(self, chunks: Sequence[Buffer]) -> None:
         data = b"".join(chunks)
+        if self._storage.before_append is not None and self._name.endswith((".log", ".cleaned")):
+            self._storage.before_append()
         self._storage.step("append", self._name, room_for=len(data))
         self._storage.change(_Write(self._inode, self.size(), data))
 
@@ -164,6 +167,12 @@ class FaultyStorage:
         self.fail_operations: set[int] = set()
         self.fail_reads: set[int] = set()
         self.fail_syncs: set[int] = set()
+        self.full_operations: set[int] | range = set()
+        """Operations that need room and find none."""
+        self.slow_operation = 0
+        """The operation that waits until `meanwhile` has returned."""
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.before_append: Callable[[], None] | None = None
         self.trace: list[str] = []
 
     def step(self, what: str, name: str, *, room_for: int = 0) -> None:
@@ -171,6 +180,10 @@ class FaultyStorage:
         self.operations += 1
         if self.crash_at is not None and self.operations >= self.crash_at:
             raise SimulatedCrash(f"at operation {self.operations}: {what} {name}")
+        if self.operations == self.slow_operation:
+            self.meanwhile()
+        if self.operations in self.full_operations and what in _NEED_ROOM:
+            raise StorageFull(f"{name}: injected: no space left")
         if self.operations in self.fail_operations:
             raise StorageError(f"{name}: injected {what} error")
         if room_for and self.capacity_bytes is not None and self._used() + room_for > self.capacity_bytes:
@@ -185,6 +198,7 @@ class FaultyStorage:
         self.journal.append(change)
 
     def open(self, name: str, *, create: bool = False) -> FaultyFile:
+        name = name.lstrip("/")
         inode = self.live.names.get(name)
         if inode is None:
             if not create:
@@ -207,12 +221,14 @@ class FaultyStorage:
             self.unlink(name)
 
     def rename(self, old: str, new: str) -> None:
-        if old not in self.live.names:
+        old, new = old.lstrip("/"), new.lstrip("/")
+        if not any(name == old or name.startswith(f"{old}/") for name in self.live.names):
             raise StorageError(f"{old}: no such file")
         self.step("rename", f"{old} -> {new}")
         self.change(_Rename(old, new))
 
     def unlink(self, name: str) -> None:
+        name = name.lstrip("/")
         if name not in self.live.names:
             raise StorageError(f"{name}: no such file")
         self.step("unlink", name)

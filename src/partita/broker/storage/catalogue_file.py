@@ -22,9 +22,16 @@ _SKIPPED_PRODUCER_IDS = 1_000_000
 """How many producer ids a repair passes over: lines that reserved some may be lost."""
 
 
+_DURABLE_BEFORE, _UNSYNCED_BEFORE = b" ", b"~"
+"""What stands between checksum and line: whether all lines before it were durable when it was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The good lines of a catalogue. `torn`: bytes of an incomplete last line; `bad`: numbers of other bad lines."""
+    """The good lines of a catalogue. `torn`: bytes that a crash may have left of the last sync; `bad`: damaged lines.
+
+    A crash can damage lines that nothing durable follows, and any of them: a disk may write the last one first.
+    """
 
     good: list[bytes]
     valid_bytes: int
@@ -32,29 +39,35 @@ class Lines:
     bad: list[int] = field(default_factory=list)
 
 
-def encode(line: bytes) -> bytes:
-    """The line as it is in the file."""
-    return b"%08x %s\n" % (crc32(line), line)
+def encode(line: bytes, *, is_durable_before: bool = True) -> bytes:
+    """The line as it is in the file. `is_durable_before`: a damaged line above it is no work of a crash."""
+    mark = _DURABLE_BEFORE if is_durable_before else _UNSYNCED_BEFORE
+    return b"%08x%s%s\n" % (crc32(line), mark, line)
 
 
 def decode(content: bytes) -> Lines:
-    """Check every line. Only the last one may be torn; lines of older files without a checksum must be JSON."""
+    """Check every line. What a crash may have torn is left out, with all behind it."""
     good: list[bytes] = []
     bad: list[int] = []
-    valid_bytes = at = 0
-    for number, raw in enumerate(content.splitlines(keepends=True), 1):
+    valid_bytes = at = intact = 0
+    has_durable_behind = False
+    for number, raw in enumerate(content.split(b"\n"), 1):
+        raw = content[at : at + len(raw) + 1]
         at += len(raw)
         line = _checked(raw)
+        if not raw:
+            break
         if line is None:
             bad.append(number)
             continue
         good.append(line)
         if not bad:
-            valid_bytes = at
-    torn = 0
-    if len(bad) == 1 and bad[0] == len(good) + 1:
-        torn, bad = len(content) - valid_bytes, []
-    return Lines(good, valid_bytes, torn, bad)
+            valid_bytes, intact = at, len(good)
+        else:
+            has_durable_behind = has_durable_behind or raw[8:9] != _UNSYNCED_BEFORE
+    if bad and not has_durable_behind:
+        return Lines(good[:intact], valid_bytes, len(content) - valid_bytes)
+    return Lines(good, valid_bytes, 0, bad)
 
 
 def _checked(raw: bytes) -> bytes | None:
@@ -63,8 +76,9 @@ def _checked(raw: bytes) -> bytes | None:
     if raw.startswith(b"{"):
         line = raw.rstrip(b"\n")
         return line if _entry(line) is not None else None
-    crc, _, line = raw.rstrip(b"\n").partition(b" ")
-    return line if crc == b"%08x" % crc32(line) else None
+    crc, mark, line = raw[:8], raw[8:9], raw[9:-1]
+    is_good = mark in (_DURABLE_BEFORE, _UNSYNCED_BEFORE) and crc == b"%08x" % crc32(line)
+    return line if is_good else None
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:

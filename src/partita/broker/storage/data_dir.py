@@ -32,7 +32,15 @@ from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.log_settings import log_config
 from partita.broker.storage.memory import fresh_block
 from partita.log.durability import Durability
-from partita.log.storage import MemoryStorage, Storage, StorageError, StorageFull, read_file, replace_file
+from partita.log.storage import (
+    TRANSIENT,
+    MemoryStorage,
+    Storage,
+    StorageError,
+    StorageFull,
+    read_file,
+    replace_file,
+)
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
-COUNTERS = ("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged", "offsets_clamped")
+COUNTERS = ("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged", "offsets_clamped", "offsets_missing")
 """What a store counts of damage; see `partita.broker.storage.store.Store`."""
 _FORMAT_TITLE = "partita data directory, format"
 _FORMAT, _LOCK, _CLEAN, _HANDOVER = "format", "lock", "clean", "handover"
@@ -101,14 +109,18 @@ class _LogStore:
             raise StorageError(f"the log directory is offline: {self.failure}")
         folder = f"{TOPICS}/{topic_id.hex()}"
         directory = f"{folder}/{partition}"
-        opened = PartitionLog.open(
-            self._group_storage if is_group_log else self._storage,
-            directory,
-            log_config(config),
-            durability=self.durability,
-            was_clean=not self.unclean,
-            wall_ms=self._clock.now().wall_ms,
-        )
+        try:
+            opened = PartitionLog.open(
+                self._group_storage if is_group_log else self._storage,
+                directory,
+                log_config(config),
+                durability=self.durability,
+                was_clean=not self.unclean,
+                wall_ms=self._clock.now().wall_ms,
+            )
+        except StorageError as error:
+            self.note_error(error)
+            raise
         if description is not None and self.durability is not Durability.MEMORY:
             self._describe(folder, description)
         opened.on_failed = lambda _, reason: self.fail(reason)
@@ -158,9 +170,18 @@ class _LogStore:
         if self.on_failed is not None:
             self.on_failed(reason)
 
+    def note_error(self, error: StorageError) -> None:
+        """Take the log directory offline, unless the error is about room or descriptors only."""
+        if not isinstance(error, TRANSIENT):
+            self.fail(str(error))
+
     def _tell_recovery(self, opened: PartitionLog) -> None:
         """Say what recovery took away (7.4); nothing is cut in silence."""
         report = opened.report
+        for start, end in report.gaps:
+            self.counters["offsets_missing"] += end - start
+            log.warning("%s has no segments for the offsets %d to %d", opened.directory, start, end - 1)
+            self.notice("segments missing", directory=opened.directory, from_offset=start, to_offset=end - 1)
         lost = [name for name in report.files_removed if name.endswith(".log")]
         if not report.bytes_cut and not lost and report.problem is None:
             return
@@ -252,8 +273,14 @@ class MemoryStore(_LogStore):
     def check(self) -> None:
         """There is no directory that could be lost."""
 
+    owes = False
+    """No line has to wait for room."""
+
     def settle(self) -> None:
         """No line has to wait for room."""
+
+    def sync_catalogue(self) -> None:
+        """Memory has nothing to sync."""
 
     def close(self) -> None:
         """Forget every log."""
@@ -317,6 +344,8 @@ class DiskStore(_LogStore):
         self._was_clean = _CLEAN in names
         self.unclean = CATALOGUE in names and not self._was_clean
         self._owed: list[bytes] = []
+        # Of an unclean stop nobody knows what was synced.
+        self._lines_written, self._lines_durable = int(self.unclean), 0
         if self._was_clean:
             # Before anything else is written: from here on the next start must check.
             self._small.unlink(_CLEAN)
@@ -412,19 +441,30 @@ class DiskStore(_LogStore):
 
     def _append_catalogue(self, lines: list[bytes]) -> None:
         if lines:
+            is_synced = self._lines_written == self._lines_durable
+            encoded = [encode(line, is_durable_before=is_synced and not i) for i, line in enumerate(lines)]
             file = self._small.open(CATALOGUE, create=True)
             try:
-                file.append([encode(line) for line in lines])
+                file.append(encoded)
             finally:
                 file.close()
-            self.later(self._sync_catalogue)
+            self._lines_written += len(lines)
+            self.later(self.sync_catalogue)
 
-    def _sync_catalogue(self) -> None:
+    def sync_catalogue(self) -> None:
+        """Return once every line written so far is durable. Raises StorageError."""
+        written = self._lines_written
         file = self._small.open(CATALOGUE)
         try:
             file.sync()
         finally:
             file.close()
+        self._lines_durable = max(self._lines_durable, written)
+
+    @property
+    def owes(self) -> bool:
+        """Whether lines wait for room on a full disk."""
+        return bool(self._owed)
 
     def _owe(self, lines: list[bytes]) -> None:
         self._owed = lines
@@ -448,6 +488,7 @@ class DiskStore(_LogStore):
         if DESCRIPTION in names:
             # First of all: a folder that does not say its name is not taken for a forgotten topic.
             self._small.unlink(f"{folder}/{DESCRIPTION}")
+            self._small.sync_dir(folder)
             names.remove(DESCRIPTION)
         if str(partition) in names:
             gone = f"{TOPICS}/{topic_id}-{partition}{DELETED_SUFFIX}"
@@ -456,6 +497,7 @@ class DiskStore(_LogStore):
             self._small.remove_dir(gone)
         if not any(name.isdigit() for name in self._small.list(folder)):
             self._small.remove_dir(folder)
+            self._small.sync_dir(TOPICS)
 
     def volume_bytes(self) -> tuple[int, int]:
         """How large the volume is and how much of it can still be used."""
@@ -482,12 +524,18 @@ class DiskStore(_LogStore):
 
         On a disk too full for what the coordinators leave there is no mark either.
         """
-        if self.failure is None and not self._owed:
-            with suppress(StorageFull):
-                if self.handover is not None:
-                    replace_file(self._small, "", _HANDOVER, encode(self.handover))
-                replace_file(self._small, "", _CLEAN, b"stopped in order\n")
-        os.close(self._lock)
+        try:
+            if self.failure is None and not self._owed:
+                self._leave_mark()
+        except StorageError as error:
+            self.note_error(error)
+        finally:
+            os.close(self._lock)
+
+    def _leave_mark(self) -> None:
+        if self.handover is not None:
+            replace_file(self._small, "", _HANDOVER, encode(self.handover))
+        replace_file(self._small, "", _CLEAN, b"stopped in order\n")
 
 
 def repair(root: str) -> list[str]:

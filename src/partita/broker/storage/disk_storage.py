@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from partita.broker.storage.open_files import OpenFiles, limit_for_logs
-from partita.log.storage import StorageError, StorageFull
+from partita.log.storage import StorageError, StorageFull, TooManyOpenFiles
 from partita.protocol.primitives import Buffer
 
 _READ_BYTES = 64 << 10
@@ -23,7 +23,13 @@ _READ_BYTES = 64 << 10
 _FREE_CHECK_BYTES = 4 << 20
 _CHUNKS_AT_ONCE = 1024
 """More the kernel refuses to take in one call (IOV_MAX)."""
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_KINDS: dict[int, type[StorageError]] = {
+    errno.ENOSPC: StorageFull,
+    errno.EDQUOT: StorageFull,
+    errno.EMFILE: TooManyOpenFiles,
+    errno.ENFILE: TooManyOpenFiles,
+}
+"""What is no failure of the disk."""
 _RESERVED = (".log", ".cleaned")
 """Files that must leave the reserve free; the small files beside them may use it."""
 _DIR_MODE, _FILE_MODE = 0o700, 0o600
@@ -282,5 +288,5 @@ def _write_rest(fd: int, rest: bytes, position: int) -> None:
 
 
 def _storage_error(error: OSError, path: str) -> StorageError:
-    kind = StorageFull if error.errno in _FULL else StorageError
+    kind = _KINDS.get(error.errno or 0, StorageError)
     return kind(f"{path}: {error.strerror or error}")

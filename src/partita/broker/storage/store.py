@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from partita.broker.config import TopicConfig
     from partita.log.durability import Durability
     from partita.log.partition_log import PartitionLog
+    from partita.log.storage import StorageError
 
 
 class Store(Protocol):
@@ -38,7 +39,7 @@ class Store(Protocol):
     on_notice: Callable[..., None] | None
     """Called with what is noticed from now on: what it is, and its details by name."""
     counters: dict[str, int]
-    """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged, offsets_clamped."""
+    """How often: unclean_starts, logs_cut, bytes_cut, batches_damaged, offsets_clamped, offsets_missing."""
     description: str
     """One line for the start banner: where, and what survives what."""
     root: str
@@ -104,8 +105,21 @@ class Store(Protocol):
         """Take the log directory offline."""
         ...
 
+    def note_error(self, error: StorageError) -> None:
+        """Take the log directory offline, unless the error is about room or descriptors only."""
+        ...
+
     def check(self) -> None:
         """Take the directory offline when somebody has removed it."""
+        ...
+
+    @property
+    def owes(self) -> bool:
+        """Whether lines of the catalogue wait for room on a full disk: what they say is not durable."""
+        ...
+
+    def sync_catalogue(self) -> None:
+        """Return once every line written so far is durable; for a start, when nobody waits. Raises StorageError."""
         ...
 
     def settle(self) -> None:

@@ -22,7 +22,8 @@ from partita.records.header import InvalidBatch
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from partita.log.partition_log import PartitionLog, SyncTicket
+    from partita.log.partition_log import PartitionLog
+    from partita.log.sync_ticket import SyncTicket
 
 log = logging.getLogger("partita.broker")
 
@@ -32,7 +33,7 @@ OPENED_AT_ONCE = 20
 """Logs opened by a walk between two turns of the loop."""
 
 
-class _Round:
+class SyncRound:
     """One sync of everything that is due: the store's chores first, then the logs."""
 
     def __init__(self, chores: list[Callable[[], None]], logs: list[tuple[PartitionLog, SyncTicket]]) -> None:
@@ -53,6 +54,17 @@ class _Round:
                 ticket.run()
         except Exception as error:
             self.error = error
+
+    def finish(self, store: Store) -> None:
+        """Take note of what was done, where logs and store are used. A failure takes the log directory offline (D7)."""
+        for synced, ticket in self.logs:
+            synced.finish_sync(ticket)
+        store.chores = self.postponed + store.chores
+        store.settle()
+        if self.error is not None:
+            if not isinstance(self.error, StorageError):
+                log.error("a sync failed in an unexpected way", exc_info=self.error)
+            store.fail(str(self.error) or repr(self.error))
 
 
 class Upkeep:
@@ -114,7 +126,7 @@ class Upkeep:
         for kept in self._store.logs.values():
             kept.on_unsynced = None
         if self._store.chores and self._store.failure is None:
-            await self._run(_Round(self._take_chores(), []))
+            await self._run(SyncRound(self._take_chores(), []))
         if self._threads is not None:
             self._threads.shutdown()
             self._threads = None
@@ -128,7 +140,7 @@ class Upkeep:
         """
         if self._store.failure is not None:
             raise StorageError(f"the log directory is offline: {self._store.failure}")
-        has_something = self._store.chores or any(kept.has_chores for kept in self._unsynced)
+        has_something = self._store.chores or self._store.owes or any(kept.has_chores for kept in self._unsynced)
         if self._is_stopped or not (has_something or self._syncing is not None):
             return None
         waiting: asyncio.Future[None] = self._loop.create_future()
@@ -200,40 +212,42 @@ class Upkeep:
                 if ticket is not None:
                     begun.append((unsynced, ticket))
         if begun or self._store.chores or self._waiting:
-            self._syncing = self._loop.create_task(self._sync_round(_Round(self._take_chores(), begun)))
+            self._syncing = self._loop.create_task(self._sync_round(SyncRound(self._take_chores(), begun)))
         else:
             self._arm_for_all()
 
-    async def _sync_round(self, work: _Round) -> None:
+    async def _sync_round(self, work: SyncRound) -> None:
         waiting, self._waiting = self._waiting, []
+        had_owed = self._store.owes
         try:
             await self._run(work)
         finally:
             self._syncing = None
-            self._tell_waiting(waiting)
+            if had_owed and not self._store.owes and self._store.failure is None:
+                # The lines found room just now; the next round makes them durable.
+                self._waiting = waiting + self._waiting
+            else:
+                self._tell_waiting(waiting)
             if not self._is_stopped:
                 self._arm_for_all()
 
-    async def _run(self, work: _Round) -> None:
+    async def _run(self, work: SyncRound) -> None:
         await self._loop.run_in_executor(self._in_thread(), work.run)
-        for synced, ticket in work.logs:
-            synced.finish_sync(ticket)
-        self._store.chores = work.postponed + self._store.chores
-        self._store.settle()
-        if work.error is not None:
-            if not isinstance(work.error, StorageError):
-                log.error("a sync failed in an unexpected way", exc_info=work.error)
-            self._store.fail(str(work.error) or repr(work.error))
+        work.finish(self._store)
 
     def _tell_waiting(self, waiting: list[asyncio.Future[None]]) -> None:
-        failure = self._store.failure
+        failure: StorageError | None = None
+        if self._store.failure is not None:
+            failure = StorageError(f"the log directory is offline: {self._store.failure}")
+        elif self._store.owes:
+            failure = StorageFull("the disk has no room to say what was changed")
         for future in waiting:
             if future.done():
                 continue
             if failure is None:
                 future.set_result(None)
             else:
-                future.set_exception(StorageError(f"the log directory is offline: {failure}"))
+                future.set_exception(failure)
         if waiting is self._waiting:
             self._waiting = []
 
@@ -276,6 +290,7 @@ class Upkeep:
                 count += kept.delete_old_segments(now)
             except StorageError as error:
                 log.warning("retention of %s: %s", kept.directory, error)
+                self._store.note_error(error)
         return count
 
     def _clean(self) -> None:
@@ -304,6 +319,8 @@ class Upkeep:
             except (StorageError, InvalidBatch) as error:
                 if kept.failure is None:
                     log.warning("compaction of %s: %s", kept.directory, error)
+                if isinstance(error, StorageError):
+                    self._store.note_error(error)
             finally:
                 kept.is_being_compacted = False
         return count
@@ -330,6 +347,6 @@ class Upkeep:
             await asyncio.wait([self._syncing])
         ticket = kept.begin_sync(self._clock.now())
         if ticket is not None:
-            await self._run(_Round([], [(kept, ticket)]))
+            await self._run(SyncRound([], [(kept, ticket)]))
             if ticket.error is not None:
                 raise ticket.error

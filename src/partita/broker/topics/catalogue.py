@@ -147,6 +147,8 @@ class TopicCatalogue:
         self._next_producer_id = self._reserved_producer_id
         if store.unclean and lines:
             self._record({"type": "unclean-start"}, may_wait=True)
+            # Before any record is written at the new leader epochs, or a second crash could give one out again. (D5)
+            store.sync_catalogue()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self.by_name.values())

@@ -207,6 +207,34 @@ def full_disk(patch: pytest.MonkeyPatch, free: list[int]) -> None:
     patch.setattr(os, "pwritev", write)
 
 
+def giving_room(free: list[int]) -> Callable[..., None]:
+    """What removes folders, and leaves 4 kB more on the disk each time."""
+    rmtree = shutil.rmtree
+
+    def remove(*args: Any, **options: Any) -> None:
+        rmtree(*args, **options)
+        free[0] += 4096
+
+    return remove
+
+
+def test_a_deletion_that_finds_no_room_to_be_said_is_not_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D8, S26: on a disk that stays full the topic would be back after a kill."""
+    free = [1 << 30]
+    full_disk(monkeypatch, free)
+    with Broker(data_dir=str(tmp_path)) as broker, Raw(broker.port) as raw:
+        broker.run(lambda: broker.cluster.create_topic("t", 1, 1))
+        assert produce(raw) == 0
+        free[0] = 0
+        assert raw.ask(DELETE, 4).responses[0].error_code == STORAGE
+        free[0] = 1 << 30
+        assert raw.ask(CREATE, 5).topics[0].error_code == 0
+    with Broker(data_dir=str(tmp_path)) as broker:
+        assert [topic.name for topic in broker.cluster.catalogue] == ["new"]
+
+
 @pytest.mark.parametrize("left", [0, 100, 8 << 20])
 def test_on_a_full_disk_the_broker_stops_starts_and_deletes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int
@@ -234,6 +262,7 @@ def test_on_a_full_disk_the_broker_stops_starts_and_deletes(
         while (found := raw.committed("g")) == -ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             pass
         assert found == (2 if accepted else 1)
+        monkeypatch.setattr(shutil, "rmtree", giving_room(free))
         assert raw.ask(DeleteTopicsRequest(topic_names=["u"], timeout_ms=1000), 4).responses[0].error_code == 0
         while len(os.listdir(tmp_path / "topics")) > 2:
             raw.ask(ApiVersionsRequest(), 0)
