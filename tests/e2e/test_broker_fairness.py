@@ -7,6 +7,7 @@ which requests were begun is looked at; nothing here depends on how fast the mac
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,7 @@ from partita import Broker
 from partita.broker.handlers.create_topics import TOPICS_AT_ONCE
 from partita.broker.requests import dispatch
 from partita.broker.requests.apis import ELEMENTS_MAX
-from partita.broker.requests.dispatch import Dispatcher
+from partita.broker.requests.dispatch import QUICK_ELEMENTS, Dispatcher
 from partita.broker.requests.slices import SLICE
 from partita.broker.wire import turns
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
@@ -138,6 +139,8 @@ WIDE: list[tuple[Message, int]] = [
     (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(2 * SLICE)]), 4),
     (DescribeGroupsRequest(groups=[f"g{number}" for number in range(2 * SLICE)]), 5),
     (MetadataRequest(topics=None), 12),
+    (FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(2 * QUICK_ELEMENTS)]), 4),
+    (MetadataRequest(topics=[MetadataRequestTopic(name=f"m{number}") for number in range(2 * QUICK_ELEMENTS)]), 12),
     (
         CreateTopicsRequest(
             topics=[
@@ -161,8 +164,9 @@ def test_a_request_for_very_much_is_served_in_slices(
     encode = encode_response
 
     def noted(api_key: int, *rest: Any) -> Chunks:
+        chunks = encode(api_key, *rest)
         replies.append(api_key)
-        return encode(api_key, *rest)
+        return chunks
 
     monkeypatch.setattr(dispatch, "encode_response", noted)
     raws, canary = attack(broker, begun, lambda raws: [raw.send(request_, version) for raw in raws])
@@ -188,3 +192,44 @@ def test_an_array_longer_than_the_loop_can_serve_closes_the_connection(
     with Raw(broker.port) as raw:
         raw.send(request_, version)
         assert raw.is_closed()
+
+
+def many_keys(count: int) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(key_type=0, coordinator_keys=[f"g{number}" for number in range(count)])
+
+
+def test_a_large_request_keeps_its_place_among_the_others_of_its_connection(broker: Broker) -> None:
+    """A7: it is read and answered in slices, and what was sent behind it waits."""
+    sizes = [3, 3 * QUICK_ELEMENTS, 5, 2 * QUICK_ELEMENTS, 1]
+    with Raw(broker.port) as raw:
+        raw.socket.sendall(b"".join(raw.frame(many_keys(size), 4) for size in sizes))
+        answers = [raw.recv(10, 4) for _ in sizes]
+    assert [(number, len(answer.coordinators)) for number, answer in answers] == list(enumerate(sizes, 1))
+    assert [c.key for c in answers[1][1].coordinators] == many_keys(3 * QUICK_ELEMENTS).coordinator_keys
+
+
+def test_a_large_request_that_is_malformed_at_its_end_closes_the_connection(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """H6, H7: also when it is found out in slices; the others stay."""
+    with Raw(broker.port) as raw, Raw(broker.port) as other:
+        frame = raw.frame(many_keys(2 * QUICK_ELEMENTS), 4)
+        raw.socket.sendall((len(frame) - 4 - 1).to_bytes(4, "big") + frame[4:-2] + b"\x80")
+        assert raw.is_closed()
+        assert other.ask(ApiVersionsRequest(), 0).error_code == 0
+    assert "closed the connection" in caplog.text
+
+
+def test_what_was_sent_before_the_end_of_a_connection_takes_effect(broker: Broker) -> None:
+    """A large Produce with acks=0 is read in slices; its sender is gone before the first one."""
+    width = 2 * QUICK_ELEMENTS
+    broker.run(lambda: broker.cluster.create_topic("wide", width, 1))
+    batch = build_batch([(0, b"k", b"v", ())])
+    data = [PartitionProduceData(index=index, records=batch) for index in range(width)]
+    with Raw(broker.port) as raw:
+        raw.send(ProduceRequest(acks=0, topic_data=[TopicProduceData(name="wide", partition_data=data)]), 9)
+    partitions = broker.run(lambda: broker.cluster.catalogue.by_name["wide"].partitions)
+    until = time.monotonic() + 30
+    while time.monotonic() < until and broker.run(lambda: partitions[-1].is_untouched):
+        pass
+    assert broker.run(lambda: [p.log.log_end_offset for p in partitions]) == [1] * width

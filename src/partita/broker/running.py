@@ -21,7 +21,6 @@ from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
-from partita.broker.wire.turns import Turns
 
 log = logging.getLogger("partita.broker")
 
@@ -55,7 +54,6 @@ class RunningBroker:
         """Why the process is to end: the log directory has failed, and `partita.log.failure` is `exit`."""
         self._on_failure: list[Callable[[], None]] = []
         store.on_failed = self._storage_failed
-        self._turns = Turns(self.cluster.loop)
         self.servers: dict[int, list[Server]] = {}
         self.admin_port: int | None = None
         self._listeners: dict[int, list[Listener]] = {}
@@ -147,7 +145,9 @@ class RunningBroker:
         bound = self._listeners[node.node_id] = []
         for listener in listeners:
             dispatcher = Dispatcher(self.services, node, listener.name, self.trace)
-            server = Server(self.cluster.loop, dispatcher, self.cluster.config, per_host=per_host, turns=self._turns)
+            server = Server(
+                self.cluster.loop, dispatcher, self.cluster.config, per_host=per_host, turns=self.services.turns
+            )
             try:
                 port = await server.listen(*listener.bound)
             except OSError as error:

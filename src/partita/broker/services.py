@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from partita.broker.nodes import Cluster
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
+from partita.broker.wire.turns import Turns
 
 if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
+    from partita.broker.requests.sliced_thread import SlicedThread
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
 
@@ -27,6 +29,8 @@ class Services:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
+        self.turns = Turns(cluster.loop)
+        """The line of connections and of long requests that share the event loop."""
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
         self.rights = _rights_of(cluster)
         """Who may do what; None without an authorizer, when nobody is refused anything."""
@@ -53,6 +57,13 @@ class Services:
         from partita.broker.requests.workers import Workers
 
         return Workers(self.cluster.loop)
+
+    @cached_property
+    def sliced_thread(self) -> SlicedThread:
+        """Where large messages are read and written, a slice at a time."""
+        from partita.broker.requests.sliced_thread import SlicedThread
+
+        return SlicedThread(self.cluster.loop, self.turns)
 
     def fetch_sessions(self, node_id: int) -> FetchSessions:
         """The incremental fetch sessions of one node."""
@@ -89,6 +100,8 @@ class Services:
         """Begin no more long work."""
         if self._is_made("workers"):
             self.workers.stop()
+        if self._is_made("sliced_thread"):
+            self.sliced_thread.stop()
 
     def storage_failed(self) -> None:
         """The log directory is offline: no shard can write any more, so none answers for its groups."""

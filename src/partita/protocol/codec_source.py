@@ -120,9 +120,9 @@ def _read_forms(field: Field, span: Versions, flexible: bool, tagged: bool) -> t
         compact, size = "compact_" if flexible else "", least_size(field, span, flexible)
         if field.type == "int32":
             return f"r.{compact}int32_array()", f"r.{compact}nullable_int32_array()"
-        many = f"[{one} for _ in range(n)]"
+        many = f"[{one} for _ in r.each(n)]"
         return (
-            f"[{one} for _ in range(r.{compact}count({size}))]",
+            f"[{one} for _ in r.each(r.{compact}count({size}))]",
             f"(None if (n := r.{compact}nullable_count({size})) < 0 else {many})",
         )
     if field.is_struct:
@@ -218,7 +218,7 @@ def _array_form(field: Field, flexible: bool, w: str) -> _Lines:
     def lines(value: str) -> list[str]:
         items = value if value.startswith("m.") else "items"
         named = [] if items == value else [f"items = {value}"]
-        return [*named, f"{w}.{compact}count(len({items}))", f"for {item} in {items}:", f"    {one}"]
+        return [*named, f"{w}.{compact}count(len({items}))", f"for {item} in {w}.each({items}):", f"    {one}"]
 
     return lines
 

@@ -42,9 +42,11 @@ def encode_request(
     return w.framed()
 
 
-def encode_response(api_key: int, version: int, correlation_id: int, message: Message) -> list[Buffer]:
-    """One response, ready to send: length, header, body."""
-    w = Writer()
+def encode_response(
+    api_key: int, version: int, correlation_id: int, message: Message, writer: Writer | None = None
+) -> list[Buffer]:
+    """One response, ready to send: length, header, body. `writer`: a new one that is limited, or pauses."""
+    w = writer or Writer()
     w.buf += _RESPONSE_START.pack(0, correlation_id)
     if APIS[api_key].response_header_version(version):
         w.uvarint(0)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from partita.protocol.reader import Buffer, MalformedRequest, Reader
+from partita.protocol.reader import Buffer, MalformedRequest, Reader, TooManyElements
 from partita.protocol.writer import Writer
 
-__all__ = ["EMPTY", "ZERO_UUID", "Buffer", "MalformedRequest", "Message", "Reader", "Request", "Structure", "Writer"]
+__all__ = [
+    "EMPTY", "ZERO_UUID", "Buffer", "MalformedRequest", "Message", "Reader", "Request", "Structure", "TooManyElements",
+    "Writer",
+]  # fmt: skip
 
 ZERO_UUID = bytes(16)
 EMPTY: list[Any] = []

@@ -5,6 +5,7 @@ cdef class Reader:
     cdef public object buf
     cdef public Py_ssize_t pos
     cdef public Py_ssize_t end
+    cdef public object pause
     cdef Py_ssize_t _elements
 
     cpdef Py_ssize_t remaining(self)
@@ -26,6 +27,7 @@ cdef class Reader:
     cpdef Py_ssize_t nullable_count(self, Py_ssize_t least_size) except -2
     cpdef Py_ssize_t compact_nullable_count(self, Py_ssize_t least_size) except -2
     cdef Py_ssize_t _bounded(self, Py_ssize_t count, Py_ssize_t least_size) except -2
+    cpdef object each(self, Py_ssize_t count)
     cdef object _int32s(self, Py_ssize_t count)
     cpdef tuple tag(self, long long last)
     @cython.locals(count="long long", last="long long")

@@ -7,15 +7,19 @@ Compiled where a compiler is there, with the types in `reader.pxd`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct, unpack_from
 from struct import error as StructError
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+T = TypeVar("T")
 Bytes: TypeAlias = bytes  # inside the classes, `bytes` is the method
 
 ELEMENTS_MAX = 1 << 20
 """How many array elements one message may hold; no honest message comes near."""
+PAUSE_AFTER = 64
+"""After how many elements of an array a codec that may pause does."""
 
 _STRING_BYTES_MAX = 0x7FFF
 _int8 = Struct(">b").unpack_from
@@ -30,19 +34,27 @@ class MalformedRequest(ValueError):
     """Bytes that are not a valid message: cut short, oversized, or nonsense."""
 
 
-class Reader:
-    """A cursor over one message. Raises MalformedRequest instead of reading past the end."""
+class TooManyElements(MalformedRequest):
+    """The arrays of a message have more elements than were allowed."""
 
-    __slots__ = ("_elements", "buf", "end", "pos")
+
+class Reader:
+    """A cursor over one message. Raises MalformedRequest instead of reading past the end.
+
+    `pause`, if it is set, is called again and again while a long array is read.
+    """
+
+    __slots__ = ("_elements", "buf", "end", "pause", "pos")
 
     def __init__(self, buf: Buffer, pos: int = 0) -> None:
         self.buf = buf
         self.pos = pos
         self.end = len(buf)
+        self.pause: Callable[[], object] | None = None
         self._elements = 0
 
     def allow(self, elements: int) -> None:
-        """Accept at most so many array elements in all (and never more than ELEMENTS_MAX)."""
+        """Accept at most so many array elements in all (and never more than ELEMENTS_MAX), else TooManyElements."""
         self._elements = max(0, ELEMENTS_MAX - elements)
 
     def remaining(self) -> int:
@@ -254,8 +266,12 @@ class Reader:
             raise MalformedRequest(f"{count} elements announced at {self.pos}, {self.end - self.pos} bytes left")
         self._elements += count
         if self._elements > ELEMENTS_MAX:
-            raise MalformedRequest(f"more than {ELEMENTS_MAX} array elements in one message")
+            raise TooManyElements("more array elements than are allowed in this message")
         return count
+
+    def each(self, count: int) -> Iterable[int]:
+        """What to loop over in order to read so many elements."""
+        return range(count) if self.pause is None else with_pauses(range(count), self.pause)
 
     def int32_array(self) -> list[int]:
         """Read an array of 32-bit numbers with a 32-bit length; null is malformed."""
@@ -304,6 +320,17 @@ class Reader:
         while count:
             last, self.pos = self.tag(last)
             count -= 1
+
+
+def with_pauses(elements: Iterable[T], pause: Callable[[], object]) -> Iterator[T]:
+    """The elements; `pause` is called before the first one and after every PAUSE_AFTER of them."""
+    left = 0
+    for element in elements:
+        if not left:
+            pause()
+            left = PAUSE_AFTER
+        left -= 1
+        yield element
 
 
 def replaced(raw: bytes) -> str:

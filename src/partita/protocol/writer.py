@@ -6,10 +6,12 @@ them. Compiled where a compiler is there, with the types in `writer.pxd`.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterable
 from struct import Struct, pack
 from typing import TypeVar
 
-from partita.protocol.reader import Buffer
+from partita.protocol.reader import Buffer, TooManyElements, with_pauses
 
 _KEEP_AS_CHUNK = 4096
 _STRING_BYTES_MAX = 0x7FFF
@@ -23,12 +25,18 @@ _float64 = Struct(">d").pack
 
 
 class Writer:
-    """Collects one message. `chunks` is what to send; `getvalue` joins it."""
+    """Collects one message. `chunks` is what to send; `getvalue` joins it.
 
-    __slots__ = ("_chunks", "_first", "buf")
+    `elements_max` bounds the elements of all its arrays of structs and of text; what is more raises TooManyElements.
+    `pause`, if it is given, is called again and again while a long array is written.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_chunks", "_elements_left", "_first", "_pause", "buf")
+
+    def __init__(self, elements_max: int = sys.maxsize, pause: Callable[[], object] | None = None) -> None:
         self.buf = bytearray()
+        self._elements_left = elements_max
+        self._pause = pause
         self._chunks: list[Buffer] = []
         self._first: bytearray | None = None
 
@@ -190,6 +198,13 @@ class Writer:
     def compact_count(self, value: int) -> None:
         """Write the varint length of an array; -1 stands for null."""
         self.uvarint(value + 1)
+
+    def each(self, elements: list[T]) -> Iterable[T]:
+        """What to loop over in order to write these elements. Raises TooManyElements."""
+        self._elements_left -= len(elements)
+        if self._elements_left < 0:
+            raise TooManyElements("more array elements than are allowed in this message")
+        return elements if self._pause is None else with_pauses(elements, self._pause)
 
     def int32_array(self, values: list[int]) -> None:
         """Write an array of 32-bit numbers with a 32-bit length."""

@@ -48,6 +48,9 @@ class QuietConnection:
         self.principal = principal
         self.recall = Memo(pause=NeverPaused()).recall(str(principal), self.client_host)
 
+    def refuse(self, reason: str) -> None:
+        raise AssertionError(f"the peer sent nothing, but {reason}")
+
     def on_close(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
 

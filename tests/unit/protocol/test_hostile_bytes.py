@@ -88,7 +88,7 @@ def test_a_known_tagged_field_must_end_where_it_says() -> None:
 def test_a_message_of_more_elements_than_any_honest_one_is_refused() -> None:
     groups = ELEMENTS_MAX // 4
     raw = b"\0\x01g" + b"\0\0\0\x05" + (b"\0\x01t" + groups.to_bytes(4, "big") + bytes(4 * groups)) * 5
-    with pytest.raises(MalformedRequest, match="more than 1048576 array elements"):
+    with pytest.raises(MalformedRequest, match="more array elements than are allowed"):
         OffsetFetchRequest.decode(raw, 1)
 
 

@@ -12,7 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from partita.broker.requests.apis import API_VERSIONS, SERVED, ServedApi
 from partita.broker.requests.context import Answer, RequestContext
@@ -20,7 +20,7 @@ from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.broker.wire.memo import Memo, Replies
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import encode_response, read_request_header
-from partita.protocol.primitives import Buffer, MalformedRequest, Message
+from partita.protocol.primitives import Buffer, MalformedRequest, Message, TooManyElements, Writer
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Node
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("partita.broker")
 CLIENT_ID_CHARACTERS_MAX = 256
 COMPLAINT_CHARACTERS_MAX = 300
+QUICK_ELEMENTS = 1000
+"""A message with more array elements is read and written in slices."""
 
 
 class RateLimit:
@@ -45,6 +47,15 @@ class RateLimit:
             return False
         self._recent.append(now)
         return True
+
+
+class RequestStart(NamedTuple):
+    """What the header of a request says."""
+
+    api: ServedApi
+    version: int
+    correlation_id: int
+    client_id: str | None
 
 
 class Exchange:
@@ -84,7 +95,7 @@ class Exchange:
         if future.done():
             return self._finished(future)
         parked = Parked(holds_back=self.ctx.holds_back)
-        future.add_done_callback(lambda done: parked.finish(self._finished(done)))
+        future.add_done_callback(lambda done: parked.follow(self._finished(done)))
         return parked
 
     def failed(self, error: BaseException) -> Message | None:
@@ -111,25 +122,42 @@ class Exchange:
             "".join(traceback.format_tb(error.__traceback__)),
         )
 
-    def _finished(self, future: asyncio.Future[Message | None]) -> Chunks | None:
+    def _finished(self, future: asyncio.Future[Message | None]) -> Chunks | Parked | None:
         if future.cancelled():
             return None
         error = future.exception()
         message = future.result() if error is None else self.failed(error)
         return None if message is None else self._encode(message)
 
-    def _encode(self, message: Message) -> Chunks | None:
-        chunks = self._encoded(message)
-        return chunks if chunks is None or self.cut is None else self.cut(chunks)
-
-    def _encoded(self, message: Message) -> Chunks | None:
+    def _encode(self, message: Message) -> Chunks | Parked | None:
         try:
-            return encode_response(self.api.key, self.ctx.version, self.correlation_id, message)
+            return self._cut(self._frame(message, Writer(QUICK_ELEMENTS)))
+        except TooManyElements:
+            return self._encode_in_slices(message)
         except Exception as error:
-            answer = self.failed(error)
-            return (
-                None if answer is None else encode_response(self.api.key, self.ctx.version, self.correlation_id, answer)
-            )
+            return self._frame_of_failure(error)
+
+    def _encode_in_slices(self, message: Message) -> Parked:
+        parked = Parked(holds_back=True)
+        encoding = self.ctx.services.sliced_thread.run(lambda pause: self._frame(message, Writer(pause=pause)))
+        encoding.add_done_callback(lambda done: parked.finish(self._encoded_in_slices(done)))
+        return parked
+
+    def _encoded_in_slices(self, done: asyncio.Future[Chunks]) -> Chunks | None:
+        if done.cancelled():
+            return None
+        error = done.exception()
+        return self._cut(done.result()) if error is None else self._frame_of_failure(error)
+
+    def _frame_of_failure(self, error: BaseException) -> Chunks | None:
+        answer = self.failed(error)
+        return None if answer is None else self._cut(self._frame(answer, Writer()))
+
+    def _frame(self, message: Message, writer: Writer) -> Chunks:
+        return encode_response(self.api.key, self.ctx.version, self.correlation_id, message, writer)
+
+    def _cut(self, chunks: Chunks) -> Chunks:
+        return chunks if self.cut is None else self.cut(chunks)
 
 
 @cache
@@ -177,12 +205,43 @@ class Dispatcher:
         api = SERVED.get(api_key)
         if api is None or not api.min_version <= version <= api.max_version:
             return _unsupported(api_key, version, correlation_id)
-        reader.allow(api.elements_max)
-        request = api.request.read(reader, version)  # what follows is ignored, see docs/decisions/0090
+        reader.allow(min(api.elements_max, QUICK_ELEMENTS))
+        start = RequestStart(api, version, correlation_id, client_id)
+        try:
+            request = api.request.read(reader, version)  # what follows is ignored, see docs/decisions/0090
+        except TooManyElements:
+            return self._read_in_slices(connection, frame, start)
+        return self._answer(connection, frame, start, request)
+
+    def _read_in_slices(self, connection: ConnectionHandle, frame: Buffer, start: RequestStart) -> Parked:
+        """Go on with the request once it is read; meanwhile later ones of the connection wait."""
+        parked = Parked(holds_back=True)
+
+        def read(pause: Callable[[], None]) -> Message:
+            reader = read_request_header(frame)[-1]
+            reader.allow(start.api.elements_max)
+            reader.pause = pause
+            return start.api.request.read(reader, start.version)
+
+        def go_on(done: asyncio.Future[Message]) -> None:
+            if done.cancelled():
+                parked.finish(None)
+            elif done.exception() is not None:
+                connection.refuse(str(done.exception()))
+            else:
+                parked.follow(self._answer(connection, frame, start, done.result()))
+
+        self._services.sliced_thread.run(read).add_done_callback(go_on)
+        return parked
+
+    def _answer(
+        self, connection: ConnectionHandle, frame: Buffer, start: RequestStart, request: Message
+    ) -> Chunks | Parked | None:
+        api, version, correlation_id, client_id = start
         ctx = RequestContext(
             self._services,
             self._node,
-            api_key,
+            api.key,
             version,
             client_id=(client_id or "")[:CLIENT_ID_CHARACTERS_MAX],
             connection=connection,
@@ -191,7 +250,7 @@ class Dispatcher:
         exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
         if ctx.shortcut is not None and isinstance(frame, bytes):
-            connection.recall.learn(frame, ctx.shortcut, _replies(api_key, version))
+            connection.recall.learn(frame, ctx.shortcut, _replies(api.key, version))
         return exchange.encoded(answer)
 
     def complain(self, client_host: str, reason: str) -> None:

@@ -11,8 +11,11 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from partita.broker.wire.turns import SLICE_SECONDS
+
 if TYPE_CHECKING:
     from partita.broker.requests.context import Answer, RequestContext
+    from partita.broker.wire.turns import Turns
 
 T = TypeVar("T")
 Waits = Awaitable[Any] | None
@@ -21,8 +24,6 @@ Steps = Generator[Waits, Any, T]
 
 SLICE = 250
 """How many elements (topics, groups, partitions) are worked through before others have their turn, at most."""
-SLICE_SECONDS = 0.001
-"""How long a slice lasts; an element that was begun is always finished."""
 
 
 def answered(ctx: RequestContext, steps: Steps[Answer]) -> Answer:
@@ -36,7 +37,7 @@ def answered(ctx: RequestContext, steps: Steps[Answer]) -> Answer:
         result: Answer = done.value
         return result
     ctx.holds_back = True
-    return _rest(steps, waits)
+    return _rest(ctx, steps, waits)
 
 
 def settled(answer: Any) -> Steps[Any]:
@@ -52,23 +53,66 @@ async def in_slices(ctx: RequestContext, steps: Steps[T]) -> T:
         result: T = done.value
         return result
     ctx.holds_back = True
-    rest: T = await _rest(steps, waits)
+    rest: T = await _rest(ctx, steps, waits)
     return rest
 
 
-async def _rest(steps: Steps[Any], waits: Waits) -> Any:
-    """What the steps return; if that is awaitable, what it gives."""
-    failure: Exception | None = None
-    result: Any = None
-    while True:
+def _rest(ctx: RequestContext, steps: Steps[Any], waits: Waits) -> asyncio.Future[Any]:
+    """What the steps return, a slice at each turn; if that is awaitable, what it gives."""
+    rest = _Rest(ctx.services.turns, steps, ctx.services.cluster.loop.create_future())
+    rest.wait(waits)
+    return rest.result
+
+
+class _Rest:
+    """Steps that go on whenever it is their turn, in one line with the connections that have requests left."""
+
+    def __init__(self, turns: Turns, steps: Steps[Any], result: asyncio.Future[Any]) -> None:
+        self._turns = turns
+        self._steps = steps
+        self.result = result
+
+    def wait(self, waits: Waits) -> None:
+        """Get in line, at once or when what the steps need is there."""
+        if waits is None:
+            self._turns.wait(lambda: self._go_on(lambda: self._steps.send(None)))
+        else:
+            asyncio.ensure_future(waits).add_done_callback(self._got)
+
+    def _got(self, done: asyncio.Future[Any]) -> None:
+        failure = asyncio.CancelledError() if done.cancelled() else done.exception()
+        if failure is None:
+            self._turns.wait(lambda: self._go_on(lambda: self._steps.send(done.result())))
+        else:
+            self._turns.wait(lambda: self._go_on(lambda: self._steps.throw(failure)))
+
+    def _go_on(self, resume: Callable[[], Waits]) -> None:
         try:
-            result, failure = await (asyncio.sleep(0) if waits is None else waits), None
-        except Exception as error:
-            result, failure = None, error
-        try:
-            waits = steps.send(result) if failure is None else steps.throw(failure)
+            waits = resume()
         except StopIteration as done:
-            return (await done.value) if isinstance(done.value, Awaitable) else done.value
+            self._end(done.value)
+        except asyncio.CancelledError:
+            self.result.cancel()
+        except Exception as error:
+            self._end(error)
+        else:
+            self.wait(waits)
+
+    def _end(self, outcome: Any) -> None:
+        if self.result.done():
+            return  # nobody waits for it any more
+        if isinstance(outcome, Exception):
+            self.result.set_exception(outcome)
+        elif isinstance(outcome, Awaitable):
+            asyncio.ensure_future(outcome).add_done_callback(self._settle)
+        else:
+            self.result.set_result(outcome)
+
+    def _settle(self, done: asyncio.Future[Any]) -> None:
+        if done.cancelled():
+            self.result.cancel()
+        else:
+            self._end(done.exception() or done.result())
 
 
 def finished(steps: Steps[T]) -> T:

@@ -143,6 +143,13 @@ class Connection(asyncio.BufferedProtocol):
         if callback in self._on_close:
             self._on_close.remove(callback)
 
+    def refuse(self, reason: str) -> None:
+        """Log that what the peer sent is malformed; send what is ready, then close."""
+        if not self.closed:
+            self._answerer.complain(self.client_host, reason)
+            self._rest = b""
+            self.close()
+
     @property
     def is_waiting(self) -> bool:
         """Whether the peer waits for a reply of ours: then silence is not idleness."""
@@ -247,9 +254,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._cut(received)
         except MalformedRequest as error:
-            self._answerer.complain(self.client_host, str(error))
-            self._rest = b""
-            self.close()
+            self.refuse(str(error))
             return
         self._flush()
 

@@ -38,6 +38,15 @@ class Parked:
         if self.on_done is not None:
             self.on_done()
 
+    def follow(self, outcome: Chunks | Parked | None) -> None:
+        """Finish as this outcome does: now, or when it is done."""
+        if not isinstance(outcome, Parked):
+            self.finish(outcome)
+        elif outcome.done:
+            self.finish(outcome.chunks)
+        else:
+            outcome.on_done = lambda: self.finish(outcome.chunks)
+
 
 class ConnectionHandle(Protocol):
     """What handlers may know of the connection a request came by.
@@ -61,6 +70,10 @@ class ConnectionHandle(Protocol):
 
     def abort(self) -> None:
         """Close without sending what is unsent."""
+        ...
+
+    def refuse(self, reason: str) -> None:
+        """Log that what the peer sent is malformed, and close the connection."""
         ...
 
     def on_close(self, callback: Callable[[], None]) -> None:

@@ -89,30 +89,30 @@ class EntryData(Structure):
 def _read_EntryData(r: Reader, v: int) -> EntryData:
     m = EntryData.__new__(EntryData)
     if v >= 1:
-        m.entity = [_read_EntityData(r, v) for _ in range(r.compact_count(3))]
-        m.ops = [_read_OpData(r, v) for _ in range(r.compact_count(11))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.compact_count(3))]
+        m.ops = [_read_OpData(r, v) for _ in r.each(r.compact_count(11))]
         r.skip_tags()
     else:
-        m.entity = [_read_EntityData(r, v) for _ in range(r.count(4))]
-        m.ops = [_read_OpData(r, v) for _ in range(r.count(11))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.count(4))]
+        m.ops = [_read_OpData(r, v) for _ in r.each(r.count(11))]
     return m
 
 
 def _write_EntryData(w: Writer, m: EntryData, v: int) -> None:
     if v >= 1:
         w.compact_count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
         w.compact_count(len(m.ops))
-        for op in m.ops:
+        for op in w.each(m.ops):
             _write_OpData(w, op, v)
         w.uvarint(0)
     else:
         w.count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
         w.count(len(m.ops))
-        for op in m.ops:
+        for op in w.each(m.ops):
             _write_OpData(w, op, v)
 
 
@@ -140,11 +140,11 @@ class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"]):
 def _read_AlterClientQuotasRequest(r: Reader, v: int) -> AlterClientQuotasRequest:
     m = AlterClientQuotasRequest.__new__(AlterClientQuotasRequest)
     if v >= 1:
-        m.entries = [_read_EntryData(r, v) for _ in range(r.compact_count(3))]
+        m.entries = [_read_EntryData(r, v) for _ in r.each(r.compact_count(3))]
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.entries = [_read_EntryData(r, v) for _ in range(r.count(8))]
+        m.entries = [_read_EntryData(r, v) for _ in r.each(r.count(8))]
         m.validate_only = r.boolean()
     return m
 
@@ -152,13 +152,13 @@ def _read_AlterClientQuotasRequest(r: Reader, v: int) -> AlterClientQuotasReques
 def _write_AlterClientQuotasRequest(w: Writer, m: AlterClientQuotasRequest, v: int) -> None:
     if v >= 1:
         w.compact_count(len(m.entries))
-        for entrie in m.entries:
+        for entrie in w.each(m.entries):
             _write_EntryData(w, entrie, v)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.entries))
-        for entrie in m.entries:
+        for entrie in w.each(m.entries):
             _write_EntryData(w, entrie, v)
         w.boolean(m.validate_only)
 
@@ -181,12 +181,12 @@ def _read_AlteredEntryData(r: Reader, v: int) -> AlteredEntryData:
     if v >= 1:
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
-        m.entity = [_read_EntityData(r, v) for _ in range(r.compact_count(3))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.error_message = r.nullable_string()
-        m.entity = [_read_EntityData(r, v) for _ in range(r.count(4))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -195,14 +195,14 @@ def _write_AlteredEntryData(w: Writer, m: AlteredEntryData, v: int) -> None:
         w.int16(m.error_code)
         w.compact_nullable_string(m.error_message)
         w.compact_count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
         w.uvarint(0)
     else:
         w.int16(m.error_code)
         w.nullable_string(m.error_message)
         w.count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
 
 
@@ -231,11 +231,11 @@ def _read_AlterClientQuotasResponse(r: Reader, v: int) -> AlterClientQuotasRespo
     m = AlterClientQuotasResponse.__new__(AlterClientQuotasResponse)
     if v >= 1:
         m.throttle_time_ms = r.int32()
-        m.entries = [_read_AlteredEntryData(r, v) for _ in range(r.compact_count(5))]
+        m.entries = [_read_AlteredEntryData(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.entries = [_read_AlteredEntryData(r, v) for _ in range(r.count(8))]
+        m.entries = [_read_AlteredEntryData(r, v) for _ in r.each(r.count(8))]
     return m
 
 
@@ -243,11 +243,11 @@ def _write_AlterClientQuotasResponse(w: Writer, m: AlterClientQuotasResponse, v:
     if v >= 1:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.entries))
-        for entrie in m.entries:
+        for entrie in w.each(m.entries):
             _write_AlteredEntryData(w, entrie, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.entries))
-        for entrie in m.entries:
+        for entrie in w.each(m.entries):
             _write_AlteredEntryData(w, entrie, v)

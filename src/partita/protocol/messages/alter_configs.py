@@ -57,12 +57,12 @@ def _read_AlterConfigsResource(r: Reader, v: int) -> AlterConfigsResource:
     if v >= 2:
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
-        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.compact_count(3))]
+        m.configs = [_read_AlterableConfig(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configs = [_read_AlterableConfig(r, v) for _ in range(r.count(4))]
+        m.configs = [_read_AlterableConfig(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -71,14 +71,14 @@ def _write_AlterConfigsResource(w: Writer, m: AlterConfigsResource, v: int) -> N
         w.int8(m.resource_type)
         w.compact_string(m.resource_name)
         w.compact_count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_AlterableConfig(w, config, v)
         w.uvarint(0)
     else:
         w.int8(m.resource_type)
         w.string(m.resource_name)
         w.count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_AlterableConfig(w, config, v)
 
 
@@ -106,11 +106,11 @@ class AlterConfigsRequest(Request["AlterConfigsResponse"]):
 def _read_AlterConfigsRequest(r: Reader, v: int) -> AlterConfigsRequest:
     m = AlterConfigsRequest.__new__(AlterConfigsRequest)
     if v >= 2:
-        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.compact_count(4))]
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in r.each(r.compact_count(4))]
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.resources = [_read_AlterConfigsResource(r, v) for _ in range(r.count(7))]
+        m.resources = [_read_AlterConfigsResource(r, v) for _ in r.each(r.count(7))]
         m.validate_only = r.boolean()
     return m
 
@@ -118,13 +118,13 @@ def _read_AlterConfigsRequest(r: Reader, v: int) -> AlterConfigsRequest:
 def _write_AlterConfigsRequest(w: Writer, m: AlterConfigsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_AlterConfigsResource(w, resource, v)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_AlterConfigsResource(w, resource, v)
         w.boolean(m.validate_only)
 
@@ -198,11 +198,11 @@ def _read_AlterConfigsResponse(r: Reader, v: int) -> AlterConfigsResponse:
     m = AlterConfigsResponse.__new__(AlterConfigsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.compact_count(6))]
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in r.each(r.compact_count(6))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in range(r.count(7))]
+        m.responses = [_read_AlterConfigsResourceResponse(r, v) for _ in r.each(r.count(7))]
     return m
 
 
@@ -210,11 +210,11 @@ def _write_AlterConfigsResponse(w: Writer, m: AlterConfigsResponse, v: int) -> N
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_AlterConfigsResourceResponse(w, response, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_AlterConfigsResourceResponse(w, response, v)

@@ -50,7 +50,7 @@ class ReassignableTopic(Structure):
 def _read_ReassignableTopic(r: Reader, v: int) -> ReassignableTopic:
     m = ReassignableTopic.__new__(ReassignableTopic)
     m.name = r.compact_string()
-    m.partitions = [_read_ReassignablePartition(r, v) for _ in range(r.compact_count(6))]
+    m.partitions = [_read_ReassignablePartition(r, v) for _ in r.each(r.compact_count(6))]
     r.skip_tags()
     return m
 
@@ -58,7 +58,7 @@ def _read_ReassignableTopic(r: Reader, v: int) -> ReassignableTopic:
 def _write_ReassignableTopic(w: Writer, m: ReassignableTopic, v: int) -> None:
     w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_ReassignablePartition(w, partition, v)
     w.uvarint(0)
 
@@ -95,7 +95,7 @@ def _read_AlterPartitionReassignmentsRequest(r: Reader, v: int) -> AlterPartitio
     m = AlterPartitionReassignmentsRequest.__new__(AlterPartitionReassignmentsRequest)
     m.timeout_ms = r.int32()
     m.allow_replication_factor_change = r.boolean() if v == 1 else True
-    m.topics = [_read_ReassignableTopic(r, v) for _ in range(r.compact_count(3))]
+    m.topics = [_read_ReassignableTopic(r, v) for _ in r.each(r.compact_count(3))]
     r.skip_tags()
     return m
 
@@ -105,7 +105,7 @@ def _write_AlterPartitionReassignmentsRequest(w: Writer, m: AlterPartitionReassi
     if v == 1:
         w.boolean(m.allow_replication_factor_change)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_ReassignableTopic(w, topic, v)
     w.uvarint(0)
 
@@ -148,7 +148,7 @@ class ReassignableTopicResponse(Structure):
 def _read_ReassignableTopicResponse(r: Reader, v: int) -> ReassignableTopicResponse:
     m = ReassignableTopicResponse.__new__(ReassignableTopicResponse)
     m.name = r.compact_string()
-    m.partitions = [_read_ReassignablePartitionResponse(r, v) for _ in range(r.compact_count(8))]
+    m.partitions = [_read_ReassignablePartitionResponse(r, v) for _ in r.each(r.compact_count(8))]
     r.skip_tags()
     return m
 
@@ -156,7 +156,7 @@ def _read_ReassignableTopicResponse(r: Reader, v: int) -> ReassignableTopicRespo
 def _write_ReassignableTopicResponse(w: Writer, m: ReassignableTopicResponse, v: int) -> None:
     w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_ReassignablePartitionResponse(w, partition, v)
     w.uvarint(0)
 
@@ -199,7 +199,7 @@ def _read_AlterPartitionReassignmentsResponse(r: Reader, v: int) -> AlterPartiti
     m.allow_replication_factor_change = r.boolean() if v == 1 else True
     m.error_code = r.int16()
     m.error_message = r.compact_nullable_string()
-    m.responses = [_read_ReassignableTopicResponse(r, v) for _ in range(r.compact_count(3))]
+    m.responses = [_read_ReassignableTopicResponse(r, v) for _ in r.each(r.compact_count(3))]
     r.skip_tags()
     return m
 
@@ -211,6 +211,6 @@ def _write_AlterPartitionReassignmentsResponse(w: Writer, m: AlterPartitionReass
     w.int16(m.error_code)
     w.compact_nullable_string(m.error_message)
     w.compact_count(len(m.responses))
-    for response in m.responses:
+    for response in w.each(m.responses):
         _write_ReassignableTopicResponse(w, response, v)
     w.uvarint(0)

@@ -180,7 +180,7 @@ def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:
     m = ApiVersionsResponse.__new__(ApiVersionsResponse)
     if v >= 3:
         m.error_code = r.int16()
-        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.compact_count(7))]
+        m.api_keys = [_read_ApiVersion(r, v) for _ in r.each(r.compact_count(7))]
         m.throttle_time_ms = r.int32()
         m.supported_features = []
         m.finalized_features_epoch = -1
@@ -190,11 +190,11 @@ def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:
         for _ in range(r.uvarint()):
             tag, end = r.tag(tag)
             if tag == 0:
-                m.supported_features = [_read_SupportedFeatureKey(r, v) for _ in range(r.compact_count(6))]
+                m.supported_features = [_read_SupportedFeatureKey(r, v) for _ in r.each(r.compact_count(6))]
             elif tag == 1:
                 m.finalized_features_epoch = r.int64()
             elif tag == 2:
-                m.finalized_features = [_read_FinalizedFeatureKey(r, v) for _ in range(r.compact_count(6))]
+                m.finalized_features = [_read_FinalizedFeatureKey(r, v) for _ in r.each(r.compact_count(6))]
             elif tag == 3:
                 m.zk_migration_ready = r.boolean()
             else:
@@ -202,7 +202,7 @@ def _read_ApiVersionsResponse(r: Reader, v: int) -> ApiVersionsResponse:
             r.end_tag(end)
     else:
         m.error_code = r.int16()
-        m.api_keys = [_read_ApiVersion(r, v) for _ in range(r.count(6))]
+        m.api_keys = [_read_ApiVersion(r, v) for _ in r.each(r.count(6))]
         m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.supported_features = []
         m.finalized_features_epoch = -1
@@ -215,14 +215,14 @@ def _write_ApiVersionsResponse(w: Writer, m: ApiVersionsResponse, v: int) -> Non
     if v >= 3:
         w.int16(m.error_code)
         w.compact_count(len(m.api_keys))
-        for api_key in m.api_keys:
+        for api_key in w.each(m.api_keys):
             _write_ApiVersion(w, api_key, v)
         w.int32(m.throttle_time_ms)
         tags: list[tuple[int, Writer]] = []
         if m.supported_features:
             t = Writer()
             t.compact_count(len(m.supported_features))
-            for supported_feature in m.supported_features:
+            for supported_feature in t.each(m.supported_features):
                 _write_SupportedFeatureKey(t, supported_feature, v)
             tags.append((0, t))
         if m.finalized_features_epoch != -1:
@@ -232,7 +232,7 @@ def _write_ApiVersionsResponse(w: Writer, m: ApiVersionsResponse, v: int) -> Non
         if m.finalized_features:
             t = Writer()
             t.compact_count(len(m.finalized_features))
-            for finalized_feature in m.finalized_features:
+            for finalized_feature in t.each(m.finalized_features):
                 _write_FinalizedFeatureKey(t, finalized_feature, v)
             tags.append((2, t))
         if m.zk_migration_ready:
@@ -243,7 +243,7 @@ def _write_ApiVersionsResponse(w: Writer, m: ApiVersionsResponse, v: int) -> Non
     else:
         w.int16(m.error_code)
         w.count(len(m.api_keys))
-        for api_key in m.api_keys:
+        for api_key in w.each(m.api_keys):
             _write_ApiVersion(w, api_key, v)
         if v >= 1:
             w.int32(m.throttle_time_ms)

@@ -62,9 +62,9 @@ class ConsumerProtocolSubscription(Message):
 
 def _read_ConsumerProtocolSubscription(r: Reader, v: int) -> ConsumerProtocolSubscription:
     m = ConsumerProtocolSubscription.__new__(ConsumerProtocolSubscription)
-    m.topics = [r.string() for _ in range(r.count(2))]
+    m.topics = [r.string() for _ in r.each(r.count(2))]
     m.user_data = r.nullable_bytes()
-    m.owned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count(6))] if v >= 1 else []
+    m.owned_partitions = [_read_TopicPartition(r, v) for _ in r.each(r.count(6))] if v >= 1 else []
     m.generation_id = r.int32() if v >= 2 else -1
     m.rack_id = r.nullable_string() if v == 3 else None
     return m
@@ -72,12 +72,12 @@ def _read_ConsumerProtocolSubscription(r: Reader, v: int) -> ConsumerProtocolSub
 
 def _write_ConsumerProtocolSubscription(w: Writer, m: ConsumerProtocolSubscription, v: int) -> None:
     w.count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         w.string(topic)
     w.nullable_bytes(m.user_data)
     if v >= 1:
         w.count(len(m.owned_partitions))
-        for owned_partition in m.owned_partitions:
+        for owned_partition in w.each(m.owned_partitions):
             _write_TopicPartition(w, owned_partition, v)
     if v >= 2:
         w.int32(m.generation_id)
@@ -107,13 +107,13 @@ class ConsumerProtocolAssignment(Message):
 
 def _read_ConsumerProtocolAssignment(r: Reader, v: int) -> ConsumerProtocolAssignment:
     m = ConsumerProtocolAssignment.__new__(ConsumerProtocolAssignment)
-    m.assigned_partitions = [_read_TopicPartition(r, v) for _ in range(r.count(6))]
+    m.assigned_partitions = [_read_TopicPartition(r, v) for _ in r.each(r.count(6))]
     m.user_data = r.nullable_bytes()
     return m
 
 
 def _write_ConsumerProtocolAssignment(w: Writer, m: ConsumerProtocolAssignment, v: int) -> None:
     w.count(len(m.assigned_partitions))
-    for assigned_partition in m.assigned_partitions:
+    for assigned_partition in w.each(m.assigned_partitions):
         _write_TopicPartition(w, assigned_partition, v)
     w.nullable_bytes(m.user_data)

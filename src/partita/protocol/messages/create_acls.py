@@ -104,22 +104,22 @@ class CreateAclsRequest(Request["CreateAclsResponse"]):
 def _read_CreateAclsRequest(r: Reader, v: int) -> CreateAclsRequest:
     m = CreateAclsRequest.__new__(CreateAclsRequest)
     if v >= 2:
-        m.creations = [_read_AclCreation(r, v) for _ in range(r.compact_count(8))]
+        m.creations = [_read_AclCreation(r, v) for _ in r.each(r.compact_count(8))]
         r.skip_tags()
     else:
-        m.creations = [_read_AclCreation(r, v) for _ in range(r.count(10))]
+        m.creations = [_read_AclCreation(r, v) for _ in r.each(r.count(10))]
     return m
 
 
 def _write_CreateAclsRequest(w: Writer, m: CreateAclsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.creations))
-        for creation in m.creations:
+        for creation in w.each(m.creations):
             _write_AclCreation(w, creation, v)
         w.uvarint(0)
     else:
         w.count(len(m.creations))
-        for creation in m.creations:
+        for creation in w.each(m.creations):
             _write_AclCreation(w, creation, v)
 
 
@@ -180,11 +180,11 @@ def _read_CreateAclsResponse(r: Reader, v: int) -> CreateAclsResponse:
     m = CreateAclsResponse.__new__(CreateAclsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_AclCreationResult(r, v) for _ in range(r.compact_count(4))]
+        m.results = [_read_AclCreationResult(r, v) for _ in r.each(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_AclCreationResult(r, v) for _ in range(r.count(4))]
+        m.results = [_read_AclCreationResult(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -192,11 +192,11 @@ def _write_CreateAclsResponse(w: Writer, m: CreateAclsResponse, v: int) -> None:
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_AclCreationResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_AclCreationResult(w, result, v)

@@ -55,14 +55,14 @@ def _read_CreatePartitionsTopic(r: Reader, v: int) -> CreatePartitionsTopic:
         m.assignments = (
             None
             if (n := r.compact_nullable_count(2)) < 0
-            else [_read_CreatePartitionsAssignment(r, v) for _ in range(n)]
+            else [_read_CreatePartitionsAssignment(r, v) for _ in r.each(n)]
         )
         r.skip_tags()
     else:
         m.name = r.string()
         m.count = r.int32()
         m.assignments = (
-            None if (n := r.nullable_count(4)) < 0 else [_read_CreatePartitionsAssignment(r, v) for _ in range(n)]
+            None if (n := r.nullable_count(4)) < 0 else [_read_CreatePartitionsAssignment(r, v) for _ in r.each(n)]
         )
     return m
 
@@ -75,7 +75,7 @@ def _write_CreatePartitionsTopic(w: Writer, m: CreatePartitionsTopic, v: int) ->
             w.compact_count(-1)
         else:
             w.compact_count(len(m.assignments))
-            for assignment in m.assignments:
+            for assignment in w.each(m.assignments):
                 _write_CreatePartitionsAssignment(w, assignment, v)
         w.uvarint(0)
     else:
@@ -85,7 +85,7 @@ def _write_CreatePartitionsTopic(w: Writer, m: CreatePartitionsTopic, v: int) ->
             w.count(-1)
         else:
             w.count(len(m.assignments))
-            for assignment in m.assignments:
+            for assignment in w.each(m.assignments):
                 _write_CreatePartitionsAssignment(w, assignment, v)
 
 
@@ -116,12 +116,12 @@ class CreatePartitionsRequest(Request["CreatePartitionsResponse"]):
 def _read_CreatePartitionsRequest(r: Reader, v: int) -> CreatePartitionsRequest:
     m = CreatePartitionsRequest.__new__(CreatePartitionsRequest)
     if v >= 2:
-        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.compact_count(7))]
+        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in r.each(r.compact_count(7))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in range(r.count(10))]
+        m.topics = [_read_CreatePartitionsTopic(r, v) for _ in r.each(r.count(10))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
     return m
@@ -130,14 +130,14 @@ def _read_CreatePartitionsRequest(r: Reader, v: int) -> CreatePartitionsRequest:
 def _write_CreatePartitionsRequest(w: Writer, m: CreatePartitionsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatePartitionsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatePartitionsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
@@ -205,11 +205,11 @@ def _read_CreatePartitionsResponse(r: Reader, v: int) -> CreatePartitionsRespons
     m = CreatePartitionsResponse.__new__(CreatePartitionsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.compact_count(5))]
+        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in range(r.count(6))]
+        m.results = [_read_CreatePartitionsTopicResult(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -217,11 +217,11 @@ def _write_CreatePartitionsResponse(w: Writer, m: CreatePartitionsResponse, v: i
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_CreatePartitionsTopicResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_CreatePartitionsTopicResult(w, result, v)

@@ -100,14 +100,14 @@ def _read_CreatableTopic(r: Reader, v: int) -> CreatableTopic:
     if v >= 5:
         m.name = r.compact_string()
         m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
-        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.compact_count(6))]
-        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.compact_count(3))]
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in r.each(r.compact_count(6))]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.name = r.string()
         m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
-        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in range(r.count(8))]
-        m.configs = [_read_CreatableTopicConfig(r, v) for _ in range(r.count(4))]
+        m.assignments = [_read_CreatableReplicaAssignment(r, v) for _ in r.each(r.count(8))]
+        m.configs = [_read_CreatableTopicConfig(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -116,20 +116,20 @@ def _write_CreatableTopic(w: Writer, m: CreatableTopic, v: int) -> None:
         w.compact_string(m.name)
         w.buf += _fixed_ih.pack(m.num_partitions, m.replication_factor)
         w.compact_count(len(m.assignments))
-        for assignment in m.assignments:
+        for assignment in w.each(m.assignments):
             _write_CreatableReplicaAssignment(w, assignment, v)
         w.compact_count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_CreatableTopicConfig(w, config, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.buf += _fixed_ih.pack(m.num_partitions, m.replication_factor)
         w.count(len(m.assignments))
-        for assignment in m.assignments:
+        for assignment in w.each(m.assignments):
             _write_CreatableReplicaAssignment(w, assignment, v)
         w.count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_CreatableTopicConfig(w, config, v)
 
 
@@ -160,12 +160,12 @@ class CreateTopicsRequest(Request["CreateTopicsResponse"]):
 def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
     m = CreateTopicsRequest.__new__(CreateTopicsRequest)
     if v >= 5:
-        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.compact_count(10))]
+        m.topics = [_read_CreatableTopic(r, v) for _ in r.each(r.compact_count(10))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
         r.skip_tags()
     else:
-        m.topics = [_read_CreatableTopic(r, v) for _ in range(r.count(16))]
+        m.topics = [_read_CreatableTopic(r, v) for _ in r.each(r.count(16))]
         m.timeout_ms = r.int32()
         m.validate_only = r.boolean()
     return m
@@ -174,14 +174,14 @@ def _read_CreateTopicsRequest(r: Reader, v: int) -> CreateTopicsRequest:
 def _write_CreateTopicsRequest(w: Writer, m: CreateTopicsRequest, v: int) -> None:
     if v >= 5:
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatableTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatableTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.boolean(m.validate_only)
@@ -273,7 +273,7 @@ def _read_CreatableTopicResult(r: Reader, v: int) -> CreatableTopicResult:
         m.error_message = r.compact_nullable_string()
         m.num_partitions, m.replication_factor = r.fixed(_fixed_ih)
         m.configs = (
-            None if (n := r.compact_nullable_count(6)) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(6)) < 0 else [_read_CreatableTopicConfigs(r, v) for _ in r.each(n)]
         )
         m.topic_config_error_code = 0
         tag = -1
@@ -308,7 +308,7 @@ def _write_CreatableTopicResult(w: Writer, m: CreatableTopicResult, v: int) -> N
             w.compact_count(-1)
         else:
             w.compact_count(len(m.configs))
-            for config in m.configs:
+            for config in w.each(m.configs):
                 _write_CreatableTopicConfigs(w, config, v)
         tags: list[tuple[int, Writer]] = []
         if m.topic_config_error_code != 0:
@@ -347,11 +347,11 @@ def _read_CreateTopicsResponse(r: Reader, v: int) -> CreateTopicsResponse:
     m = CreateTopicsResponse.__new__(CreateTopicsResponse)
     if v >= 5:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.compact_count(12))]
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in r.each(r.compact_count(12))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_CreatableTopicResult(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_CreatableTopicResult(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -359,11 +359,11 @@ def _write_CreateTopicsResponse(w: Writer, m: CreateTopicsResponse, v: int) -> N
     if v >= 5:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatableTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_CreatableTopicResult(w, topic, v)

@@ -104,22 +104,22 @@ class DeleteAclsRequest(Request["DeleteAclsResponse"]):
 def _read_DeleteAclsRequest(r: Reader, v: int) -> DeleteAclsRequest:
     m = DeleteAclsRequest.__new__(DeleteAclsRequest)
     if v >= 2:
-        m.filters = [_read_DeleteAclsFilter(r, v) for _ in range(r.compact_count(8))]
+        m.filters = [_read_DeleteAclsFilter(r, v) for _ in r.each(r.compact_count(8))]
         r.skip_tags()
     else:
-        m.filters = [_read_DeleteAclsFilter(r, v) for _ in range(r.count(10))]
+        m.filters = [_read_DeleteAclsFilter(r, v) for _ in r.each(r.count(10))]
     return m
 
 
 def _write_DeleteAclsRequest(w: Writer, m: DeleteAclsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.filters))
-        for filter in m.filters:
+        for filter in w.each(m.filters):
             _write_DeleteAclsFilter(w, filter, v)
         w.uvarint(0)
     else:
         w.count(len(m.filters))
-        for filter in m.filters:
+        for filter in w.each(m.filters):
             _write_DeleteAclsFilter(w, filter, v)
 
 
@@ -226,12 +226,12 @@ def _read_DeleteAclsFilterResult(r: Reader, v: int) -> DeleteAclsFilterResult:
     if v >= 2:
         m.error_code = r.int16()
         m.error_message = r.compact_nullable_string()
-        m.matching_acls = [_read_DeleteAclsMatchingAcl(r, v) for _ in range(r.compact_count(11))]
+        m.matching_acls = [_read_DeleteAclsMatchingAcl(r, v) for _ in r.each(r.compact_count(11))]
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.error_message = r.nullable_string()
-        m.matching_acls = [_read_DeleteAclsMatchingAcl(r, v) for _ in range(r.count(14))]
+        m.matching_acls = [_read_DeleteAclsMatchingAcl(r, v) for _ in r.each(r.count(14))]
     return m
 
 
@@ -240,14 +240,14 @@ def _write_DeleteAclsFilterResult(w: Writer, m: DeleteAclsFilterResult, v: int) 
         w.int16(m.error_code)
         w.compact_nullable_string(m.error_message)
         w.compact_count(len(m.matching_acls))
-        for matching_acl in m.matching_acls:
+        for matching_acl in w.each(m.matching_acls):
             _write_DeleteAclsMatchingAcl(w, matching_acl, v)
         w.uvarint(0)
     else:
         w.int16(m.error_code)
         w.nullable_string(m.error_message)
         w.count(len(m.matching_acls))
-        for matching_acl in m.matching_acls:
+        for matching_acl in w.each(m.matching_acls):
             _write_DeleteAclsMatchingAcl(w, matching_acl, v)
 
 
@@ -276,11 +276,11 @@ def _read_DeleteAclsResponse(r: Reader, v: int) -> DeleteAclsResponse:
     m = DeleteAclsResponse.__new__(DeleteAclsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.filter_results = [_read_DeleteAclsFilterResult(r, v) for _ in range(r.compact_count(5))]
+        m.filter_results = [_read_DeleteAclsFilterResult(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.filter_results = [_read_DeleteAclsFilterResult(r, v) for _ in range(r.count(8))]
+        m.filter_results = [_read_DeleteAclsFilterResult(r, v) for _ in r.each(r.count(8))]
     return m
 
 
@@ -288,11 +288,11 @@ def _write_DeleteAclsResponse(w: Writer, m: DeleteAclsResponse, v: int) -> None:
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.filter_results))
-        for filter_result in m.filter_results:
+        for filter_result in w.each(m.filter_results):
             _write_DeleteAclsFilterResult(w, filter_result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.filter_results))
-        for filter_result in m.filter_results:
+        for filter_result in w.each(m.filter_results):
             _write_DeleteAclsFilterResult(w, filter_result, v)

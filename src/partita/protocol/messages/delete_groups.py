@@ -30,22 +30,22 @@ class DeleteGroupsRequest(Request["DeleteGroupsResponse"]):
 def _read_DeleteGroupsRequest(r: Reader, v: int) -> DeleteGroupsRequest:
     m = DeleteGroupsRequest.__new__(DeleteGroupsRequest)
     if v >= 2:
-        m.groups_names = [r.compact_string() for _ in range(r.compact_count(1))]
+        m.groups_names = [r.compact_string() for _ in r.each(r.compact_count(1))]
         r.skip_tags()
     else:
-        m.groups_names = [r.string() for _ in range(r.count(2))]
+        m.groups_names = [r.string() for _ in r.each(r.count(2))]
     return m
 
 
 def _write_DeleteGroupsRequest(w: Writer, m: DeleteGroupsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.groups_names))
-        for groups_name in m.groups_names:
+        for groups_name in w.each(m.groups_names):
             w.compact_string(groups_name)
         w.uvarint(0)
     else:
         w.count(len(m.groups_names))
-        for groups_name in m.groups_names:
+        for groups_name in w.each(m.groups_names):
             w.string(groups_name)
 
 
@@ -106,11 +106,11 @@ def _read_DeleteGroupsResponse(r: Reader, v: int) -> DeleteGroupsResponse:
     m = DeleteGroupsResponse.__new__(DeleteGroupsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.compact_count(4))]
+        m.results = [_read_DeletableGroupResult(r, v) for _ in r.each(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DeletableGroupResult(r, v) for _ in range(r.count(4))]
+        m.results = [_read_DeletableGroupResult(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -118,11 +118,11 @@ def _write_DeleteGroupsResponse(w: Writer, m: DeleteGroupsResponse, v: int) -> N
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DeletableGroupResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DeletableGroupResult(w, result, v)

@@ -53,11 +53,11 @@ def _read_DeleteRecordsTopic(r: Reader, v: int) -> DeleteRecordsTopic:
     m = DeleteRecordsTopic.__new__(DeleteRecordsTopic)
     if v >= 2:
         m.name = r.compact_string()
-        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.compact_count(13))]
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in r.each(r.compact_count(13))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in range(r.count(12))]
+        m.partitions = [_read_DeleteRecordsPartition(r, v) for _ in r.each(r.count(12))]
     return m
 
 
@@ -65,13 +65,13 @@ def _write_DeleteRecordsTopic(w: Writer, m: DeleteRecordsTopic, v: int) -> None:
     if v >= 2:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DeleteRecordsPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DeleteRecordsPartition(w, partition, v)
 
 
@@ -99,11 +99,11 @@ class DeleteRecordsRequest(Request["DeleteRecordsResponse"]):
 def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
     m = DeleteRecordsRequest.__new__(DeleteRecordsRequest)
     if v >= 2:
-        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in r.each(r.compact_count(3))]
         m.timeout_ms = r.int32()
         r.skip_tags()
     else:
-        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_DeleteRecordsTopic(r, v) for _ in r.each(r.count(6))]
         m.timeout_ms = r.int32()
     return m
 
@@ -111,13 +111,13 @@ def _read_DeleteRecordsRequest(r: Reader, v: int) -> DeleteRecordsRequest:
 def _write_DeleteRecordsRequest(w: Writer, m: DeleteRecordsRequest, v: int) -> None:
     if v >= 2:
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DeleteRecordsTopic(w, topic, v)
         w.int32(m.timeout_ms)
         w.uvarint(0)
     else:
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DeleteRecordsTopic(w, topic, v)
         w.int32(m.timeout_ms)
 
@@ -165,11 +165,11 @@ def _read_DeleteRecordsTopicResult(r: Reader, v: int) -> DeleteRecordsTopicResul
     m = DeleteRecordsTopicResult.__new__(DeleteRecordsTopicResult)
     if v >= 2:
         m.name = r.compact_string()
-        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.compact_count(15))]
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in r.each(r.compact_count(15))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in range(r.count(14))]
+        m.partitions = [_read_DeleteRecordsPartitionResult(r, v) for _ in r.each(r.count(14))]
     return m
 
 
@@ -177,13 +177,13 @@ def _write_DeleteRecordsTopicResult(w: Writer, m: DeleteRecordsTopicResult, v: i
     if v >= 2:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DeleteRecordsPartitionResult(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DeleteRecordsPartitionResult(w, partition, v)
 
 
@@ -212,11 +212,11 @@ def _read_DeleteRecordsResponse(r: Reader, v: int) -> DeleteRecordsResponse:
     m = DeleteRecordsResponse.__new__(DeleteRecordsResponse)
     if v >= 2:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_DeleteRecordsTopicResult(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -224,11 +224,11 @@ def _write_DeleteRecordsResponse(w: Writer, m: DeleteRecordsResponse, v: int) ->
     if v >= 2:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DeleteRecordsTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DeleteRecordsTopicResult(w, topic, v)

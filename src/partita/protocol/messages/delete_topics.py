@@ -58,12 +58,12 @@ class DeleteTopicsRequest(Request["DeleteTopicsResponse"]):
 def _read_DeleteTopicsRequest(r: Reader, v: int) -> DeleteTopicsRequest:
     m = DeleteTopicsRequest.__new__(DeleteTopicsRequest)
     if v >= 4:
-        m.topics = [_read_DeleteTopicState(r, v) for _ in range(r.compact_count(18))] if v == 6 else []
-        m.topic_names = [r.compact_string() for _ in range(r.compact_count(1))] if v <= 5 else []
+        m.topics = [_read_DeleteTopicState(r, v) for _ in r.each(r.compact_count(18))] if v == 6 else []
+        m.topic_names = [r.compact_string() for _ in r.each(r.compact_count(1))] if v <= 5 else []
         m.timeout_ms = r.int32()
         r.skip_tags()
     else:
-        m.topic_names = [r.string() for _ in range(r.count(2))]
+        m.topic_names = [r.string() for _ in r.each(r.count(2))]
         m.timeout_ms = r.int32()
         m.topics = []
     return m
@@ -73,17 +73,17 @@ def _write_DeleteTopicsRequest(w: Writer, m: DeleteTopicsRequest, v: int) -> Non
     if v >= 4:
         if v == 6:
             w.compact_count(len(m.topics))
-            for topic in m.topics:
+            for topic in w.each(m.topics):
                 _write_DeleteTopicState(w, topic, v)
         if v <= 5:
             w.compact_count(len(m.topic_names))
-            for topic_name in m.topic_names:
+            for topic_name in w.each(m.topic_names):
                 w.compact_string(topic_name)
         w.int32(m.timeout_ms)
         w.uvarint(0)
     else:
         w.count(len(m.topic_names))
-        for topic_name in m.topic_names:
+        for topic_name in w.each(m.topic_names):
             w.string(topic_name)
         w.int32(m.timeout_ms)
 
@@ -165,11 +165,11 @@ def _read_DeleteTopicsResponse(r: Reader, v: int) -> DeleteTopicsResponse:
     m = DeleteTopicsResponse.__new__(DeleteTopicsResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.compact_count(4))]
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in r.each(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.responses = [_read_DeletableTopicResult(r, v) for _ in range(r.count(4))]
+        m.responses = [_read_DeletableTopicResult(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -177,11 +177,11 @@ def _write_DeleteTopicsResponse(w: Writer, m: DeleteTopicsResponse, v: int) -> N
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_DeletableTopicResult(w, response, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_DeletableTopicResult(w, response, v)

@@ -156,13 +156,13 @@ def _read_DescribeAclsResource(r: Reader, v: int) -> DescribeAclsResource:
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
         m.pattern_type = r.int8()
-        m.acls = [_read_AclDescription(r, v) for _ in range(r.compact_count(5))]
+        m.acls = [_read_AclDescription(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.resource_type = r.int8()
         m.resource_name = r.string()
         m.pattern_type = r.int8()
-        m.acls = [_read_AclDescription(r, v) for _ in range(r.count(6))]
+        m.acls = [_read_AclDescription(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -172,7 +172,7 @@ def _write_DescribeAclsResource(w: Writer, m: DescribeAclsResource, v: int) -> N
         w.compact_string(m.resource_name)
         w.int8(m.pattern_type)
         w.compact_count(len(m.acls))
-        for acl in m.acls:
+        for acl in w.each(m.acls):
             _write_AclDescription(w, acl, v)
         w.uvarint(0)
     else:
@@ -180,7 +180,7 @@ def _write_DescribeAclsResource(w: Writer, m: DescribeAclsResource, v: int) -> N
         w.string(m.resource_name)
         w.int8(m.pattern_type)
         w.count(len(m.acls))
-        for acl in m.acls:
+        for acl in w.each(m.acls):
             _write_AclDescription(w, acl, v)
 
 
@@ -219,12 +219,12 @@ def _read_DescribeAclsResponse(r: Reader, v: int) -> DescribeAclsResponse:
     if v >= 2:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.error_message = r.compact_nullable_string()
-        m.resources = [_read_DescribeAclsResource(r, v) for _ in range(r.compact_count(5))]
+        m.resources = [_read_DescribeAclsResource(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.error_message = r.nullable_string()
-        m.resources = [_read_DescribeAclsResource(r, v) for _ in range(r.count(8))]
+        m.resources = [_read_DescribeAclsResource(r, v) for _ in r.each(r.count(8))]
     return m
 
 
@@ -233,12 +233,12 @@ def _write_DescribeAclsResponse(w: Writer, m: DescribeAclsResponse, v: int) -> N
         w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_nullable_string(m.error_message)
         w.compact_count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_DescribeAclsResource(w, resource, v)
         w.uvarint(0)
     else:
         w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.nullable_string(m.error_message)
         w.count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_DescribeAclsResource(w, resource, v)

@@ -71,11 +71,11 @@ class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"]):
 def _read_DescribeClientQuotasRequest(r: Reader, v: int) -> DescribeClientQuotasRequest:
     m = DescribeClientQuotasRequest.__new__(DescribeClientQuotasRequest)
     if v >= 1:
-        m.components = [_read_ComponentData(r, v) for _ in range(r.compact_count(4))]
+        m.components = [_read_ComponentData(r, v) for _ in r.each(r.compact_count(4))]
         m.strict = r.boolean()
         r.skip_tags()
     else:
-        m.components = [_read_ComponentData(r, v) for _ in range(r.count(5))]
+        m.components = [_read_ComponentData(r, v) for _ in r.each(r.count(5))]
         m.strict = r.boolean()
     return m
 
@@ -83,13 +83,13 @@ def _read_DescribeClientQuotasRequest(r: Reader, v: int) -> DescribeClientQuotas
 def _write_DescribeClientQuotasRequest(w: Writer, m: DescribeClientQuotasRequest, v: int) -> None:
     if v >= 1:
         w.compact_count(len(m.components))
-        for component in m.components:
+        for component in w.each(m.components):
             _write_ComponentData(w, component, v)
         w.boolean(m.strict)
         w.uvarint(0)
     else:
         w.count(len(m.components))
-        for component in m.components:
+        for component in w.each(m.components):
             _write_ComponentData(w, component, v)
         w.boolean(m.strict)
 
@@ -171,30 +171,30 @@ class EntryData(Structure):
 def _read_EntryData(r: Reader, v: int) -> EntryData:
     m = EntryData.__new__(EntryData)
     if v >= 1:
-        m.entity = [_read_EntityData(r, v) for _ in range(r.compact_count(3))]
-        m.values = [_read_ValueData(r, v) for _ in range(r.compact_count(10))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.compact_count(3))]
+        m.values = [_read_ValueData(r, v) for _ in r.each(r.compact_count(10))]
         r.skip_tags()
     else:
-        m.entity = [_read_EntityData(r, v) for _ in range(r.count(4))]
-        m.values = [_read_ValueData(r, v) for _ in range(r.count(10))]
+        m.entity = [_read_EntityData(r, v) for _ in r.each(r.count(4))]
+        m.values = [_read_ValueData(r, v) for _ in r.each(r.count(10))]
     return m
 
 
 def _write_EntryData(w: Writer, m: EntryData, v: int) -> None:
     if v >= 1:
         w.compact_count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
         w.compact_count(len(m.values))
-        for value in m.values:
+        for value in w.each(m.values):
             _write_ValueData(w, value, v)
         w.uvarint(0)
     else:
         w.count(len(m.entity))
-        for entity_item in m.entity:
+        for entity_item in w.each(m.entity):
             _write_EntityData(w, entity_item, v)
         w.count(len(m.values))
-        for value in m.values:
+        for value in w.each(m.values):
             _write_ValueData(w, value, v)
 
 
@@ -233,12 +233,12 @@ def _read_DescribeClientQuotasResponse(r: Reader, v: int) -> DescribeClientQuota
     if v >= 1:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.error_message = r.compact_nullable_string()
-        m.entries = None if (n := r.compact_nullable_count(3)) < 0 else [_read_EntryData(r, v) for _ in range(n)]
+        m.entries = None if (n := r.compact_nullable_count(3)) < 0 else [_read_EntryData(r, v) for _ in r.each(n)]
         r.skip_tags()
     else:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
         m.error_message = r.nullable_string()
-        m.entries = None if (n := r.nullable_count(8)) < 0 else [_read_EntryData(r, v) for _ in range(n)]
+        m.entries = None if (n := r.nullable_count(8)) < 0 else [_read_EntryData(r, v) for _ in r.each(n)]
     return m
 
 
@@ -250,7 +250,7 @@ def _write_DescribeClientQuotasResponse(w: Writer, m: DescribeClientQuotasRespon
             w.compact_count(-1)
         else:
             w.compact_count(len(m.entries))
-            for entrie in m.entries:
+            for entrie in w.each(m.entries):
                 _write_EntryData(w, entrie, v)
         w.uvarint(0)
     else:
@@ -260,5 +260,5 @@ def _write_DescribeClientQuotasResponse(w: Writer, m: DescribeClientQuotasRespon
             w.count(-1)
         else:
             w.count(len(m.entries))
-            for entrie in m.entries:
+            for entrie in w.each(m.entries):
                 _write_EntryData(w, entrie, v)

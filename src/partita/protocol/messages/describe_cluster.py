@@ -146,7 +146,7 @@ def _read_DescribeClusterResponse(r: Reader, v: int) -> DescribeClusterResponse:
     m.endpoint_type = r.int8() if v >= 1 else 1
     m.cluster_id = r.compact_string()
     m.controller_id = r.int32()
-    m.brokers = [_read_DescribeClusterBroker(r, v) for _ in range(r.compact_count(11))]
+    m.brokers = [_read_DescribeClusterBroker(r, v) for _ in r.each(r.compact_count(11))]
     m.cluster_authorized_operations = r.int32()
     r.skip_tags()
     return m
@@ -160,7 +160,7 @@ def _write_DescribeClusterResponse(w: Writer, m: DescribeClusterResponse, v: int
     w.compact_string(m.cluster_id)
     w.int32(m.controller_id)
     w.compact_count(len(m.brokers))
-    for broker in m.brokers:
+    for broker in w.each(m.brokers):
         _write_DescribeClusterBroker(w, broker, v)
     w.int32(m.cluster_authorized_operations)
     w.uvarint(0)

@@ -26,13 +26,13 @@ def _read_DescribeConfigsResource(r: Reader, v: int) -> DescribeConfigsResource:
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
         m.configuration_keys = (
-            None if (n := r.compact_nullable_count(1)) < 0 else [r.compact_string() for _ in range(n)]
+            None if (n := r.compact_nullable_count(1)) < 0 else [r.compact_string() for _ in r.each(n)]
         )
         r.skip_tags()
     else:
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configuration_keys = None if (n := r.nullable_count(2)) < 0 else [r.string() for _ in range(n)]
+        m.configuration_keys = None if (n := r.nullable_count(2)) < 0 else [r.string() for _ in r.each(n)]
     return m
 
 
@@ -44,7 +44,7 @@ def _write_DescribeConfigsResource(w: Writer, m: DescribeConfigsResource, v: int
             w.compact_count(-1)
         else:
             w.compact_count(len(m.configuration_keys))
-            for configuration_key in m.configuration_keys:
+            for configuration_key in w.each(m.configuration_keys):
                 w.compact_string(configuration_key)
         w.uvarint(0)
     else:
@@ -54,7 +54,7 @@ def _write_DescribeConfigsResource(w: Writer, m: DescribeConfigsResource, v: int
             w.count(-1)
         else:
             w.count(len(m.configuration_keys))
-            for configuration_key in m.configuration_keys:
+            for configuration_key in w.each(m.configuration_keys):
                 w.string(configuration_key)
 
 
@@ -89,12 +89,12 @@ class DescribeConfigsRequest(Request["DescribeConfigsResponse"]):
 def _read_DescribeConfigsRequest(r: Reader, v: int) -> DescribeConfigsRequest:
     m = DescribeConfigsRequest.__new__(DescribeConfigsRequest)
     if v >= 4:
-        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.compact_count(4))]
+        m.resources = [_read_DescribeConfigsResource(r, v) for _ in r.each(r.compact_count(4))]
         m.include_synonyms = r.boolean()
         m.include_documentation = r.boolean()
         r.skip_tags()
     else:
-        m.resources = [_read_DescribeConfigsResource(r, v) for _ in range(r.count(7))]
+        m.resources = [_read_DescribeConfigsResource(r, v) for _ in r.each(r.count(7))]
         m.include_synonyms = r.boolean()
         m.include_documentation = r.boolean() if v == 3 else False
     return m
@@ -103,14 +103,14 @@ def _read_DescribeConfigsRequest(r: Reader, v: int) -> DescribeConfigsRequest:
 def _write_DescribeConfigsRequest(w: Writer, m: DescribeConfigsRequest, v: int) -> None:
     if v >= 4:
         w.compact_count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_DescribeConfigsResource(w, resource, v)
         w.boolean(m.include_synonyms)
         w.boolean(m.include_documentation)
         w.uvarint(0)
     else:
         w.count(len(m.resources))
-        for resource in m.resources:
+        for resource in w.each(m.resources):
             _write_DescribeConfigsResource(w, resource, v)
         w.boolean(m.include_synonyms)
         if v == 3:
@@ -198,7 +198,7 @@ def _read_DescribeConfigsResourceResult(r: Reader, v: int) -> DescribeConfigsRes
         m.read_only = r.boolean()
         m.config_source = r.int8()
         m.is_sensitive = r.boolean()
-        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.compact_count(4))]
+        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in r.each(r.compact_count(4))]
         m.config_type = r.int8()
         m.documentation = r.compact_nullable_string()
         r.skip_tags()
@@ -208,7 +208,7 @@ def _read_DescribeConfigsResourceResult(r: Reader, v: int) -> DescribeConfigsRes
         m.read_only = r.boolean()
         m.config_source = r.int8()
         m.is_sensitive = r.boolean()
-        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in range(r.count(5))]
+        m.synonyms = [_read_DescribeConfigsSynonym(r, v) for _ in r.each(r.count(5))]
         m.config_type = r.int8() if v == 3 else 0
         m.documentation = r.nullable_string() if v == 3 else ""
     return m
@@ -222,7 +222,7 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
         w.int8(m.config_source)
         w.boolean(m.is_sensitive)
         w.compact_count(len(m.synonyms))
-        for synonym in m.synonyms:
+        for synonym in w.each(m.synonyms):
             _write_DescribeConfigsSynonym(w, synonym, v)
         w.int8(m.config_type)
         w.compact_nullable_string(m.documentation)
@@ -234,7 +234,7 @@ def _write_DescribeConfigsResourceResult(w: Writer, m: DescribeConfigsResourceRe
         w.int8(m.config_source)
         w.boolean(m.is_sensitive)
         w.count(len(m.synonyms))
-        for synonym in m.synonyms:
+        for synonym in w.each(m.synonyms):
             _write_DescribeConfigsSynonym(w, synonym, v)
         if v == 3:
             w.int8(m.config_type)
@@ -269,14 +269,14 @@ def _read_DescribeConfigsResult(r: Reader, v: int) -> DescribeConfigsResult:
         m.error_message = r.compact_nullable_string()
         m.resource_type = r.int8()
         m.resource_name = r.compact_string()
-        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.compact_count(9))]
+        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in r.each(r.compact_count(9))]
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.error_message = r.nullable_string()
         m.resource_type = r.int8()
         m.resource_name = r.string()
-        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in range(r.count(11))]
+        m.configs = [_read_DescribeConfigsResourceResult(r, v) for _ in r.each(r.count(11))]
     return m
 
 
@@ -287,7 +287,7 @@ def _write_DescribeConfigsResult(w: Writer, m: DescribeConfigsResult, v: int) ->
         w.int8(m.resource_type)
         w.compact_string(m.resource_name)
         w.compact_count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_DescribeConfigsResourceResult(w, config, v)
         w.uvarint(0)
     else:
@@ -296,7 +296,7 @@ def _write_DescribeConfigsResult(w: Writer, m: DescribeConfigsResult, v: int) ->
         w.int8(m.resource_type)
         w.string(m.resource_name)
         w.count(len(m.configs))
-        for config in m.configs:
+        for config in w.each(m.configs):
             _write_DescribeConfigsResourceResult(w, config, v)
 
 
@@ -325,11 +325,11 @@ def _read_DescribeConfigsResponse(r: Reader, v: int) -> DescribeConfigsResponse:
     m = DescribeConfigsResponse.__new__(DescribeConfigsResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.compact_count(7))]
+        m.results = [_read_DescribeConfigsResult(r, v) for _ in r.each(r.compact_count(7))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DescribeConfigsResult(r, v) for _ in range(r.count(11))]
+        m.results = [_read_DescribeConfigsResult(r, v) for _ in r.each(r.count(11))]
     return m
 
 
@@ -337,11 +337,11 @@ def _write_DescribeConfigsResponse(w: Writer, m: DescribeConfigsResponse, v: int
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DescribeConfigsResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DescribeConfigsResult(w, result, v)

@@ -31,11 +31,11 @@ class DescribeGroupsRequest(Request["DescribeGroupsResponse"]):
 def _read_DescribeGroupsRequest(r: Reader, v: int) -> DescribeGroupsRequest:
     m = DescribeGroupsRequest.__new__(DescribeGroupsRequest)
     if v >= 5:
-        m.groups = [r.compact_string() for _ in range(r.compact_count(1))]
+        m.groups = [r.compact_string() for _ in r.each(r.compact_count(1))]
         m.include_authorized_operations = r.boolean()
         r.skip_tags()
     else:
-        m.groups = [r.string() for _ in range(r.count(2))]
+        m.groups = [r.string() for _ in r.each(r.count(2))]
         m.include_authorized_operations = r.boolean() if v >= 3 else False
     return m
 
@@ -43,13 +43,13 @@ def _read_DescribeGroupsRequest(r: Reader, v: int) -> DescribeGroupsRequest:
 def _write_DescribeGroupsRequest(w: Writer, m: DescribeGroupsRequest, v: int) -> None:
     if v >= 5:
         w.compact_count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             w.compact_string(group)
         w.boolean(m.include_authorized_operations)
         w.uvarint(0)
     else:
         w.count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             w.string(group)
         if v >= 3:
             w.boolean(m.include_authorized_operations)
@@ -162,7 +162,7 @@ def _read_DescribedGroup(r: Reader, v: int) -> DescribedGroup:
         m.group_state = r.compact_string()
         m.protocol_type = r.compact_string()
         m.protocol_data = r.compact_string()
-        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.compact_count(7))]
+        m.members = [_read_DescribedGroupMember(r, v) for _ in r.each(r.compact_count(7))]
         m.authorized_operations = r.int32()
         r.skip_tags()
     else:
@@ -171,7 +171,7 @@ def _read_DescribedGroup(r: Reader, v: int) -> DescribedGroup:
         m.group_state = r.string()
         m.protocol_type = r.string()
         m.protocol_data = r.string()
-        m.members = [_read_DescribedGroupMember(r, v) for _ in range(r.count(14))]
+        m.members = [_read_DescribedGroupMember(r, v) for _ in r.each(r.count(14))]
         m.authorized_operations = r.int32() if v >= 3 else -2147483648
         m.error_message = None
     return m
@@ -187,7 +187,7 @@ def _write_DescribedGroup(w: Writer, m: DescribedGroup, v: int) -> None:
         w.compact_string(m.protocol_type)
         w.compact_string(m.protocol_data)
         w.compact_count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_DescribedGroupMember(w, member, v)
         w.int32(m.authorized_operations)
         w.uvarint(0)
@@ -198,7 +198,7 @@ def _write_DescribedGroup(w: Writer, m: DescribedGroup, v: int) -> None:
         w.string(m.protocol_type)
         w.string(m.protocol_data)
         w.count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_DescribedGroupMember(w, member, v)
         if v >= 3:
             w.int32(m.authorized_operations)
@@ -229,11 +229,11 @@ def _read_DescribeGroupsResponse(r: Reader, v: int) -> DescribeGroupsResponse:
     m = DescribeGroupsResponse.__new__(DescribeGroupsResponse)
     if v >= 5:
         m.throttle_time_ms = r.int32()
-        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.compact_count(12))]
+        m.groups = [_read_DescribedGroup(r, v) for _ in r.each(r.compact_count(12))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 1 else 0
-        m.groups = [_read_DescribedGroup(r, v) for _ in range(r.count(14))]
+        m.groups = [_read_DescribedGroup(r, v) for _ in r.each(r.count(14))]
     return m
 
 
@@ -241,12 +241,12 @@ def _write_DescribeGroupsResponse(w: Writer, m: DescribeGroupsResponse, v: int) 
     if v >= 5:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             _write_DescribedGroup(w, group, v)
         w.uvarint(0)
     else:
         if v >= 1:
             w.int32(m.throttle_time_ms)
         w.count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             _write_DescribedGroup(w, group, v)

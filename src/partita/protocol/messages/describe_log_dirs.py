@@ -66,11 +66,11 @@ def _read_DescribeLogDirsRequest(r: Reader, v: int) -> DescribeLogDirsRequest:
     m = DescribeLogDirsRequest.__new__(DescribeLogDirsRequest)
     if v >= 2:
         m.topics = (
-            None if (n := r.compact_nullable_count(3)) < 0 else [_read_DescribableLogDirTopic(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(3)) < 0 else [_read_DescribableLogDirTopic(r, v) for _ in r.each(n)]
         )
         r.skip_tags()
     else:
-        m.topics = None if (n := r.nullable_count(6)) < 0 else [_read_DescribableLogDirTopic(r, v) for _ in range(n)]
+        m.topics = None if (n := r.nullable_count(6)) < 0 else [_read_DescribableLogDirTopic(r, v) for _ in r.each(n)]
     return m
 
 
@@ -80,7 +80,7 @@ def _write_DescribeLogDirsRequest(w: Writer, m: DescribeLogDirsRequest, v: int) 
             w.compact_count(-1)
         else:
             w.compact_count(len(m.topics))
-            for topic in m.topics:
+            for topic in w.each(m.topics):
                 _write_DescribableLogDirTopic(w, topic, v)
         w.uvarint(0)
     else:
@@ -88,7 +88,7 @@ def _write_DescribeLogDirsRequest(w: Writer, m: DescribeLogDirsRequest, v: int) 
             w.count(-1)
         else:
             w.count(len(m.topics))
-            for topic in m.topics:
+            for topic in w.each(m.topics):
                 _write_DescribableLogDirTopic(w, topic, v)
 
 
@@ -142,11 +142,11 @@ def _read_DescribeLogDirsTopic(r: Reader, v: int) -> DescribeLogDirsTopic:
     m = DescribeLogDirsTopic.__new__(DescribeLogDirsTopic)
     if v >= 2:
         m.name = r.compact_string()
-        m.partitions = [_read_DescribeLogDirsPartition(r, v) for _ in range(r.compact_count(22))]
+        m.partitions = [_read_DescribeLogDirsPartition(r, v) for _ in r.each(r.compact_count(22))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_DescribeLogDirsPartition(r, v) for _ in range(r.count(21))]
+        m.partitions = [_read_DescribeLogDirsPartition(r, v) for _ in r.each(r.count(21))]
     return m
 
 
@@ -154,13 +154,13 @@ def _write_DescribeLogDirsTopic(w: Writer, m: DescribeLogDirsTopic, v: int) -> N
     if v >= 2:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DescribeLogDirsPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_DescribeLogDirsPartition(w, partition, v)
 
 
@@ -192,7 +192,7 @@ def _read_DescribeLogDirsResult(r: Reader, v: int) -> DescribeLogDirsResult:
     if v >= 2:
         m.error_code = r.int16()
         m.log_dir = r.compact_string()
-        m.topics = [_read_DescribeLogDirsTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_DescribeLogDirsTopic(r, v) for _ in r.each(r.compact_count(3))]
         m.total_bytes = r.int64() if v >= 4 else -1
         m.usable_bytes = r.int64() if v >= 4 else -1
         m.is_cordoned = r.boolean() if v == 5 else False
@@ -200,7 +200,7 @@ def _read_DescribeLogDirsResult(r: Reader, v: int) -> DescribeLogDirsResult:
     else:
         m.error_code = r.int16()
         m.log_dir = r.string()
-        m.topics = [_read_DescribeLogDirsTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_DescribeLogDirsTopic(r, v) for _ in r.each(r.count(6))]
         m.total_bytes = -1
         m.usable_bytes = -1
         m.is_cordoned = False
@@ -212,7 +212,7 @@ def _write_DescribeLogDirsResult(w: Writer, m: DescribeLogDirsResult, v: int) ->
         w.int16(m.error_code)
         w.compact_string(m.log_dir)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DescribeLogDirsTopic(w, topic, v)
         if v >= 4:
             w.int64(m.total_bytes)
@@ -224,7 +224,7 @@ def _write_DescribeLogDirsResult(w: Writer, m: DescribeLogDirsResult, v: int) ->
         w.int16(m.error_code)
         w.string(m.log_dir)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_DescribeLogDirsTopic(w, topic, v)
 
 
@@ -257,11 +257,11 @@ def _read_DescribeLogDirsResponse(r: Reader, v: int) -> DescribeLogDirsResponse:
     if v >= 2:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16() if v >= 3 else 0
-        m.results = [_read_DescribeLogDirsResult(r, v) for _ in range(r.compact_count(5))]
+        m.results = [_read_DescribeLogDirsResult(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.results = [_read_DescribeLogDirsResult(r, v) for _ in range(r.count(8))]
+        m.results = [_read_DescribeLogDirsResult(r, v) for _ in r.each(r.count(8))]
         m.error_code = 0
     return m
 
@@ -272,11 +272,11 @@ def _write_DescribeLogDirsResponse(w: Writer, m: DescribeLogDirsResponse, v: int
         if v >= 3:
             w.int16(m.error_code)
         w.compact_count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DescribeLogDirsResult(w, result, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.results))
-        for result in m.results:
+        for result in w.each(m.results):
             _write_DescribeLogDirsResult(w, result, v)

@@ -85,7 +85,7 @@ class DescribeTopicPartitionsRequest(Request["DescribeTopicPartitionsResponse"])
 
 def _read_DescribeTopicPartitionsRequest(r: Reader, v: int) -> DescribeTopicPartitionsRequest:
     m = DescribeTopicPartitionsRequest.__new__(DescribeTopicPartitionsRequest)
-    m.topics = [_read_DescribeTopicPartitionsTopic(r, v) for _ in range(r.compact_count(2))]
+    m.topics = [_read_DescribeTopicPartitionsTopic(r, v) for _ in r.each(r.compact_count(2))]
     m.response_partition_limit = r.int32()
     m.cursor = _read_DescribeTopicPartitionsCursor(r, v) if r.int8() >= 0 else None
     r.skip_tags()
@@ -94,7 +94,7 @@ def _read_DescribeTopicPartitionsRequest(r: Reader, v: int) -> DescribeTopicPart
 
 def _write_DescribeTopicPartitionsRequest(w: Writer, m: DescribeTopicPartitionsRequest, v: int) -> None:
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_DescribeTopicPartitionsTopic(w, topic, v)
     w.int32(m.response_partition_limit)
     if m.cursor is None:
@@ -201,7 +201,7 @@ def _read_DescribedTopic(r: Reader, v: int) -> DescribedTopic:
     m.name = r.compact_nullable_string()
     m.topic_id = r.uuid()
     m.is_internal = r.boolean()
-    m.partitions = [_read_DescribedPartition(r, v) for _ in range(r.compact_count(20))]
+    m.partitions = [_read_DescribedPartition(r, v) for _ in r.each(r.compact_count(20))]
     m.topic_authorized_operations = r.int32()
     r.skip_tags()
     return m
@@ -213,7 +213,7 @@ def _write_DescribedTopic(w: Writer, m: DescribedTopic, v: int) -> None:
     w.uuid(m.topic_id)
     w.boolean(m.is_internal)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_DescribedPartition(w, partition, v)
     w.int32(m.topic_authorized_operations)
     w.uvarint(0)
@@ -274,7 +274,7 @@ class DescribeTopicPartitionsResponse(Message):
 def _read_DescribeTopicPartitionsResponse(r: Reader, v: int) -> DescribeTopicPartitionsResponse:
     m = DescribeTopicPartitionsResponse.__new__(DescribeTopicPartitionsResponse)
     m.throttle_time_ms = r.int32()
-    m.topics = [_read_DescribedTopic(r, v) for _ in range(r.compact_count(26))]
+    m.topics = [_read_DescribedTopic(r, v) for _ in r.each(r.compact_count(26))]
     m.next_cursor = _read_DescribedTopicsCursor(r, v) if r.int8() >= 0 else None
     r.skip_tags()
     return m
@@ -283,7 +283,7 @@ def _read_DescribeTopicPartitionsResponse(r: Reader, v: int) -> DescribeTopicPar
 def _write_DescribeTopicPartitionsResponse(w: Writer, m: DescribeTopicPartitionsResponse, v: int) -> None:
     w.int32(m.throttle_time_ms)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_DescribedTopic(w, topic, v)
     if m.next_cursor is None:
         w.int8(-1)

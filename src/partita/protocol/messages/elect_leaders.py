@@ -75,14 +75,14 @@ def _read_ElectLeadersRequest(r: Reader, v: int) -> ElectLeadersRequest:
     if v >= 2:
         m.election_type = r.int8()
         m.topic_partitions = (
-            None if (n := r.compact_nullable_count(3)) < 0 else [_read_ElectLeadersTopic(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(3)) < 0 else [_read_ElectLeadersTopic(r, v) for _ in r.each(n)]
         )
         m.timeout_ms = r.int32()
         r.skip_tags()
     else:
         m.election_type = r.int8() if v == 1 else 0
         m.topic_partitions = (
-            None if (n := r.nullable_count(6)) < 0 else [_read_ElectLeadersTopic(r, v) for _ in range(n)]
+            None if (n := r.nullable_count(6)) < 0 else [_read_ElectLeadersTopic(r, v) for _ in r.each(n)]
         )
         m.timeout_ms = r.int32()
     return m
@@ -95,7 +95,7 @@ def _write_ElectLeadersRequest(w: Writer, m: ElectLeadersRequest, v: int) -> Non
             w.compact_count(-1)
         else:
             w.compact_count(len(m.topic_partitions))
-            for topic_partition in m.topic_partitions:
+            for topic_partition in w.each(m.topic_partitions):
                 _write_ElectLeadersTopic(w, topic_partition, v)
         w.int32(m.timeout_ms)
         w.uvarint(0)
@@ -106,7 +106,7 @@ def _write_ElectLeadersRequest(w: Writer, m: ElectLeadersRequest, v: int) -> Non
             w.count(-1)
         else:
             w.count(len(m.topic_partitions))
-            for topic_partition in m.topic_partitions:
+            for topic_partition in w.each(m.topic_partitions):
                 _write_ElectLeadersTopic(w, topic_partition, v)
         w.int32(m.timeout_ms)
 
@@ -158,11 +158,11 @@ def _read_ElectLeadersTopicResult(r: Reader, v: int) -> ElectLeadersTopicResult:
     m = ElectLeadersTopicResult.__new__(ElectLeadersTopicResult)
     if v >= 2:
         m.topic = r.compact_string()
-        m.partition_result = [_read_ElectLeadersPartitionResult(r, v) for _ in range(r.compact_count(8))]
+        m.partition_result = [_read_ElectLeadersPartitionResult(r, v) for _ in r.each(r.compact_count(8))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partition_result = [_read_ElectLeadersPartitionResult(r, v) for _ in range(r.count(8))]
+        m.partition_result = [_read_ElectLeadersPartitionResult(r, v) for _ in r.each(r.count(8))]
     return m
 
 
@@ -170,13 +170,13 @@ def _write_ElectLeadersTopicResult(w: Writer, m: ElectLeadersTopicResult, v: int
     if v >= 2:
         w.compact_string(m.topic)
         w.compact_count(len(m.partition_result))
-        for partition_result_item in m.partition_result:
+        for partition_result_item in w.each(m.partition_result):
             _write_ElectLeadersPartitionResult(w, partition_result_item, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partition_result))
-        for partition_result_item in m.partition_result:
+        for partition_result_item in w.each(m.partition_result):
             _write_ElectLeadersPartitionResult(w, partition_result_item, v)
 
 
@@ -214,12 +214,12 @@ def _read_ElectLeadersResponse(r: Reader, v: int) -> ElectLeadersResponse:
     m = ElectLeadersResponse.__new__(ElectLeadersResponse)
     if v >= 2:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
-        m.replica_election_results = [_read_ElectLeadersTopicResult(r, v) for _ in range(r.compact_count(3))]
+        m.replica_election_results = [_read_ElectLeadersTopicResult(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16() if v == 1 else 0
-        m.replica_election_results = [_read_ElectLeadersTopicResult(r, v) for _ in range(r.count(6))]
+        m.replica_election_results = [_read_ElectLeadersTopicResult(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -227,7 +227,7 @@ def _write_ElectLeadersResponse(w: Writer, m: ElectLeadersResponse, v: int) -> N
     if v >= 2:
         w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_count(len(m.replica_election_results))
-        for replica_election_result in m.replica_election_results:
+        for replica_election_result in w.each(m.replica_election_results):
             _write_ElectLeadersTopicResult(w, replica_election_result, v)
         w.uvarint(0)
     else:
@@ -235,5 +235,5 @@ def _write_ElectLeadersResponse(w: Writer, m: ElectLeadersResponse, v: int) -> N
         if v == 1:
             w.int16(m.error_code)
         w.count(len(m.replica_election_results))
-        for replica_election_result in m.replica_election_results:
+        for replica_election_result in w.each(m.replica_election_results):
             _write_ElectLeadersTopicResult(w, replica_election_result, v)

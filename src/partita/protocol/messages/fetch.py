@@ -138,11 +138,11 @@ def _read_FetchTopic(r: Reader, v: int) -> FetchTopic:
     if v >= 12:
         m.topic_id = r.uuid() if v >= 13 else ZERO_UUID
         m.topic = r.compact_string() if v == 12 else ""
-        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.compact_count(33))]
+        m.partitions = [_read_FetchPartition(r, v) for _ in r.each(r.compact_count(33))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_FetchPartition(r, v) for _ in range(r.count(16))]
+        m.partitions = [_read_FetchPartition(r, v) for _ in r.each(r.count(16))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -154,13 +154,13 @@ def _write_FetchTopic(w: Writer, m: FetchTopic, v: int) -> None:
         if v == 12:
             w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_FetchPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_FetchPartition(w, partition, v)
 
 
@@ -292,8 +292,8 @@ def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
         m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch = r.fixed(
             _fixed_iiibii
         )
-        m.topics = [_read_FetchTopic(r, v) for _ in range(r.compact_count(2))]
-        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.compact_count(2))]
+        m.topics = [_read_FetchTopic(r, v) for _ in r.each(r.compact_count(2))]
+        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in r.each(r.compact_count(2))]
         m.rack_id = r.compact_string()
         m.cluster_id = None
         m.replica_state = ReplicaState()
@@ -311,8 +311,8 @@ def _read_FetchRequest(r: Reader, v: int) -> FetchRequest:
         m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level = r.fixed(_fixed_iiiib)
         m.session_id = r.int32() if v >= 7 else 0
         m.session_epoch = r.int32() if v >= 7 else -1
-        m.topics = [_read_FetchTopic(r, v) for _ in range(r.count(6))]
-        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in range(r.count(6))] if v >= 7 else []
+        m.topics = [_read_FetchTopic(r, v) for _ in r.each(r.count(6))]
+        m.forgotten_topics_data = [_read_ForgottenTopic(r, v) for _ in r.each(r.count(6))] if v >= 7 else []
         m.rack_id = r.string() if v == 11 else ""
         m.cluster_id = None
         m.replica_state = ReplicaState()
@@ -327,10 +327,10 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch
         )
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_FetchTopic(w, topic, v)
         w.compact_count(len(m.forgotten_topics_data))
-        for forgotten_topics_data_item in m.forgotten_topics_data:
+        for forgotten_topics_data_item in w.each(m.forgotten_topics_data):
             _write_ForgottenTopic(w, forgotten_topics_data_item, v)
         w.compact_string(m.rack_id)
         tags: list[tuple[int, Writer]] = []
@@ -349,11 +349,11 @@ def _write_FetchRequest(w: Writer, m: FetchRequest, v: int) -> None:
             w.int32(m.session_id)
             w.int32(m.session_epoch)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_FetchTopic(w, topic, v)
         if v >= 7:
             w.count(len(m.forgotten_topics_data))
-            for forgotten_topics_data_item in m.forgotten_topics_data:
+            for forgotten_topics_data_item in w.each(m.forgotten_topics_data):
                 _write_ForgottenTopic(w, forgotten_topics_data_item, v)
         if v == 11:
             w.string(m.rack_id)
@@ -507,7 +507,7 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
             _fixed_ihqqq
         )
         m.aborted_transactions = (
-            None if (n := r.compact_nullable_count(17)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(17)) < 0 else [_read_AbortedTransaction(r, v) for _ in r.each(n)]
         )
         m.preferred_read_replica = r.int32()
         m.records = r.compact_nullable_records()
@@ -530,7 +530,7 @@ def _read_PartitionData(r: Reader, v: int) -> PartitionData:
         m.partition_index, m.error_code, m.high_watermark, m.last_stable_offset = r.fixed(_fixed_ihqq)
         m.log_start_offset = r.int64() if v >= 5 else -1
         m.aborted_transactions = (
-            None if (n := r.nullable_count(16)) < 0 else [_read_AbortedTransaction(r, v) for _ in range(n)]
+            None if (n := r.nullable_count(16)) < 0 else [_read_AbortedTransaction(r, v) for _ in r.each(n)]
         )
         m.preferred_read_replica = r.int32() if v == 11 else -1
         m.records = r.nullable_records()
@@ -549,7 +549,7 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             w.compact_count(-1)
         else:
             w.compact_count(len(m.aborted_transactions))
-            for aborted_transaction in m.aborted_transactions:
+            for aborted_transaction in w.each(m.aborted_transactions):
                 _write_AbortedTransaction(w, aborted_transaction, v)
         w.int32(m.preferred_read_replica)
         w.compact_nullable_records(m.records)
@@ -575,7 +575,7 @@ def _write_PartitionData(w: Writer, m: PartitionData, v: int) -> None:
             w.count(-1)
         else:
             w.count(len(m.aborted_transactions))
-            for aborted_transaction in m.aborted_transactions:
+            for aborted_transaction in w.each(m.aborted_transactions):
                 _write_AbortedTransaction(w, aborted_transaction, v)
         if v == 11:
             w.int32(m.preferred_read_replica)
@@ -600,11 +600,11 @@ def _read_FetchableTopicResponse(r: Reader, v: int) -> FetchableTopicResponse:
     if v >= 12:
         m.topic_id = r.uuid() if v >= 13 else ZERO_UUID
         m.topic = r.compact_string() if v == 12 else ""
-        m.partitions = [_read_PartitionData(r, v) for _ in range(r.compact_count(37))]
+        m.partitions = [_read_PartitionData(r, v) for _ in r.each(r.compact_count(37))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_PartitionData(r, v) for _ in range(r.count(30))]
+        m.partitions = [_read_PartitionData(r, v) for _ in r.each(r.count(30))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -616,13 +616,13 @@ def _write_FetchableTopicResponse(w: Writer, m: FetchableTopicResponse, v: int) 
         if v == 12:
             w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_PartitionData(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_PartitionData(w, partition, v)
 
 
@@ -692,13 +692,13 @@ def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
     m = FetchResponse.__new__(FetchResponse)
     if v >= 12:
         m.throttle_time_ms, m.error_code, m.session_id = r.fixed(_fixed_ihi)
-        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.compact_count(2))]
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in r.each(r.compact_count(2))]
         m.node_endpoints = []
         tag = -1
         for _ in range(r.uvarint()):
             tag, end = r.tag(tag)
             if tag == 0 and v >= 16:
-                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count(11))]
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in r.each(r.compact_count(11))]
             else:
                 r.pos = end
             r.end_tag(end)
@@ -706,7 +706,7 @@ def _read_FetchResponse(r: Reader, v: int) -> FetchResponse:
         m.throttle_time_ms = r.int32()
         m.error_code = r.int16() if v >= 7 else 0
         m.session_id = r.int32() if v >= 7 else 0
-        m.responses = [_read_FetchableTopicResponse(r, v) for _ in range(r.count(6))]
+        m.responses = [_read_FetchableTopicResponse(r, v) for _ in r.each(r.count(6))]
         m.node_endpoints = []
     return m
 
@@ -715,13 +715,13 @@ def _write_FetchResponse(w: Writer, m: FetchResponse, v: int) -> None:
     if v >= 12:
         w.buf += _fixed_ihi.pack(m.throttle_time_ms, m.error_code, m.session_id)
         w.compact_count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_FetchableTopicResponse(w, response, v)
         tags: list[tuple[int, Writer]] = []
         if m.node_endpoints and v >= 16:
             t = Writer()
             t.compact_count(len(m.node_endpoints))
-            for node_endpoint in m.node_endpoints:
+            for node_endpoint in t.each(m.node_endpoints):
                 _write_NodeEndpoint(t, node_endpoint, v)
             tags.append((0, t))
         w.tags(tags)
@@ -731,5 +731,5 @@ def _write_FetchResponse(w: Writer, m: FetchResponse, v: int) -> None:
             w.int16(m.error_code)
             w.int32(m.session_id)
         w.count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_FetchableTopicResponse(w, response, v)

@@ -37,7 +37,7 @@ def _read_FindCoordinatorRequest(r: Reader, v: int) -> FindCoordinatorRequest:
     if v >= 3:
         m.key = r.compact_string() if v == 3 else ""
         m.key_type = r.int8()
-        m.coordinator_keys = [r.compact_string() for _ in range(r.compact_count(1))] if v >= 4 else []
+        m.coordinator_keys = [r.compact_string() for _ in r.each(r.compact_count(1))] if v >= 4 else []
         r.skip_tags()
     else:
         m.key = r.string()
@@ -53,7 +53,7 @@ def _write_FindCoordinatorRequest(w: Writer, m: FindCoordinatorRequest, v: int) 
         w.int8(m.key_type)
         if v >= 4:
             w.compact_count(len(m.coordinator_keys))
-            for coordinator_key in m.coordinator_keys:
+            for coordinator_key in w.each(m.coordinator_keys):
                 w.compact_string(coordinator_key)
         w.uvarint(0)
     else:
@@ -145,7 +145,7 @@ def _read_FindCoordinatorResponse(r: Reader, v: int) -> FindCoordinatorResponse:
     m = FindCoordinatorResponse.__new__(FindCoordinatorResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
-        m.coordinators = [_read_Coordinator(r, v) for _ in range(r.compact_count(14))] if v >= 4 else []
+        m.coordinators = [_read_Coordinator(r, v) for _ in r.each(r.compact_count(14))] if v >= 4 else []
         m.error_code = r.int16() if v == 3 else 0
         m.error_message = r.compact_nullable_string() if v == 3 else ""
         m.node_id = r.int32() if v == 3 else 0
@@ -168,7 +168,7 @@ def _write_FindCoordinatorResponse(w: Writer, m: FindCoordinatorResponse, v: int
         w.int32(m.throttle_time_ms)
         if v >= 4:
             w.compact_count(len(m.coordinators))
-            for coordinator in m.coordinators:
+            for coordinator in w.each(m.coordinators):
                 _write_Coordinator(w, coordinator, v)
         if v == 3:
             w.int16(m.error_code)

@@ -313,7 +313,7 @@ def _read_GroupMetadataValue(r: Reader, v: int) -> GroupMetadataValue:
         m.protocol = r.compact_nullable_string()
         m.leader = r.compact_nullable_string()
         m.current_state_timestamp = r.int64()
-        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.compact_count(15))]
+        m.members = [_read_GroupMetadataValueMember(r, v) for _ in r.each(r.compact_count(15))]
         r.skip_tags()
     else:
         m.protocol_type = r.string()
@@ -321,7 +321,7 @@ def _read_GroupMetadataValue(r: Reader, v: int) -> GroupMetadataValue:
         m.protocol = r.nullable_string()
         m.leader = r.nullable_string()
         m.current_state_timestamp = r.int64() if v >= 2 else -1
-        m.members = [_read_GroupMetadataValueMember(r, v) for _ in range(r.count(18))]
+        m.members = [_read_GroupMetadataValueMember(r, v) for _ in r.each(r.count(18))]
     return m
 
 
@@ -333,7 +333,7 @@ def _write_GroupMetadataValue(w: Writer, m: GroupMetadataValue, v: int) -> None:
         w.compact_nullable_string(m.leader)
         w.int64(m.current_state_timestamp)
         w.compact_count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_GroupMetadataValueMember(w, member, v)
         w.uvarint(0)
     else:
@@ -344,5 +344,5 @@ def _write_GroupMetadataValue(w: Writer, m: GroupMetadataValue, v: int) -> None:
         if v >= 2:
             w.int64(m.current_state_timestamp)
         w.count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_GroupMetadataValueMember(w, member, v)

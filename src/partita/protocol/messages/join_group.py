@@ -99,7 +99,7 @@ def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
         m.protocol_type = r.compact_string()
-        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.compact_count(3))]
+        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in r.each(r.compact_count(3))]
         m.reason = r.compact_nullable_string() if v >= 8 else None
         r.skip_tags()
     else:
@@ -109,7 +109,7 @@ def _read_JoinGroupRequest(r: Reader, v: int) -> JoinGroupRequest:
         m.member_id = r.string()
         m.group_instance_id = r.nullable_string() if v == 5 else None
         m.protocol_type = r.string()
-        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in range(r.count(6))]
+        m.protocols = [_read_JoinGroupRequestProtocol(r, v) for _ in r.each(r.count(6))]
         m.reason = None
     return m
 
@@ -122,7 +122,7 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
         w.compact_nullable_string(m.group_instance_id)
         w.compact_string(m.protocol_type)
         w.compact_count(len(m.protocols))
-        for protocol in m.protocols:
+        for protocol in w.each(m.protocols):
             _write_JoinGroupRequestProtocol(w, protocol, v)
         if v >= 8:
             w.compact_nullable_string(m.reason)
@@ -137,7 +137,7 @@ def _write_JoinGroupRequest(w: Writer, m: JoinGroupRequest, v: int) -> None:
             w.nullable_string(m.group_instance_id)
         w.string(m.protocol_type)
         w.count(len(m.protocols))
-        for protocol in m.protocols:
+        for protocol in w.each(m.protocols):
             _write_JoinGroupRequestProtocol(w, protocol, v)
 
 
@@ -238,7 +238,7 @@ def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
         m.leader = r.compact_string()
         m.skip_assignment = r.boolean() if v == 9 else False
         m.member_id = r.compact_string()
-        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.compact_count(4))]
+        m.members = [_read_JoinGroupResponseMember(r, v) for _ in r.each(r.compact_count(4))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 2 else 0
@@ -246,7 +246,7 @@ def _read_JoinGroupResponse(r: Reader, v: int) -> JoinGroupResponse:
         m.protocol_name = r.string()
         m.leader = r.string()
         m.member_id = r.string()
-        m.members = [_read_JoinGroupResponseMember(r, v) for _ in range(r.count(6))]
+        m.members = [_read_JoinGroupResponseMember(r, v) for _ in r.each(r.count(6))]
         m.protocol_type = None
         m.skip_assignment = False
     return m
@@ -266,7 +266,7 @@ def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
             w.boolean(m.skip_assignment)
         w.compact_string(m.member_id)
         w.compact_count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_JoinGroupResponseMember(w, member, v)
         w.uvarint(0)
     else:
@@ -277,5 +277,5 @@ def _write_JoinGroupResponse(w: Writer, m: JoinGroupResponse, v: int) -> None:
         w.string(m.leader)
         w.string(m.member_id)
         w.count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_JoinGroupResponseMember(w, member, v)

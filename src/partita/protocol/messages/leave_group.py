@@ -73,12 +73,12 @@ def _read_LeaveGroupRequest(r: Reader, v: int) -> LeaveGroupRequest:
     m = LeaveGroupRequest.__new__(LeaveGroupRequest)
     if v >= 4:
         m.group_id = r.compact_string()
-        m.members = [_read_MemberIdentity(r, v) for _ in range(r.compact_count(3))]
+        m.members = [_read_MemberIdentity(r, v) for _ in r.each(r.compact_count(3))]
         m.member_id = ""
         r.skip_tags()
     else:
         m.group_id = r.string()
-        m.members = [_read_MemberIdentity(r, v) for _ in range(r.count(4))] if v == 3 else []
+        m.members = [_read_MemberIdentity(r, v) for _ in r.each(r.count(4))] if v == 3 else []
         m.member_id = r.string() if v <= 2 else ""
     return m
 
@@ -87,14 +87,14 @@ def _write_LeaveGroupRequest(w: Writer, m: LeaveGroupRequest, v: int) -> None:
     if v >= 4:
         w.compact_string(m.group_id)
         w.compact_count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_MemberIdentity(w, member, v)
         w.uvarint(0)
     else:
         w.string(m.group_id)
         if v == 3:
             w.count(len(m.members))
-            for member in m.members:
+            for member in w.each(m.members):
                 _write_MemberIdentity(w, member, v)
         if v <= 2:
             w.string(m.member_id)
@@ -165,12 +165,12 @@ def _read_LeaveGroupResponse(r: Reader, v: int) -> LeaveGroupResponse:
     m = LeaveGroupResponse.__new__(LeaveGroupResponse)
     if v >= 4:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
-        m.members = [_read_MemberResponse(r, v) for _ in range(r.compact_count(5))]
+        m.members = [_read_MemberResponse(r, v) for _ in r.each(r.compact_count(5))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
-        m.members = [_read_MemberResponse(r, v) for _ in range(r.count(6))] if v == 3 else []
+        m.members = [_read_MemberResponse(r, v) for _ in r.each(r.count(6))] if v == 3 else []
     return m
 
 
@@ -178,7 +178,7 @@ def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
     if v >= 4:
         w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_count(len(m.members))
-        for member in m.members:
+        for member in w.each(m.members):
             _write_MemberResponse(w, member, v)
         w.uvarint(0)
     else:
@@ -187,5 +187,5 @@ def _write_LeaveGroupResponse(w: Writer, m: LeaveGroupResponse, v: int) -> None:
         w.int16(m.error_code)
         if v == 3:
             w.count(len(m.members))
-            for member in m.members:
+            for member in w.each(m.members):
                 _write_MemberResponse(w, member, v)

@@ -32,7 +32,7 @@ class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"]):
 
 def _read_ListConfigResourcesRequest(r: Reader, v: int) -> ListConfigResourcesRequest:
     m = ListConfigResourcesRequest.__new__(ListConfigResourcesRequest)
-    m.resource_types = [r.int8() for _ in range(r.compact_count(1))] if v == 1 else []
+    m.resource_types = [r.int8() for _ in r.each(r.compact_count(1))] if v == 1 else []
     r.skip_tags()
     return m
 
@@ -40,7 +40,7 @@ def _read_ListConfigResourcesRequest(r: Reader, v: int) -> ListConfigResourcesRe
 def _write_ListConfigResourcesRequest(w: Writer, m: ListConfigResourcesRequest, v: int) -> None:
     if v == 1:
         w.compact_count(len(m.resource_types))
-        for resource_type in m.resource_types:
+        for resource_type in w.each(m.resource_types):
             w.int8(resource_type)
     w.uvarint(0)
 
@@ -97,7 +97,7 @@ class ListConfigResourcesResponse(Message):
 def _read_ListConfigResourcesResponse(r: Reader, v: int) -> ListConfigResourcesResponse:
     m = ListConfigResourcesResponse.__new__(ListConfigResourcesResponse)
     m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
-    m.config_resources = [_read_ListedConfigResource(r, v) for _ in range(r.compact_count(2))]
+    m.config_resources = [_read_ListedConfigResource(r, v) for _ in r.each(r.compact_count(2))]
     r.skip_tags()
     return m
 
@@ -105,6 +105,6 @@ def _read_ListConfigResourcesResponse(r: Reader, v: int) -> ListConfigResourcesR
 def _write_ListConfigResourcesResponse(w: Writer, m: ListConfigResourcesResponse, v: int) -> None:
     w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
     w.compact_count(len(m.config_resources))
-    for config_resource in m.config_resources:
+    for config_resource in w.each(m.config_resources):
         _write_ListedConfigResource(w, config_resource, v)
     w.uvarint(0)

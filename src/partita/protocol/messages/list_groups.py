@@ -34,8 +34,8 @@ class ListGroupsRequest(Request["ListGroupsResponse"]):
 def _read_ListGroupsRequest(r: Reader, v: int) -> ListGroupsRequest:
     m = ListGroupsRequest.__new__(ListGroupsRequest)
     if v >= 3:
-        m.states_filter = [r.compact_string() for _ in range(r.compact_count(1))] if v >= 4 else []
-        m.types_filter = [r.compact_string() for _ in range(r.compact_count(1))] if v == 5 else []
+        m.states_filter = [r.compact_string() for _ in r.each(r.compact_count(1))] if v >= 4 else []
+        m.types_filter = [r.compact_string() for _ in r.each(r.compact_count(1))] if v == 5 else []
         r.skip_tags()
     else:
         m.states_filter = []
@@ -47,11 +47,11 @@ def _write_ListGroupsRequest(w: Writer, m: ListGroupsRequest, v: int) -> None:
     if v >= 3:
         if v >= 4:
             w.compact_count(len(m.states_filter))
-            for states_filter_item in m.states_filter:
+            for states_filter_item in w.each(m.states_filter):
                 w.compact_string(states_filter_item)
         if v == 5:
             w.compact_count(len(m.types_filter))
-            for types_filter_item in m.types_filter:
+            for types_filter_item in w.each(m.types_filter):
                 w.compact_string(types_filter_item)
         w.uvarint(0)
     else:
@@ -128,12 +128,12 @@ def _read_ListGroupsResponse(r: Reader, v: int) -> ListGroupsResponse:
     m = ListGroupsResponse.__new__(ListGroupsResponse)
     if v >= 3:
         m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
-        m.groups = [_read_ListedGroup(r, v) for _ in range(r.compact_count(3))]
+        m.groups = [_read_ListedGroup(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 1 else 0
         m.error_code = r.int16()
-        m.groups = [_read_ListedGroup(r, v) for _ in range(r.count(4))]
+        m.groups = [_read_ListedGroup(r, v) for _ in r.each(r.count(4))]
     return m
 
 
@@ -141,7 +141,7 @@ def _write_ListGroupsResponse(w: Writer, m: ListGroupsResponse, v: int) -> None:
     if v >= 3:
         w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
         w.compact_count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             _write_ListedGroup(w, group, v)
         w.uvarint(0)
     else:
@@ -149,5 +149,5 @@ def _write_ListGroupsResponse(w: Writer, m: ListGroupsResponse, v: int) -> None:
             w.int32(m.throttle_time_ms)
         w.int16(m.error_code)
         w.count(len(m.groups))
-        for group in m.groups:
+        for group in w.each(m.groups):
             _write_ListedGroup(w, group, v)

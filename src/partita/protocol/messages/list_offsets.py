@@ -61,11 +61,11 @@ def _read_ListOffsetsTopic(r: Reader, v: int) -> ListOffsetsTopic:
     m = ListOffsetsTopic.__new__(ListOffsetsTopic)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.compact_count(17))]
+        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in r.each(r.compact_count(17))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in range(r.count(12))]
+        m.partitions = [_read_ListOffsetsPartition(r, v) for _ in r.each(r.count(12))]
     return m
 
 
@@ -73,13 +73,13 @@ def _write_ListOffsetsTopic(w: Writer, m: ListOffsetsTopic, v: int) -> None:
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_ListOffsetsPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_ListOffsetsPartition(w, partition, v)
 
 
@@ -117,13 +117,13 @@ def _read_ListOffsetsRequest(r: Reader, v: int) -> ListOffsetsRequest:
     m = ListOffsetsRequest.__new__(ListOffsetsRequest)
     if v >= 6:
         m.replica_id, m.isolation_level = r.fixed(_fixed_ib)
-        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_ListOffsetsTopic(r, v) for _ in r.each(r.compact_count(3))]
         m.timeout_ms = r.int32() if v >= 10 else 0
         r.skip_tags()
     else:
         m.replica_id = r.int32()
         m.isolation_level = r.int8() if v >= 2 else 0
-        m.topics = [_read_ListOffsetsTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_ListOffsetsTopic(r, v) for _ in r.each(r.count(6))]
         m.timeout_ms = 0
     return m
 
@@ -132,7 +132,7 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
     if v >= 6:
         w.buf += _fixed_ib.pack(m.replica_id, m.isolation_level)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_ListOffsetsTopic(w, topic, v)
         if v >= 10:
             w.int32(m.timeout_ms)
@@ -142,7 +142,7 @@ def _write_ListOffsetsRequest(w: Writer, m: ListOffsetsRequest, v: int) -> None:
         if v >= 2:
             w.int8(m.isolation_level)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_ListOffsetsTopic(w, topic, v)
 
 
@@ -202,11 +202,11 @@ def _read_ListOffsetsTopicResponse(r: Reader, v: int) -> ListOffsetsTopicRespons
     m = ListOffsetsTopicResponse.__new__(ListOffsetsTopicResponse)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.compact_count(27))]
+        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in r.each(r.compact_count(27))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in range(r.count(22))]
+        m.partitions = [_read_ListOffsetsPartitionResponse(r, v) for _ in r.each(r.count(22))]
     return m
 
 
@@ -214,13 +214,13 @@ def _write_ListOffsetsTopicResponse(w: Writer, m: ListOffsetsTopicResponse, v: i
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_ListOffsetsPartitionResponse(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_ListOffsetsPartitionResponse(w, partition, v)
 
 
@@ -249,11 +249,11 @@ def _read_ListOffsetsResponse(r: Reader, v: int) -> ListOffsetsResponse:
     m = ListOffsetsResponse.__new__(ListOffsetsResponse)
     if v >= 6:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 2 else 0
-        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_ListOffsetsTopicResponse(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -261,12 +261,12 @@ def _write_ListOffsetsResponse(w: Writer, m: ListOffsetsResponse, v: int) -> Non
     if v >= 6:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_ListOffsetsTopicResponse(w, topic, v)
         w.uvarint(0)
     else:
         if v >= 2:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_ListOffsetsTopicResponse(w, topic, v)

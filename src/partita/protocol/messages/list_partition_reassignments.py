@@ -61,7 +61,7 @@ def _read_ListPartitionReassignmentsRequest(r: Reader, v: int) -> ListPartitionR
     m.topics = (
         None
         if (n := r.compact_nullable_count(3)) < 0
-        else [_read_ListPartitionReassignmentsTopic(r, v) for _ in range(n)]
+        else [_read_ListPartitionReassignmentsTopic(r, v) for _ in r.each(n)]
     )
     r.skip_tags()
     return m
@@ -73,7 +73,7 @@ def _write_ListPartitionReassignmentsRequest(w: Writer, m: ListPartitionReassign
         w.compact_count(-1)
     else:
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_ListPartitionReassignmentsTopic(w, topic, v)
     w.uvarint(0)
 
@@ -128,7 +128,7 @@ class OngoingTopicReassignment(Structure):
 def _read_OngoingTopicReassignment(r: Reader, v: int) -> OngoingTopicReassignment:
     m = OngoingTopicReassignment.__new__(OngoingTopicReassignment)
     m.name = r.compact_string()
-    m.partitions = [_read_OngoingPartitionReassignment(r, v) for _ in range(r.compact_count(8))]
+    m.partitions = [_read_OngoingPartitionReassignment(r, v) for _ in r.each(r.compact_count(8))]
     r.skip_tags()
     return m
 
@@ -136,7 +136,7 @@ def _read_OngoingTopicReassignment(r: Reader, v: int) -> OngoingTopicReassignmen
 def _write_OngoingTopicReassignment(w: Writer, m: OngoingTopicReassignment, v: int) -> None:
     w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_OngoingPartitionReassignment(w, partition, v)
     w.uvarint(0)
 
@@ -175,7 +175,7 @@ def _read_ListPartitionReassignmentsResponse(r: Reader, v: int) -> ListPartition
     m = ListPartitionReassignmentsResponse.__new__(ListPartitionReassignmentsResponse)
     m.throttle_time_ms, m.error_code = r.fixed(_fixed_ih)
     m.error_message = r.compact_nullable_string()
-    m.topics = [_read_OngoingTopicReassignment(r, v) for _ in range(r.compact_count(3))]
+    m.topics = [_read_OngoingTopicReassignment(r, v) for _ in r.each(r.compact_count(3))]
     r.skip_tags()
     return m
 
@@ -184,6 +184,6 @@ def _write_ListPartitionReassignmentsResponse(w: Writer, m: ListPartitionReassig
     w.buf += _fixed_ih.pack(m.throttle_time_ms, m.error_code)
     w.compact_nullable_string(m.error_message)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_OngoingTopicReassignment(w, topic, v)
     w.uvarint(0)

@@ -85,7 +85,7 @@ def _read_MetadataRequest(r: Reader, v: int) -> MetadataRequest:
     m = MetadataRequest.__new__(MetadataRequest)
     if v >= 9:
         m.topics = (
-            None if (n := r.compact_nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)]
+            None if (n := r.compact_nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in r.each(n)]
         )
         m.allow_auto_topic_creation = r.boolean()
         m.include_cluster_authorized_operations = r.boolean() if v <= 10 else False
@@ -93,9 +93,9 @@ def _read_MetadataRequest(r: Reader, v: int) -> MetadataRequest:
         r.skip_tags()
     else:
         m.topics = (
-            (None if (n := r.nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in range(n)])
+            (None if (n := r.nullable_count(2)) < 0 else [_read_MetadataRequestTopic(r, v) for _ in r.each(n)])
             if v >= 1
-            else [_read_MetadataRequestTopic(r, v) for _ in range(r.count(2))]
+            else [_read_MetadataRequestTopic(r, v) for _ in r.each(r.count(2))]
         )
         m.allow_auto_topic_creation = r.boolean() if v >= 4 else True
         m.include_cluster_authorized_operations = r.boolean() if v == 8 else False
@@ -109,7 +109,7 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
             w.compact_count(-1)
         else:
             w.compact_count(len(m.topics))
-            for topic in m.topics:
+            for topic in w.each(m.topics):
                 _write_MetadataRequestTopic(w, topic, v)
         w.boolean(m.allow_auto_topic_creation)
         if v <= 10:
@@ -122,12 +122,12 @@ def _write_MetadataRequest(w: Writer, m: MetadataRequest, v: int) -> None:
                 w.count(-1)
             else:
                 w.count(len(m.topics))
-                for topic in m.topics:
+                for topic in w.each(m.topics):
                     _write_MetadataRequestTopic(w, topic, v)
         else:
             items = w.required(m.topics, "topics")
             w.count(len(items))
-            for topic in items:
+            for topic in w.each(items):
                 _write_MetadataRequestTopic(w, topic, v)
         if v >= 4:
             w.boolean(m.allow_auto_topic_creation)
@@ -276,14 +276,14 @@ def _read_MetadataResponseTopic(r: Reader, v: int) -> MetadataResponseTopic:
         m.name = r.compact_nullable_string() if v >= 12 else r.compact_string()
         m.topic_id = r.uuid() if v >= 10 else ZERO_UUID
         m.is_internal = r.boolean()
-        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.compact_count(18))]
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in r.each(r.compact_count(18))]
         m.topic_authorized_operations = r.int32()
         r.skip_tags()
     else:
         m.error_code = r.int16()
         m.name = r.string()
         m.is_internal = r.boolean() if v >= 1 else False
-        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in range(r.count(18))]
+        m.partitions = [_read_MetadataResponsePartition(r, v) for _ in r.each(r.count(18))]
         m.topic_authorized_operations = r.int32() if v == 8 else -2147483648
         m.topic_id = ZERO_UUID
     return m
@@ -300,7 +300,7 @@ def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) ->
             w.uuid(m.topic_id)
         w.boolean(m.is_internal)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_MetadataResponsePartition(w, partition, v)
         w.int32(m.topic_authorized_operations)
         w.uvarint(0)
@@ -310,7 +310,7 @@ def _write_MetadataResponseTopic(w: Writer, m: MetadataResponseTopic, v: int) ->
         if v >= 1:
             w.boolean(m.is_internal)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_MetadataResponsePartition(w, partition, v)
         if v == 8:
             w.int32(m.topic_authorized_operations)
@@ -364,19 +364,19 @@ def _read_MetadataResponse(r: Reader, v: int) -> MetadataResponse:
     m = MetadataResponse.__new__(MetadataResponse)
     if v >= 9:
         m.throttle_time_ms = r.int32()
-        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.compact_count(11))]
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in r.each(r.compact_count(11))]
         m.cluster_id = r.compact_nullable_string()
         m.controller_id = r.int32()
-        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.compact_count(10))]
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in r.each(r.compact_count(10))]
         m.error_code = r.int16() if v == 13 else 0
         m.cluster_authorized_operations = r.int32() if v <= 10 else -2147483648
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 3 else 0
-        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in range(r.count(10))]
+        m.brokers = [_read_MetadataResponseBroker(r, v) for _ in r.each(r.count(10))]
         m.cluster_id = r.nullable_string() if v >= 2 else None
         m.controller_id = r.int32() if v >= 1 else -1
-        m.topics = [_read_MetadataResponseTopic(r, v) for _ in range(r.count(8))]
+        m.topics = [_read_MetadataResponseTopic(r, v) for _ in r.each(r.count(8))]
         m.cluster_authorized_operations = r.int32() if v == 8 else -2147483648
         m.error_code = 0
     return m
@@ -386,12 +386,12 @@ def _write_MetadataResponse(w: Writer, m: MetadataResponse, v: int) -> None:
     if v >= 9:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.brokers))
-        for broker in m.brokers:
+        for broker in w.each(m.brokers):
             _write_MetadataResponseBroker(w, broker, v)
         w.compact_nullable_string(m.cluster_id)
         w.int32(m.controller_id)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_MetadataResponseTopic(w, topic, v)
         if v == 13:
             w.int16(m.error_code)
@@ -402,14 +402,14 @@ def _write_MetadataResponse(w: Writer, m: MetadataResponse, v: int) -> None:
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.brokers))
-        for broker in m.brokers:
+        for broker in w.each(m.brokers):
             _write_MetadataResponseBroker(w, broker, v)
         if v >= 2:
             w.nullable_string(m.cluster_id)
         if v >= 1:
             w.int32(m.controller_id)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_MetadataResponseTopic(w, topic, v)
         if v == 8:
             w.int32(m.cluster_authorized_operations)

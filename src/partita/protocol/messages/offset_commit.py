@@ -74,11 +74,11 @@ def _read_OffsetCommitRequestTopic(r: Reader, v: int) -> OffsetCommitRequestTopi
     if v >= 8:
         m.topic_id = r.uuid() if v == 10 else ZERO_UUID
         m.name = r.compact_string() if v <= 9 else ""
-        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.compact_count(18))]
+        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in r.each(r.compact_count(18))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in range(r.count(14))]
+        m.partitions = [_read_OffsetCommitRequestPartition(r, v) for _ in r.each(r.count(14))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -90,13 +90,13 @@ def _write_OffsetCommitRequestTopic(w: Writer, m: OffsetCommitRequestTopic, v: i
         if v <= 9:
             w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetCommitRequestPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetCommitRequestPartition(w, partition, v)
 
 
@@ -148,7 +148,7 @@ def _read_OffsetCommitRequest(r: Reader, v: int) -> OffsetCommitRequest:
         m.generation_id_or_member_epoch = r.int32()
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.compact_count(2))]
+        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in r.each(r.compact_count(2))]
         m.retention_time_ms = -1
         r.skip_tags()
     else:
@@ -157,7 +157,7 @@ def _read_OffsetCommitRequest(r: Reader, v: int) -> OffsetCommitRequest:
         m.member_id = r.string()
         m.group_instance_id = r.nullable_string() if v == 7 else None
         m.retention_time_ms = r.int64() if v <= 4 else -1
-        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_OffsetCommitRequestTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -168,7 +168,7 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetCommitRequestTopic(w, topic, v)
         w.uvarint(0)
     else:
@@ -180,7 +180,7 @@ def _write_OffsetCommitRequest(w: Writer, m: OffsetCommitRequest, v: int) -> Non
         if v <= 4:
             w.int64(m.retention_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetCommitRequestTopic(w, topic, v)
 
 
@@ -230,11 +230,11 @@ def _read_OffsetCommitResponseTopic(r: Reader, v: int) -> OffsetCommitResponseTo
     if v >= 8:
         m.topic_id = r.uuid() if v == 10 else ZERO_UUID
         m.name = r.compact_string() if v <= 9 else ""
-        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.compact_count(7))]
+        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in r.each(r.compact_count(7))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in range(r.count(6))]
+        m.partitions = [_read_OffsetCommitResponsePartition(r, v) for _ in r.each(r.count(6))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -246,13 +246,13 @@ def _write_OffsetCommitResponseTopic(w: Writer, m: OffsetCommitResponseTopic, v:
         if v <= 9:
             w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetCommitResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetCommitResponsePartition(w, partition, v)
 
 
@@ -281,11 +281,11 @@ def _read_OffsetCommitResponse(r: Reader, v: int) -> OffsetCommitResponse:
     m = OffsetCommitResponse.__new__(OffsetCommitResponse)
     if v >= 8:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.compact_count(2))]
+        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in r.each(r.compact_count(2))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 3 else 0
-        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_OffsetCommitResponseTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -293,12 +293,12 @@ def _write_OffsetCommitResponse(w: Writer, m: OffsetCommitResponse, v: int) -> N
     if v >= 8:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetCommitResponseTopic(w, topic, v)
         w.uvarint(0)
     else:
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetCommitResponseTopic(w, topic, v)

@@ -43,14 +43,14 @@ class OffsetDeleteRequestTopic(Structure):
 def _read_OffsetDeleteRequestTopic(r: Reader, v: int) -> OffsetDeleteRequestTopic:
     m = OffsetDeleteRequestTopic.__new__(OffsetDeleteRequestTopic)
     m.name = r.string()
-    m.partitions = [_read_OffsetDeleteRequestPartition(r, v) for _ in range(r.count(4))]
+    m.partitions = [_read_OffsetDeleteRequestPartition(r, v) for _ in r.each(r.count(4))]
     return m
 
 
 def _write_OffsetDeleteRequestTopic(w: Writer, m: OffsetDeleteRequestTopic, v: int) -> None:
     w.string(m.name)
     w.count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_OffsetDeleteRequestPartition(w, partition, v)
 
 
@@ -78,14 +78,14 @@ class OffsetDeleteRequest(Request["OffsetDeleteResponse"]):
 def _read_OffsetDeleteRequest(r: Reader, v: int) -> OffsetDeleteRequest:
     m = OffsetDeleteRequest.__new__(OffsetDeleteRequest)
     m.group_id = r.string()
-    m.topics = [_read_OffsetDeleteRequestTopic(r, v) for _ in range(r.count(6))]
+    m.topics = [_read_OffsetDeleteRequestTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteRequest(w: Writer, m: OffsetDeleteRequest, v: int) -> None:
     w.string(m.group_id)
     w.count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_OffsetDeleteRequestTopic(w, topic, v)
 
 
@@ -122,14 +122,14 @@ class OffsetDeleteResponseTopic(Structure):
 def _read_OffsetDeleteResponseTopic(r: Reader, v: int) -> OffsetDeleteResponseTopic:
     m = OffsetDeleteResponseTopic.__new__(OffsetDeleteResponseTopic)
     m.name = r.string()
-    m.partitions = [_read_OffsetDeleteResponsePartition(r, v) for _ in range(r.count(6))]
+    m.partitions = [_read_OffsetDeleteResponsePartition(r, v) for _ in r.each(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteResponseTopic(w: Writer, m: OffsetDeleteResponseTopic, v: int) -> None:
     w.string(m.name)
     w.count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_OffsetDeleteResponsePartition(w, partition, v)
 
 
@@ -160,12 +160,12 @@ class OffsetDeleteResponse(Message):
 def _read_OffsetDeleteResponse(r: Reader, v: int) -> OffsetDeleteResponse:
     m = OffsetDeleteResponse.__new__(OffsetDeleteResponse)
     m.error_code, m.throttle_time_ms = r.fixed(_fixed_hi)
-    m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in range(r.count(6))]
+    m.topics = [_read_OffsetDeleteResponseTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
 def _write_OffsetDeleteResponse(w: Writer, m: OffsetDeleteResponse, v: int) -> None:
     w.buf += _fixed_hi.pack(m.error_code, m.throttle_time_ms)
     w.count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_OffsetDeleteResponseTopic(w, topic, v)

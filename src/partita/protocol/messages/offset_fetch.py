@@ -65,7 +65,7 @@ def _read_OffsetFetchRequestGroup(r: Reader, v: int) -> OffsetFetchRequestGroup:
     m.member_id = r.compact_nullable_string() if v >= 9 else None
     m.member_epoch = r.int32() if v >= 9 else -1
     m.topics = (
-        None if (n := r.compact_nullable_count(2)) < 0 else [_read_OffsetFetchRequestTopics(r, v) for _ in range(n)]
+        None if (n := r.compact_nullable_count(2)) < 0 else [_read_OffsetFetchRequestTopics(r, v) for _ in r.each(n)]
     )
     r.skip_tags()
     return m
@@ -80,7 +80,7 @@ def _write_OffsetFetchRequestGroup(w: Writer, m: OffsetFetchRequestGroup, v: int
         w.compact_count(-1)
     else:
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetFetchRequestTopics(w, topic, v)
     w.uvarint(0)
 
@@ -150,13 +150,13 @@ class OffsetFetchRequest(Request["OffsetFetchResponse"]):
 def _read_OffsetFetchRequest(r: Reader, v: int) -> OffsetFetchRequest:
     m = OffsetFetchRequest.__new__(OffsetFetchRequest)
     if v >= 6:
-        m.groups = [_read_OffsetFetchRequestGroup(r, v) for _ in range(r.compact_count(3))] if v >= 8 else []
+        m.groups = [_read_OffsetFetchRequestGroup(r, v) for _ in r.each(r.compact_count(3))] if v >= 8 else []
         m.group_id = r.compact_string() if v <= 7 else ""
         m.topics = (
             (
                 None
                 if (n := r.compact_nullable_count(3)) < 0
-                else [_read_OffsetFetchRequestTopic(r, v) for _ in range(n)]
+                else [_read_OffsetFetchRequestTopic(r, v) for _ in r.each(n)]
             )
             if v <= 7
             else []
@@ -166,9 +166,9 @@ def _read_OffsetFetchRequest(r: Reader, v: int) -> OffsetFetchRequest:
     else:
         m.group_id = r.string()
         m.topics = (
-            (None if (n := r.nullable_count(6)) < 0 else [_read_OffsetFetchRequestTopic(r, v) for _ in range(n)])
+            (None if (n := r.nullable_count(6)) < 0 else [_read_OffsetFetchRequestTopic(r, v) for _ in r.each(n)])
             if v >= 2
-            else [_read_OffsetFetchRequestTopic(r, v) for _ in range(r.count(6))]
+            else [_read_OffsetFetchRequestTopic(r, v) for _ in r.each(r.count(6))]
         )
         m.groups = []
         m.require_stable = False
@@ -179,7 +179,7 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
     if v >= 6:
         if v >= 8:
             w.compact_count(len(m.groups))
-            for group in m.groups:
+            for group in w.each(m.groups):
                 _write_OffsetFetchRequestGroup(w, group, v)
         if v <= 7:
             w.compact_string(m.group_id)
@@ -187,7 +187,7 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
                 w.compact_count(-1)
             else:
                 w.compact_count(len(m.topics))
-                for topic in m.topics:
+                for topic in w.each(m.topics):
                     _write_OffsetFetchRequestTopic(w, topic, v)
         if v >= 7:
             w.boolean(m.require_stable)
@@ -199,12 +199,12 @@ def _write_OffsetFetchRequest(w: Writer, m: OffsetFetchRequest, v: int) -> None:
                 w.count(-1)
             else:
                 w.count(len(m.topics))
-                for topic in m.topics:
+                for topic in w.each(m.topics):
                     _write_OffsetFetchRequestTopic(w, topic, v)
         else:
             items = w.required(m.topics, "topics")
             w.count(len(items))
-            for topic in items:
+            for topic in w.each(items):
                 _write_OffsetFetchRequestTopic(w, topic, v)
 
 
@@ -262,7 +262,7 @@ def _read_OffsetFetchResponseTopics(r: Reader, v: int) -> OffsetFetchResponseTop
     m = OffsetFetchResponseTopics.__new__(OffsetFetchResponseTopics)
     m.topic_id = r.uuid() if v == 10 else ZERO_UUID
     m.name = r.compact_string() if v <= 9 else ""
-    m.partitions = [_read_OffsetFetchResponsePartitions(r, v) for _ in range(r.compact_count(20))]
+    m.partitions = [_read_OffsetFetchResponsePartitions(r, v) for _ in r.each(r.compact_count(20))]
     r.skip_tags()
     return m
 
@@ -273,7 +273,7 @@ def _write_OffsetFetchResponseTopics(w: Writer, m: OffsetFetchResponseTopics, v:
     if v <= 9:
         w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_OffsetFetchResponsePartitions(w, partition, v)
     w.uvarint(0)
 
@@ -294,7 +294,7 @@ class OffsetFetchResponseGroup(Structure):
 def _read_OffsetFetchResponseGroup(r: Reader, v: int) -> OffsetFetchResponseGroup:
     m = OffsetFetchResponseGroup.__new__(OffsetFetchResponseGroup)
     m.group_id = r.compact_string()
-    m.topics = [_read_OffsetFetchResponseTopics(r, v) for _ in range(r.compact_count(2))]
+    m.topics = [_read_OffsetFetchResponseTopics(r, v) for _ in r.each(r.compact_count(2))]
     m.error_code = r.int16()
     r.skip_tags()
     return m
@@ -303,7 +303,7 @@ def _read_OffsetFetchResponseGroup(r: Reader, v: int) -> OffsetFetchResponseGrou
 def _write_OffsetFetchResponseGroup(w: Writer, m: OffsetFetchResponseGroup, v: int) -> None:
     w.compact_string(m.group_id)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_OffsetFetchResponseTopics(w, topic, v)
     w.int16(m.error_code)
     w.uvarint(0)
@@ -373,11 +373,11 @@ def _read_OffsetFetchResponseTopic(r: Reader, v: int) -> OffsetFetchResponseTopi
     m = OffsetFetchResponseTopic.__new__(OffsetFetchResponseTopic)
     if v >= 6:
         m.name = r.compact_string()
-        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.compact_count(20))]
+        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in r.each(r.compact_count(20))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in range(r.count(16))]
+        m.partitions = [_read_OffsetFetchResponsePartition(r, v) for _ in r.each(r.count(16))]
     return m
 
 
@@ -385,13 +385,13 @@ def _write_OffsetFetchResponseTopic(w: Writer, m: OffsetFetchResponseTopic, v: i
     if v >= 6:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetFetchResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetFetchResponsePartition(w, partition, v)
 
 
@@ -429,13 +429,13 @@ def _read_OffsetFetchResponse(r: Reader, v: int) -> OffsetFetchResponse:
     m = OffsetFetchResponse.__new__(OffsetFetchResponse)
     if v >= 6:
         m.throttle_time_ms = r.int32()
-        m.groups = [_read_OffsetFetchResponseGroup(r, v) for _ in range(r.compact_count(5))] if v >= 8 else []
-        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.compact_count(3))] if v <= 7 else []
+        m.groups = [_read_OffsetFetchResponseGroup(r, v) for _ in r.each(r.compact_count(5))] if v >= 8 else []
+        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in r.each(r.compact_count(3))] if v <= 7 else []
         m.error_code = r.int16() if v <= 7 else 0
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32() if v >= 3 else 0
-        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_OffsetFetchResponseTopic(r, v) for _ in r.each(r.count(6))]
         m.error_code = r.int16() if v >= 2 else 0
         m.groups = []
     return m
@@ -446,11 +446,11 @@ def _write_OffsetFetchResponse(w: Writer, m: OffsetFetchResponse, v: int) -> Non
         w.int32(m.throttle_time_ms)
         if v >= 8:
             w.compact_count(len(m.groups))
-            for group in m.groups:
+            for group in w.each(m.groups):
                 _write_OffsetFetchResponseGroup(w, group, v)
         if v <= 7:
             w.compact_count(len(m.topics))
-            for topic in m.topics:
+            for topic in w.each(m.topics):
                 _write_OffsetFetchResponseTopic(w, topic, v)
             w.int16(m.error_code)
         w.uvarint(0)
@@ -458,7 +458,7 @@ def _write_OffsetFetchResponse(w: Writer, m: OffsetFetchResponse, v: int) -> Non
         if v >= 3:
             w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetFetchResponseTopic(w, topic, v)
         if v >= 2:
             w.int16(m.error_code)

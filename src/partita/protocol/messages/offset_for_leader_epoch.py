@@ -54,11 +54,11 @@ def _read_OffsetForLeaderTopic(r: Reader, v: int) -> OffsetForLeaderTopic:
     m = OffsetForLeaderTopic.__new__(OffsetForLeaderTopic)
     if v >= 4:
         m.topic = r.compact_string()
-        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.compact_count(13))]
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in r.each(r.compact_count(13))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in range(r.count(12))]
+        m.partitions = [_read_OffsetForLeaderPartition(r, v) for _ in r.each(r.count(12))]
     return m
 
 
@@ -66,13 +66,13 @@ def _write_OffsetForLeaderTopic(w: Writer, m: OffsetForLeaderTopic, v: int) -> N
     if v >= 4:
         w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetForLeaderPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_OffsetForLeaderPartition(w, partition, v)
 
 
@@ -101,11 +101,11 @@ def _read_OffsetForLeaderEpochRequest(r: Reader, v: int) -> OffsetForLeaderEpoch
     m = OffsetForLeaderEpochRequest.__new__(OffsetForLeaderEpochRequest)
     if v >= 4:
         m.replica_id = r.int32()
-        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.replica_id = r.int32() if v == 3 else -2
-        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_OffsetForLeaderTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -113,14 +113,14 @@ def _write_OffsetForLeaderEpochRequest(w: Writer, m: OffsetForLeaderEpochRequest
     if v >= 4:
         w.int32(m.replica_id)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetForLeaderTopic(w, topic, v)
         w.uvarint(0)
     else:
         if v == 3:
             w.int32(m.replica_id)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetForLeaderTopic(w, topic, v)
 
 
@@ -170,11 +170,11 @@ def _read_OffsetForLeaderTopicResult(r: Reader, v: int) -> OffsetForLeaderTopicR
     m = OffsetForLeaderTopicResult.__new__(OffsetForLeaderTopicResult)
     if v >= 4:
         m.topic = r.compact_string()
-        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.compact_count(19))]
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in r.each(r.compact_count(19))]
         r.skip_tags()
     else:
         m.topic = r.string()
-        m.partitions = [_read_EpochEndOffset(r, v) for _ in range(r.count(18))]
+        m.partitions = [_read_EpochEndOffset(r, v) for _ in r.each(r.count(18))]
     return m
 
 
@@ -182,13 +182,13 @@ def _write_OffsetForLeaderTopicResult(w: Writer, m: OffsetForLeaderTopicResult, 
     if v >= 4:
         w.compact_string(m.topic)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_EpochEndOffset(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.topic)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_EpochEndOffset(w, partition, v)
 
 
@@ -217,11 +217,11 @@ def _read_OffsetForLeaderEpochResponse(r: Reader, v: int) -> OffsetForLeaderEpoc
     m = OffsetForLeaderEpochResponse.__new__(OffsetForLeaderEpochResponse)
     if v >= 4:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_OffsetForLeaderTopicResult(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -229,11 +229,11 @@ def _write_OffsetForLeaderEpochResponse(w: Writer, m: OffsetForLeaderEpochRespon
     if v >= 4:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetForLeaderTopicResult(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_OffsetForLeaderTopicResult(w, topic, v)

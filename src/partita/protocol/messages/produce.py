@@ -63,11 +63,11 @@ def _read_TopicProduceData(r: Reader, v: int) -> TopicProduceData:
     if v >= 9:
         m.topic_id = r.uuid() if v == 13 else ZERO_UUID
         m.name = r.compact_string() if v <= 12 else ""
-        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.compact_count(6))]
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in r.each(r.compact_count(6))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partition_data = [_read_PartitionProduceData(r, v) for _ in range(r.count(8))]
+        m.partition_data = [_read_PartitionProduceData(r, v) for _ in r.each(r.count(8))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -79,13 +79,13 @@ def _write_TopicProduceData(w: Writer, m: TopicProduceData, v: int) -> None:
         if v <= 12:
             w.compact_string(m.name)
         w.compact_count(len(m.partition_data))
-        for partition_data_item in m.partition_data:
+        for partition_data_item in w.each(m.partition_data):
             _write_PartitionProduceData(w, partition_data_item, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partition_data))
-        for partition_data_item in m.partition_data:
+        for partition_data_item in w.each(m.partition_data):
             _write_PartitionProduceData(w, partition_data_item, v)
 
 
@@ -124,12 +124,12 @@ def _read_ProduceRequest(r: Reader, v: int) -> ProduceRequest:
     if v >= 9:
         m.transactional_id = r.compact_nullable_string()
         m.acks, m.timeout_ms = r.fixed(_fixed_hi)
-        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.compact_count(2))]
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in r.each(r.compact_count(2))]
         r.skip_tags()
     else:
         m.transactional_id = r.nullable_string()
         m.acks, m.timeout_ms = r.fixed(_fixed_hi)
-        m.topic_data = [_read_TopicProduceData(r, v) for _ in range(r.count(6))]
+        m.topic_data = [_read_TopicProduceData(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -138,14 +138,14 @@ def _write_ProduceRequest(w: Writer, m: ProduceRequest, v: int) -> None:
         w.compact_nullable_string(m.transactional_id)
         w.buf += _fixed_hi.pack(m.acks, m.timeout_ms)
         w.compact_count(len(m.topic_data))
-        for topic_data_item in m.topic_data:
+        for topic_data_item in w.each(m.topic_data):
             _write_TopicProduceData(w, topic_data_item, v)
         w.uvarint(0)
     else:
         w.nullable_string(m.transactional_id)
         w.buf += _fixed_hi.pack(m.acks, m.timeout_ms)
         w.count(len(m.topic_data))
-        for topic_data_item in m.topic_data:
+        for topic_data_item in w.each(m.topic_data):
             _write_TopicProduceData(w, topic_data_item, v)
 
 
@@ -243,7 +243,7 @@ def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceRespons
     m = PartitionProduceResponse.__new__(PartitionProduceResponse)
     if v >= 9:
         m.index, m.error_code, m.base_offset, m.log_append_time_ms, m.log_start_offset = r.fixed(_fixed_ihqqq)
-        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.compact_count(6))]
+        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in r.each(r.compact_count(6))]
         m.error_message = r.compact_nullable_string()
         m.current_leader = LeaderIdAndEpoch()
         tag = -1
@@ -257,7 +257,7 @@ def _read_PartitionProduceResponse(r: Reader, v: int) -> PartitionProduceRespons
     else:
         m.index, m.error_code, m.base_offset, m.log_append_time_ms = r.fixed(_fixed_ihqq)
         m.log_start_offset = r.int64() if v >= 5 else -1
-        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in range(r.count(6))] if v == 8 else []
+        m.record_errors = [_read_BatchIndexAndErrorMessage(r, v) for _ in r.each(r.count(6))] if v == 8 else []
         m.error_message = r.nullable_string() if v == 8 else None
         m.current_leader = LeaderIdAndEpoch()
     return m
@@ -267,7 +267,7 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
     if v >= 9:
         w.buf += _fixed_ihqqq.pack(m.index, m.error_code, m.base_offset, m.log_append_time_ms, m.log_start_offset)
         w.compact_count(len(m.record_errors))
-        for record_error in m.record_errors:
+        for record_error in w.each(m.record_errors):
             _write_BatchIndexAndErrorMessage(w, record_error, v)
         w.compact_nullable_string(m.error_message)
         tags: list[tuple[int, Writer]] = []
@@ -282,7 +282,7 @@ def _write_PartitionProduceResponse(w: Writer, m: PartitionProduceResponse, v: i
             w.int64(m.log_start_offset)
         if v == 8:
             w.count(len(m.record_errors))
-            for record_error in m.record_errors:
+            for record_error in w.each(m.record_errors):
                 _write_BatchIndexAndErrorMessage(w, record_error, v)
             w.nullable_string(m.error_message)
 
@@ -311,11 +311,11 @@ def _read_TopicProduceResponse(r: Reader, v: int) -> TopicProduceResponse:
     if v >= 9:
         m.topic_id = r.uuid() if v == 13 else ZERO_UUID
         m.name = r.compact_string() if v <= 12 else ""
-        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.compact_count(33))]
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in r.each(r.compact_count(33))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in range(r.count(22))]
+        m.partition_responses = [_read_PartitionProduceResponse(r, v) for _ in r.each(r.count(22))]
         m.topic_id = ZERO_UUID
     return m
 
@@ -327,13 +327,13 @@ def _write_TopicProduceResponse(w: Writer, m: TopicProduceResponse, v: int) -> N
         if v <= 12:
             w.compact_string(m.name)
         w.compact_count(len(m.partition_responses))
-        for partition_response in m.partition_responses:
+        for partition_response in w.each(m.partition_responses):
             _write_PartitionProduceResponse(w, partition_response, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partition_responses))
-        for partition_response in m.partition_responses:
+        for partition_response in w.each(m.partition_responses):
             _write_PartitionProduceResponse(w, partition_response, v)
 
 
@@ -398,19 +398,19 @@ class ProduceResponse(Message):
 def _read_ProduceResponse(r: Reader, v: int) -> ProduceResponse:
     m = ProduceResponse.__new__(ProduceResponse)
     if v >= 9:
-        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.compact_count(2))]
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in r.each(r.compact_count(2))]
         m.throttle_time_ms = r.int32()
         m.node_endpoints = []
         tag = -1
         for _ in range(r.uvarint()):
             tag, end = r.tag(tag)
             if tag == 0 and v >= 10:
-                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in range(r.compact_count(11))]
+                m.node_endpoints = [_read_NodeEndpoint(r, v) for _ in r.each(r.compact_count(11))]
             else:
                 r.pos = end
             r.end_tag(end)
     else:
-        m.responses = [_read_TopicProduceResponse(r, v) for _ in range(r.count(6))]
+        m.responses = [_read_TopicProduceResponse(r, v) for _ in r.each(r.count(6))]
         m.throttle_time_ms = r.int32()
         m.node_endpoints = []
     return m
@@ -419,19 +419,19 @@ def _read_ProduceResponse(r: Reader, v: int) -> ProduceResponse:
 def _write_ProduceResponse(w: Writer, m: ProduceResponse, v: int) -> None:
     if v >= 9:
         w.compact_count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_TopicProduceResponse(w, response, v)
         w.int32(m.throttle_time_ms)
         tags: list[tuple[int, Writer]] = []
         if m.node_endpoints and v >= 10:
             t = Writer()
             t.compact_count(len(m.node_endpoints))
-            for node_endpoint in m.node_endpoints:
+            for node_endpoint in t.each(m.node_endpoints):
                 _write_NodeEndpoint(t, node_endpoint, v)
             tags.append((0, t))
         w.tags(tags)
     else:
         w.count(len(m.responses))
-        for response in m.responses:
+        for response in w.each(m.responses):
             _write_TopicProduceResponse(w, response, v)
         w.int32(m.throttle_time_ms)

@@ -61,12 +61,12 @@ class SaslHandshakeResponse(Message):
 def _read_SaslHandshakeResponse(r: Reader, v: int) -> SaslHandshakeResponse:
     m = SaslHandshakeResponse.__new__(SaslHandshakeResponse)
     m.error_code = r.int16()
-    m.mechanisms = [r.string() for _ in range(r.count(2))]
+    m.mechanisms = [r.string() for _ in r.each(r.count(2))]
     return m
 
 
 def _write_SaslHandshakeResponse(w: Writer, m: SaslHandshakeResponse, v: int) -> None:
     w.int16(m.error_code)
     w.count(len(m.mechanisms))
-    for mechanism in m.mechanisms:
+    for mechanism in w.each(m.mechanisms):
         w.string(mechanism)

@@ -95,14 +95,14 @@ def _read_SyncGroupRequest(r: Reader, v: int) -> SyncGroupRequest:
         m.group_instance_id = r.compact_nullable_string()
         m.protocol_type = r.compact_nullable_string() if v == 5 else None
         m.protocol_name = r.compact_nullable_string() if v == 5 else None
-        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.compact_count(3))]
+        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.group_id = r.string()
         m.generation_id = r.int32()
         m.member_id = r.string()
         m.group_instance_id = r.nullable_string() if v == 3 else None
-        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in range(r.count(6))]
+        m.assignments = [_read_SyncGroupRequestAssignment(r, v) for _ in r.each(r.count(6))]
         m.protocol_type = None
         m.protocol_name = None
     return m
@@ -118,7 +118,7 @@ def _write_SyncGroupRequest(w: Writer, m: SyncGroupRequest, v: int) -> None:
             w.compact_nullable_string(m.protocol_type)
             w.compact_nullable_string(m.protocol_name)
         w.compact_count(len(m.assignments))
-        for assignment in m.assignments:
+        for assignment in w.each(m.assignments):
             _write_SyncGroupRequestAssignment(w, assignment, v)
         w.uvarint(0)
     else:
@@ -128,7 +128,7 @@ def _write_SyncGroupRequest(w: Writer, m: SyncGroupRequest, v: int) -> None:
         if v == 3:
             w.nullable_string(m.group_instance_id)
         w.count(len(m.assignments))
-        for assignment in m.assignments:
+        for assignment in w.each(m.assignments):
             _write_SyncGroupRequestAssignment(w, assignment, v)
 
 

@@ -72,11 +72,11 @@ def _read_TxnOffsetCommitRequestTopic(r: Reader, v: int) -> TxnOffsetCommitReque
     m = TxnOffsetCommitRequestTopic.__new__(TxnOffsetCommitRequestTopic)
     if v >= 3:
         m.name = r.compact_string()
-        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.compact_count(18))]
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in r.each(r.compact_count(18))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in range(r.count(14))]
+        m.partitions = [_read_TxnOffsetCommitRequestPartition(r, v) for _ in r.each(r.count(14))]
     return m
 
 
@@ -84,13 +84,13 @@ def _write_TxnOffsetCommitRequestTopic(w: Writer, m: TxnOffsetCommitRequestTopic
     if v >= 3:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_TxnOffsetCommitRequestPartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_TxnOffsetCommitRequestPartition(w, partition, v)
 
 
@@ -149,13 +149,13 @@ def _read_TxnOffsetCommitRequest(r: Reader, v: int) -> TxnOffsetCommitRequest:
         m.producer_id, m.producer_epoch, m.generation_id = r.fixed(_fixed_qhi)
         m.member_id = r.compact_string()
         m.group_instance_id = r.compact_nullable_string()
-        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.transactional_id = r.string()
         m.group_id = r.string()
         m.producer_id, m.producer_epoch = r.fixed(_fixed_qh)
-        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_TxnOffsetCommitRequestTopic(r, v) for _ in r.each(r.count(6))]
         m.generation_id = -1
         m.member_id = ""
         m.group_instance_id = None
@@ -170,7 +170,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
         w.compact_string(m.member_id)
         w.compact_nullable_string(m.group_instance_id)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_TxnOffsetCommitRequestTopic(w, topic, v)
         w.uvarint(0)
     else:
@@ -178,7 +178,7 @@ def _write_TxnOffsetCommitRequest(w: Writer, m: TxnOffsetCommitRequest, v: int) 
         w.string(m.group_id)
         w.buf += _fixed_qh.pack(m.producer_id, m.producer_epoch)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_TxnOffsetCommitRequestTopic(w, topic, v)
 
 
@@ -224,11 +224,11 @@ def _read_TxnOffsetCommitResponseTopic(r: Reader, v: int) -> TxnOffsetCommitResp
     m = TxnOffsetCommitResponseTopic.__new__(TxnOffsetCommitResponseTopic)
     if v >= 3:
         m.name = r.compact_string()
-        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.compact_count(7))]
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in r.each(r.compact_count(7))]
         r.skip_tags()
     else:
         m.name = r.string()
-        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in range(r.count(6))]
+        m.partitions = [_read_TxnOffsetCommitResponsePartition(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -236,13 +236,13 @@ def _write_TxnOffsetCommitResponseTopic(w: Writer, m: TxnOffsetCommitResponseTop
     if v >= 3:
         w.compact_string(m.name)
         w.compact_count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_TxnOffsetCommitResponsePartition(w, partition, v)
         w.uvarint(0)
     else:
         w.string(m.name)
         w.count(len(m.partitions))
-        for partition in m.partitions:
+        for partition in w.each(m.partitions):
             _write_TxnOffsetCommitResponsePartition(w, partition, v)
 
 
@@ -271,11 +271,11 @@ def _read_TxnOffsetCommitResponse(r: Reader, v: int) -> TxnOffsetCommitResponse:
     m = TxnOffsetCommitResponse.__new__(TxnOffsetCommitResponse)
     if v >= 3:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.compact_count(3))]
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in r.each(r.compact_count(3))]
         r.skip_tags()
     else:
         m.throttle_time_ms = r.int32()
-        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in range(r.count(6))]
+        m.topics = [_read_TxnOffsetCommitResponseTopic(r, v) for _ in r.each(r.count(6))]
     return m
 
 
@@ -283,11 +283,11 @@ def _write_TxnOffsetCommitResponse(w: Writer, m: TxnOffsetCommitResponse, v: int
     if v >= 3:
         w.int32(m.throttle_time_ms)
         w.compact_count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_TxnOffsetCommitResponseTopic(w, topic, v)
         w.uvarint(0)
     else:
         w.int32(m.throttle_time_ms)
         w.count(len(m.topics))
-        for topic in m.topics:
+        for topic in w.each(m.topics):
             _write_TxnOffsetCommitResponseTopic(w, topic, v)

@@ -69,7 +69,7 @@ def _read_WritableTxnMarker(r: Reader, v: int) -> WritableTxnMarker:
     m = WritableTxnMarker.__new__(WritableTxnMarker)
     m.producer_id, m.producer_epoch = r.fixed(_fixed_qh)
     m.transaction_result = r.boolean()
-    m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in range(r.compact_count(3))]
+    m.topics = [_read_WritableTxnMarkerTopic(r, v) for _ in r.each(r.compact_count(3))]
     m.coordinator_epoch = r.int32()
     m.transaction_version = r.int8() if v == 2 else 0
     r.skip_tags()
@@ -80,7 +80,7 @@ def _write_WritableTxnMarker(w: Writer, m: WritableTxnMarker, v: int) -> None:
     w.buf += _fixed_qh.pack(m.producer_id, m.producer_epoch)
     w.boolean(m.transaction_result)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_WritableTxnMarkerTopic(w, topic, v)
     w.int32(m.coordinator_epoch)
     if v == 2:
@@ -110,14 +110,14 @@ class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"]):
 
 def _read_WriteTxnMarkersRequest(r: Reader, v: int) -> WriteTxnMarkersRequest:
     m = WriteTxnMarkersRequest.__new__(WriteTxnMarkersRequest)
-    m.markers = [_read_WritableTxnMarker(r, v) for _ in range(r.compact_count(17))]
+    m.markers = [_read_WritableTxnMarker(r, v) for _ in r.each(r.compact_count(17))]
     r.skip_tags()
     return m
 
 
 def _write_WriteTxnMarkersRequest(w: Writer, m: WriteTxnMarkersRequest, v: int) -> None:
     w.compact_count(len(m.markers))
-    for marker in m.markers:
+    for marker in w.each(m.markers):
         _write_WritableTxnMarker(w, marker, v)
     w.uvarint(0)
 
@@ -157,7 +157,7 @@ class WritableTxnMarkerTopicResult(Structure):
 def _read_WritableTxnMarkerTopicResult(r: Reader, v: int) -> WritableTxnMarkerTopicResult:
     m = WritableTxnMarkerTopicResult.__new__(WritableTxnMarkerTopicResult)
     m.name = r.compact_string()
-    m.partitions = [_read_WritableTxnMarkerPartitionResult(r, v) for _ in range(r.compact_count(7))]
+    m.partitions = [_read_WritableTxnMarkerPartitionResult(r, v) for _ in r.each(r.compact_count(7))]
     r.skip_tags()
     return m
 
@@ -165,7 +165,7 @@ def _read_WritableTxnMarkerTopicResult(r: Reader, v: int) -> WritableTxnMarkerTo
 def _write_WritableTxnMarkerTopicResult(w: Writer, m: WritableTxnMarkerTopicResult, v: int) -> None:
     w.compact_string(m.name)
     w.compact_count(len(m.partitions))
-    for partition in m.partitions:
+    for partition in w.each(m.partitions):
         _write_WritableTxnMarkerPartitionResult(w, partition, v)
     w.uvarint(0)
 
@@ -183,7 +183,7 @@ class WritableTxnMarkerResult(Structure):
 def _read_WritableTxnMarkerResult(r: Reader, v: int) -> WritableTxnMarkerResult:
     m = WritableTxnMarkerResult.__new__(WritableTxnMarkerResult)
     m.producer_id = r.int64()
-    m.topics = [_read_WritableTxnMarkerTopicResult(r, v) for _ in range(r.compact_count(3))]
+    m.topics = [_read_WritableTxnMarkerTopicResult(r, v) for _ in r.each(r.compact_count(3))]
     r.skip_tags()
     return m
 
@@ -191,7 +191,7 @@ def _read_WritableTxnMarkerResult(r: Reader, v: int) -> WritableTxnMarkerResult:
 def _write_WritableTxnMarkerResult(w: Writer, m: WritableTxnMarkerResult, v: int) -> None:
     w.int64(m.producer_id)
     w.compact_count(len(m.topics))
-    for topic in m.topics:
+    for topic in w.each(m.topics):
         _write_WritableTxnMarkerTopicResult(w, topic, v)
     w.uvarint(0)
 
@@ -218,13 +218,13 @@ class WriteTxnMarkersResponse(Message):
 
 def _read_WriteTxnMarkersResponse(r: Reader, v: int) -> WriteTxnMarkersResponse:
     m = WriteTxnMarkersResponse.__new__(WriteTxnMarkersResponse)
-    m.markers = [_read_WritableTxnMarkerResult(r, v) for _ in range(r.compact_count(10))]
+    m.markers = [_read_WritableTxnMarkerResult(r, v) for _ in r.each(r.compact_count(10))]
     r.skip_tags()
     return m
 
 
 def _write_WriteTxnMarkersResponse(w: Writer, m: WriteTxnMarkersResponse, v: int) -> None:
     w.compact_count(len(m.markers))
-    for marker in m.markers:
+    for marker in w.each(m.markers):
         _write_WritableTxnMarkerResult(w, marker, v)
     w.uvarint(0)

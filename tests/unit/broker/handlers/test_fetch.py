@@ -10,6 +10,7 @@ import pytest
 
 from partita.broker.reading import fetch_sessions
 from partita.broker.requests.slices import SLICE
+from partita.broker.wire import turns
 from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchRequest, FetchResponse, ForgottenTopic, ReplicaState
@@ -231,6 +232,34 @@ def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, m
     sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
     assert (sizes[7], sum(sizes)) == (SIZE, SIZE)
     assert not plane.services.long_polls.waiting
+
+
+def test_many_wide_fetches_together_leave_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A5: slices of different requests stand in one line; others do not wait for one of each."""
+    monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
+    width, count = SLICE + 1, 6
+    plane.topic("wide", partitions=width)
+    order: list[str] = []
+    read = PartitionLog.read
+
+    def noted(self: PartitionLog, *args: int, **more: Any) -> memoryview:
+        order.append("r")
+        return read(self, *args, **more)
+
+    def other_work() -> None:
+        order.append("o")
+        if not all(task.done() for task in tasks):
+            plane.loop.call_soon(other_work)
+
+    monkeypatch.setattr(PartitionLog, "read", noted)
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=0)
+    begun = [plane.begin("fetch", 12, request) for _ in range(count)]
+    order.clear()
+    tasks = [asyncio.ensure_future(answer, loop=plane.loop) for answer in begun]
+    plane.loop.call_soon(other_work)
+    plane.loop.run_until_complete(asyncio.gather(*tasks))
+    assert order.count("r") >= count, "each had a slice left"
+    assert max(map(len, "".join(order).split("o")[1:])) <= SLICE
 
 
 def test_a_closed_connection_ends_the_wait(plane: DataPlane) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.slices import SLICE, SLICE_SECONDS, sliced
+from partita.broker.requests.slices import SLICE, sliced
+from partita.broker.wire.turns import SLICE_SECONDS
 
 
 def lengths(elements: int, seconds_each: float) -> list[int]:
