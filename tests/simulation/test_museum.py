@@ -23,7 +23,7 @@ def plan(**shape: object) -> Plan:
         "session_ms": 6_000, "heartbeat_ms": 1_000, "max_poll_ms": 8_000, "max_poll_records": 5, "work_ms": 20,
         "callback_ms": 0, "initial_delay_ms": 0, "records_per_second": 5, "delay_ms": 5, "slow_up": False,
         "slow_down": False, "sync_ms": 0, "load_ms": 0, "cleans": False, "join_version": 9, "faults": (),
-        "stranger_ms": 0,
+        "stranger_ms": 0, "keeper_ms": 0, "retention_ms": 604_800_000,
     }  # fmt: skip
     return replace(draw(Dice(0)), **(calm | shape))  # type: ignore[arg-type]  # fields by name
 

@@ -22,8 +22,10 @@ from partita.group import answers
 from partita.group.classic import heartbeat, removal, static_members, sync
 from partita.group.classic.leave import Leave
 from partita.group.guards import MEMBER_GUARDS, generation_is_another
-from partita.group.offsets import commit, fetch
+from partita.group.offsets import commit, delete, expiration, fetch
+from partita.group.records.log_records import CommittedOffset
 from partita.group.state.model import COMPLETING, Group
+from partita.group.state.shard import ShardState
 from partita.group.state.stored import group_record
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
@@ -37,6 +39,7 @@ SEEDS_MAX = 40
 LIVELY: dict[str, Any] = {
     "clients": 3, "partitions": (4,), "work_ms": 20, "delay_ms": 5, "slow_up": False, "slow_down": False,
     "max_poll_records": 5, "records_per_second": 5, "initial_delay_ms": 0, "join_version": 9, "stranger_ms": 0,
+    "keeper_ms": 0, "retention_ms": 604_800_000,
 }  # fmt: skip
 CHURN = (("close_client", 5_000), ("kill_client", 5_000), ("stall_connection", 5_000))
 CRASHES = (("crash_broker", 5_000), ("kill_client", 5_000))
@@ -155,7 +158,55 @@ def a_partition_is_left_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(join, "assign", wrong)
 
 
+def offsets_expire_under_members(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-13636 and its kin."""
+    patch.setattr(expiration, "_exempt_topics", lambda group: frozenset())
+
+
+def offsets_expire_by_their_commit_alone(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-4682: a group that was quiet for the retention loses its offsets when its last member goes."""
+
+    def wrong(committed: CommittedOffset, group: Group, wall_ms: int, retention_ms: int) -> bool:
+        return committed.expire_ms == -1 and wall_ms - committed.commit_ms >= retention_ms
+
+    patch.setattr(expiration, "is_expired", wrong)
+
+
+def offsets_never_expire(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(expiration, "is_expired", lambda *about: False)
+
+
+def offsets_outlive_their_topic(patch: pytest.MonkeyPatch) -> None:
+    """Museum 81."""
+    patch.setattr(expiration, "_forgotten", lambda turn, group, names: [])
+
+
+def groups_with_members_are_deleted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete, "_refuse_delete", lambda group: ErrorCode.NONE)
+    patch.setattr(ShardState, "forget", lambda state, group: None)
+
+
+def offsets_of_read_topics_are_deleted(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(delete, "is_subscribed", lambda group, topic: False)
+
+
+def leader_epochs_of_commits_are_lost(patch: pytest.MonkeyPatch) -> None:
+    """Museum 66."""
+    patch.setattr(commit, "CommittedOffset", lambda **given: CommittedOffset(**(given | {"leader_epoch": -1})))
+
+
+def applications_commit_an_old_leader_epoch(patch: pytest.MonkeyPatch) -> None:
+    """Whoever continues there takes the end of that leader epoch for a cut log, and reads again."""
+
+    def wrong(self: Application, offsets: dict[Any, int]) -> dict[Any, OffsetAndMetadata]:
+        return {tp: OffsetAndMetadata(offset, 0) for tp, offset in offsets.items()}
+
+    patch.setattr(Application, "_with_epochs", wrong)
+
+
 STATIC, DYNAMIC = {"static": True}, {"static": False}
+KEPT: dict[str, Any] = {"keeper_ms": 300, "faults": ()}
+ENDS = (("close_client", 5_000),)
 MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (old_generations_commit, DYNAMIC | {"commit": "async", "faults": CHURN}, {"S12"}),
     (replaced_static_members_commit, STATIC | {"faults": (("twin_client", 5_000),)}, {"S12", "S13"}),
@@ -172,6 +223,13 @@ MUTANTS: list[tuple[Patch, dict[str, Any], set[str]]] = [
     (a_partition_is_left_out, DYNAMIC | {"assignors": ("range",), "faults": CHURN}, {"S2"}),
     (a_partition_is_left_out, DYNAMIC | {"assignors": ("cooperative-sticky",), "faults": CHURN}, {"S2"}),
     (assignments_are_mixed_up, DYNAMIC | {"faults": ()}, {"S1"}),
+    (offsets_expire_under_members, KEPT | {"retention_ms": 8_000, "clients": 1, "work_ms": 2_000}, {"S24"}),
+    (offsets_expire_by_their_commit_alone, KEPT | {"retention_ms": 8_000, "clients": 1, "faults": ENDS}, {"S24"}),
+    (offsets_outlive_their_topic, KEPT, {"S20"}),
+    (groups_with_members_are_deleted, KEPT, {"S25"}),
+    (offsets_of_read_topics_are_deleted, KEPT, {"S25"}),
+    (leader_epochs_of_commits_are_lost, KEPT, {"S20"}),
+    (applications_commit_an_old_leader_epoch, {"commit": "sync", "faults": (*CHURN, ("elect_leader", 3_000))}, {"S34"}),
 ]
 
 
@@ -191,6 +249,14 @@ def test_a_mutant_is_noticed(
 ) -> None:
     mutant(monkeypatch)
     assert first_broken(shape) in rules
+
+
+def test_an_offset_that_never_expires_is_noticed_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets_never_expire(monkeypatch)
+    plan = replace(draw(Dice(1)), **(LIVELY | KEPT | {"retention_ms": 8_000}))
+    broken = run_plan(1, plan, Trace(), liveness=True, minutes=1).broken
+    assert broken is not None
+    assert broken.startswith("S24")
 
 
 @pytest.mark.parametrize("shape", [shape for _, shape, _ in MUTANTS], ids=[patch.__name__ for patch, _, _ in MUTANTS])

@@ -24,6 +24,7 @@ KINDS = (
     "move_shard",
     "fail_append",
     "add_partition",
+    "elect_leader",
 )
 
 
@@ -55,6 +56,10 @@ class Plan:
     """Kinds, and the mean milliseconds between two of each."""
     stranger_ms: int = 0
     """The mean milliseconds between two requests that say what is no longer true; 0: none come."""
+    keeper_ms: int = 0
+    """The mean milliseconds between two deeds of a client that keeps and deletes offsets by itself; 0: none."""
+    retention_ms: int = 604_800_000
+    """How long offsets of a group without members are kept."""
 
     @property
     def eager(self) -> bool:
@@ -96,6 +101,8 @@ def draw(dice: Dice) -> Plan:
         join_version=dice.choice((9, 9, 9, 8, 7, 6, 5) if static else (9, 9, 9, 5, 4, 3, 2)),
         faults=_draw_faults(dice),
         stranger_ms=dice.choice((0, 500, 3_000)),
+        keeper_ms=dice.choice((0, 0, 300, 1_000)),
+        retention_ms=dice.choice((604_800_000, 8_000, 20_000)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from partita.sim.clients.consumer import SimConsumer
+from partita.sim.clients.keeper import Keeper
 from partita.sim.clients.stranger import Stranger
 from partita.sim.simulation import Simulation
 
@@ -20,8 +21,10 @@ class Mischief:
         self._is_over = False
         self._added = 0
         self._stranger = Stranger(simulation.world, simulation.network, simulation.watch)
-        if simulation.plan.stranger_ms:
-            self._ask_later()
+        self._keeper = Keeper(simulation.world, simulation.network, simulation.broker, simulation.watch.group_id)
+        for who, mean_ms in ((self._stranger, simulation.plan.stranger_ms), (self._keeper, simulation.plan.keeper_ms)):
+            if mean_ms:
+                self._ask_later(who, mean_ms)
         for kind, mean_ms in simulation.plan.faults:
             self._schedule(kind, mean_ms)
 
@@ -29,13 +32,13 @@ class Mischief:
         """Cause nothing more."""
         self._is_over = True
 
-    def _ask_later(self) -> None:
-        self._world.after(int(self._world.dice.interval(self._simulation.plan.stranger_ms)), self._ask)
+    def _ask_later(self, who: Stranger | Keeper, mean_ms: int) -> None:
+        self._world.after(int(self._world.dice.interval(mean_ms)), self._ask, who, mean_ms)
 
-    def _ask(self) -> None:
+    def _ask(self, who: Stranger | Keeper, mean_ms: int) -> None:
         if not self._is_over:
-            self._stranger.ask()
-            self._ask_later()
+            who.ask()
+            self._ask_later(who, mean_ms)
 
     def _schedule(self, kind: str, mean_ms: int) -> None:
         wait = min(int(self._world.dice.interval(mean_ms)), 60_000)
@@ -165,3 +168,10 @@ class Mischief:
             name = self._world.dice.choice(list(topics.partitions))
             self._saw(f"add a partition to {name}")
             topics.add_partition(name)
+
+    def elect_leader(self) -> None:
+        """The leader of a partition is elected again; nothing is lost by it."""
+        topics = self._simulation.topics
+        topic, partition = self._world.dice.choice(topics.all())
+        self._saw(f"elect the leader of {topic}-{partition}")
+        topics.elect(topic, partition)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.sim.clients.consumer import SimConsumer
 from partita.sim.rules.rule import must
-from partita.sim.simulation import Simulation
+from partita.sim.simulation import EXPIRY_CHECK_MS, Simulation
 
 _STEP_MS = 500
 _QUIET_HEARTBEATS = 100
@@ -45,6 +45,9 @@ class ProgressRules:
         self._run(self._quiet_ms)
         must(group.generation == generation, "L12", f"generation {group.generation} after settling in {generation}")
         must(not self._why_not(), "L11", f"settled, and then not: {self._why_not()}")
+        late_ms = self._world.now.wall_ms - 2 * EXPIRY_CHECK_MS
+        overdue = self._simulation.watch.offsets.overdue(self._simulation.broker.coordinator, late_ms)
+        must(not overdue, "S24", f"should have expired by now: {overdue}")
 
     def _run(self, ms: int) -> None:
         """Let time pass, watching how long joins wait."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from partita.group.config import GroupConfig
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.sim.broker.node import Broker
@@ -15,6 +17,19 @@ from partita.sim.world.trace import Trace
 from partita.sim.world.world import World
 
 GROUP = "g"
+EXPIRY_CHECK_MS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShortLived(GroupConfig):
+    """Settings with a retention of offsets in milliseconds: the shortest of Kafka's, a minute, is a whole history."""
+
+    retention_ms: int = 604_800_000
+
+    @property
+    def offsets_retention_ms(self) -> int:
+        """How long offsets are kept after their group became empty."""
+        return self.retention_ms
 
 
 class Simulation:
@@ -27,8 +42,12 @@ class Simulation:
         weather = self.network.weather
         weather.delay_max_ms, weather.slow_up, weather.slow_down = plan.delay_ms, plan.slow_up, plan.slow_down
         self.topics = Topics(self.world, {f"t{i}": count for i, count in enumerate(plan.partitions)})
-        self.watch = Watch(self.world, GROUP, eager=plan.eager)
-        config = GroupConfig(group_initial_rebalance_delay_ms=plan.initial_delay_ms)
+        config = ShortLived(
+            group_initial_rebalance_delay_ms=plan.initial_delay_ms,
+            offsets_retention_check_interval_ms=EXPIRY_CHECK_MS,
+            retention_ms=plan.retention_ms,
+        )
+        self.watch = Watch(self.world, GROUP, config, eager=plan.eager)
         self.broker = Broker(self.world, self.network, self.topics, config, self.watch)
         self.broker.log.sync_ms = (plan.sync_ms // 2, plan.sync_ms)
         self.broker.load_ms = (0, plan.load_ms)

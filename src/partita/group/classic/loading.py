@@ -58,6 +58,8 @@ def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Map
         silent_ms = min(silences.get((group.group_id, member.member_id), 0), member.session_timeout_ms)
         deadline_ms = turn.now.mono_ms + member.session_timeout_ms - silent_ms
         rebalance.enter_member(turn, group, member, deadline_ms=deadline_ms)
+    if group.protocol_type is not None:
+        group.subscriptions = ()
     if group.members:
         group.state = STABLE
         known = record.leader is None or record.leader in group.members

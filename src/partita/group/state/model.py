@@ -152,8 +152,8 @@ class Group:
         self.has_unstored_ids = False
         """A static member has a new id that no record holds: after a crash its old id would fence the live process."""
         self.joins_parked = 0
-        self.subscriptions: tuple[bytes, ...] = ()
-        """Each member's metadata for the selected protocol, as of the last generation."""
+        self.subscriptions: tuple[bytes, ...] | None = None
+        """Each member's metadata for the selected protocol, as of the last generation; None before the first one."""
         self.is_initial = False
         """Preparing from Empty: the initial rebalance delay runs."""
         self.new_member_added = False
@@ -234,10 +234,12 @@ class Group:
         return topics is None or topics != topics_in(new)
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """The union over members as of the last generation; None when a member's metadata cannot be read.
+        """The union over members as of the last generation; None before the first, or if metadata cannot be read.
 
         Only protocol type `consumer` has a layout that can be read. (Kafka: ClassicGroup.computeSubscribedTopics)
         """
+        if self.subscriptions is None:
+            return None
         topics: set[str] = set()
         for metadata in dict.fromkeys(self.subscriptions):
             of_one = topics_in(metadata)

@@ -1,10 +1,12 @@
-"""One request at the simulated broker, from when it comes to when it is answered."""
+"""What waits behind the reply gate of the simulated broker: requests to be answered, and topics to be forgotten."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from partita.broker.groups.reply_gate import Call
+from partita.group.contract import GroupRequest
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.primitives import Structure
 from partita.sim.world.network import Link
 
@@ -40,3 +42,18 @@ class Asked(Call):
     def answer(self, response: Structure) -> None:
         """Answer the request; the frame leaves after those of earlier requests on the connection."""
         self._send(self, response)
+
+
+class Forgotten(Call):
+    """The offsets of a deleted topic: `done` hears when they are durably gone, not when that has failed."""
+
+    def __init__(self, name: str, done: Callable[[str], None]) -> None:
+        super().__init__(GroupRequest(HeartbeatRequest(), 4))
+        self.message = HeartbeatResponse()
+        self._name = name
+        self._done = done
+
+    def answer(self, response: Structure) -> None:
+        """Its own message says that everything before is durable; any other one, that the shard is over."""
+        if response is self.message:
+            self._done(self._name)

@@ -7,15 +7,24 @@ an append fails, die and come back.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from partita.broker.groups.reply_gate import ReplyGate, refuse, release
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Reply, Step
 from partita.group.coordinator import GroupCoordinator
-from partita.group.refusals import first_check, not_here, while_loading
-from partita.group.requests import FetchOffsets
+from partita.group.refusals import first_check, not_here, refusal, while_loading
+from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.group.wire import merge_offset_fetch, split_offset_fetch
 from partita.protocol.api_table import APIS
+from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import encode_response, read_request_header
+from partita.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 from partita.protocol.messages.fetch import FetchRequest
 from partita.protocol.messages.find_coordinator import (
     Coordinator,
@@ -29,7 +38,7 @@ from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from partita.protocol.primitives import ZERO_UUID, Structure
-from partita.sim.broker.asked import Asked
+from partita.sim.broker.asked import Asked, Forgotten
 from partita.sim.broker.group_log import AppendFailed, GroupLog
 from partita.sim.broker.topics import HOST, NODE_ID, PORT, Topics
 from partita.sim.rules.watch import Watch
@@ -58,6 +67,8 @@ class Broker:
         self._armed_ms = -1
         self._life = 0
         self._requests = 0
+        self._deleted: dict[str, int] = {}
+        """Topics whose offsets are not durably forgotten, and the numbers of these writes in the rules."""
         self.coordinator = self._new_coordinator()
         network.listener = self
         self._load(clean=True)
@@ -98,27 +109,49 @@ class Broker:
         message = asked.wire
         if isinstance(message, OffsetFetchRequest):
             (message,) = split_offset_fetch(message, asked.version)
-            asked_topics = message.group.topics or []
+            asked_topics: Sequence[Any] = message.group.topics or []
+        elif isinstance(message, DeleteGroupsRequest):
+            message, asked_topics = DeleteGroup(message.groups_names[0]), []
         else:
-            asked_topics = getattr(message, "topics", None) or []
+            asked_topics = message.topics if isinstance(message, OffsetCommitRequest) else []
         for topic in asked_topics:
             topic.topic_id = self.topics.ids.get(topic.name, ZERO_UUID)
         request = asked.request = GroupRequest(message, asked.version, client_id, f"/{asked.link.caller.name}")
         if self.is_loading:
             asked.answer(first_check(request, self._config) or while_loading(request))
             return
+        if isinstance(message, OffsetCommitRequest) and any(topic.name in self._deleted for topic in message.topics):
+            asked.answer(refusal(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            return
         self._watch.before(asked, self.coordinator)
         step = self.coordinator.handle(asked, request, self._world.now)
         self._watch.after(asked, self.coordinator)
         if not isinstance(message, HeartbeatRequest | OffsetCommitRequest | FetchOffsets):
             self._watch.stepped(self.coordinator)
-        self._take(step)
+        self._take(step, asked)
+
+    def delete_topic(self, name: str) -> None:
+        """Forget every offset of a topic; commits of it are refused until that is durable."""
+        if self.is_up and not self.is_loading and name not in self._deleted:
+            self._world.saw("*", "broker", f"topic {name} is deleted")
+            self._deleted[name] = self._watch.offsets.topic_deleted(name)
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        step = self.coordinator.on_topics_deleted((name,), self._world.now)
+        forgotten = Forgotten(name, self._forgotten)
+        self._take(step._replace(replies=(*step.replies, Reply(forgotten, forgotten.message))), name)
+
+    def _forgotten(self, name: str) -> None:
+        self._watch.offsets.topic_forgotten(name, self._deleted.pop(name))
 
     def answer(self, asked: Asked, response: Structure) -> None:
         """Send the answer, after those to earlier requests of the same connection."""
         self._watch.answered(asked, response)
         if isinstance(asked.wire, OffsetFetchRequest):
             response = merge_offset_fetch(asked.wire, [response], asked.version)  # type: ignore[list-item]  # the answer to an OffsetFetch
+        elif isinstance(response, DeletableGroupResult):
+            response = DeleteGroupsResponse(results=[response])
         link = asked.link
         asked.frame = b"".join(encode_response(asked.api_key, asked.version, asked.correlation_id, response))[4:]  # type: ignore[arg-type]  # what a coordinator answers can be encoded
         while link.heard and link.heard[0].frame is not None:  # type: ignore[attr-defined]  # a link of this network
@@ -131,7 +164,8 @@ class Broker:
 
     # Steps
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Step, cause: Asked | str | None = None) -> None:
+        """Do what a step says; `cause` is the request or the deleted topic that led to it."""
         assert step.marker is None, "nobody sends transactions here"
         if step.records:
             try:
@@ -141,7 +175,7 @@ class Broker:
                 self._fail(step)
                 return
             self._world.saw("+", "broker", f"{len(step.records)} records")
-            self._watch.appended(step.records)
+            self._watch.appended(step.records, cause)
             self._gate.add(self.log.end, step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
             self._gate.release(self.log.durable)
         elif self._gate:
@@ -217,6 +251,9 @@ class Broker:
         if self.log.durable < self.log.end:
             self._gate.add(self.log.end, Step(), self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         self._take(step)
+        for name in list(self._deleted):
+            if not self.is_loading:
+                self._forget(name)
 
     def _new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(self._config, self._new_member_id)
@@ -245,6 +282,7 @@ class Broker:
         now = self._world.now
         self._gate.expire(now.mono_ms)
         while not self.is_loading and (due := self.coordinator.next_deadline_ms()) is not None and due <= now.mono_ms:
+            self._watch.waking(self.coordinator)
             self._take(self.coordinator.on_deadline(now))
             self._watch.stepped(self.coordinator)
         if not self.is_loading:

@@ -24,18 +24,41 @@ Answer = Callable[[Any], None]
 
 
 class Partition:
-    """One partition's log: batches with their last offsets."""
+    """One partition's log: batches with their last offsets, and where each leader epoch begins."""
 
-    __slots__ = ("batches", "end")
+    __slots__ = ("batches", "end", "starts")
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, bytes]] = []
         self.end = 0
+        self.starts = [0]
+        """By leader epoch: the first offset written in it."""
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch of now."""
+        return len(self.starts) - 1
+
+    def elect(self) -> None:
+        """Begin another leader epoch."""
+        self.starts.append(self.end)
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """(The newest leader epoch with records up to `epoch`, where it ends); (-1, -1) for one that never was."""
+        if not 0 <= epoch <= self.epoch:
+            return -1, -1
+        return epoch, self.end if epoch == self.epoch else self.starts[epoch + 1]
+
+    def check(self, epoch: int) -> ErrorCode:
+        """Is it the leader epoch of now? -1 asks nothing."""
+        if epoch == -1 or epoch == self.epoch:
+            return ErrorCode.NONE
+        return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def append(self, count: int, wall_ms: int) -> None:
         """Append a batch of `count` records."""
         records = [(wall_ms, None, b"%d" % (self.end + i), ()) for i in range(count)]
-        batch = build_batch(records, base_offset=self.end, leader_epoch=0)
+        batch = build_batch(records, base_offset=self.end, leader_epoch=self.epoch)
         self.end += count
         self.batches.append((self.end - 1, batch))
 
@@ -72,6 +95,14 @@ class Topics:
     def produce(self, topic: str, partition: int, count: int) -> None:
         """Append records, and answer fetches that waited for them."""
         self.partitions[topic][partition].append(count, self._world.now.wall_ms)
+        self._wake()
+
+    def elect(self, topic: str, partition: int) -> None:
+        """Elect the leader again: clients that name the old leader epoch are refused."""
+        self.partitions[topic][partition].elect()
+        self._wake()
+
+    def _wake(self) -> None:
         for number, (request, answer) in list(self._waiting.items()):
             if self._has_news(request):
                 del self._waiting[number]
@@ -103,9 +134,13 @@ class Topics:
             return described.MetadataResponseTopic(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         partitions = [
             described.MetadataResponsePartition(
-                partition_index=i, leader_id=NODE_ID, leader_epoch=0, replica_nodes=[NODE_ID], isr_nodes=[NODE_ID]
+                partition_index=i,
+                leader_id=NODE_ID,
+                leader_epoch=part.epoch,
+                replica_nodes=[NODE_ID],
+                isr_nodes=[NODE_ID],
             )
-            for i in range(len(parts))
+            for i, part in enumerate(parts)
         ]
         return described.MetadataResponseTopic(name=name, topic_id=self.ids[name], partitions=partitions)
 
@@ -115,12 +150,14 @@ class Topics:
         for topic in request.topics:
             found = []
             for asked in topic.partitions:
-                end = self.partitions[topic.name][asked.partition_index].end
+                log = self.partitions[topic.name][asked.partition_index]
+                error, is_first = log.check(asked.current_leader_epoch), asked.timestamp == EARLIEST
                 found.append(
                     list_offsets.ListOffsetsPartitionResponse(
                         partition_index=asked.partition_index,
-                        offset=0 if asked.timestamp == EARLIEST else end,
-                        leader_epoch=0,
+                        error_code=error,
+                        offset=-1 if error else 0 if is_first else log.end,
+                        leader_epoch=-1 if error else 0 if is_first else log.epoch,
                     )
                 )
             topics.append(list_offsets.ListOffsetsTopicResponse(name=topic.name, partitions=found))
@@ -132,18 +169,17 @@ class Topics:
             topics=[
                 epochs.OffsetForLeaderTopicResult(
                     topic=topic.topic,
-                    partitions=[
-                        epochs.EpochEndOffset(
-                            partition=asked.partition,
-                            leader_epoch=0,
-                            end_offset=self.partitions[topic.topic][asked.partition].end,
-                        )
-                        for asked in topic.partitions
-                    ],
+                    partitions=[self._epoch_end(topic.topic, asked) for asked in topic.partitions],
                 )
                 for topic in request.topics
             ]
         )
+
+    def _epoch_end(self, topic: str, asked: epochs.OffsetForLeaderPartition) -> epochs.EpochEndOffset:
+        log = self.partitions[topic][asked.partition]
+        error = log.check(asked.current_leader_epoch)
+        epoch, end = (-1, -1) if error else log.epoch_end(asked.leader_epoch)
+        return epochs.EpochEndOffset(partition=asked.partition, error_code=error, leader_epoch=epoch, end_offset=end)
 
     def fetch(self, request: fetching.FetchRequest, answer: Answer) -> None:
         """Answer now, or when data comes, or after max_wait_ms."""
@@ -168,27 +204,30 @@ class Topics:
         ]
 
     def _has_news(self, request: fetching.FetchRequest) -> bool:
+        asked_for = [(self.partitions[name][asked.partition], asked) for name, _, asked in self._asked_for(request)]
         return any(
-            self.partitions[name][asked.partition].end != asked.fetch_offset
-            for name, _, asked in self._asked_for(request)
+            log.end != asked.fetch_offset or log.check(asked.current_leader_epoch) != ErrorCode.NONE
+            for log, asked in asked_for
         )
 
     def _fetched(self, request: fetching.FetchRequest) -> fetching.FetchResponse:
         topics: dict[str, fetching.FetchableTopicResponse] = {}
         for name, topic_id, asked in self._asked_for(request):
             log = self.partitions[name][asked.partition]
-            inside = 0 <= asked.fetch_offset <= log.end
+            error = log.check(asked.current_leader_epoch)
+            if not error and not 0 <= asked.fetch_offset <= log.end:
+                error = ErrorCode.OFFSET_OUT_OF_RANGE
             topic = topics.get(name)
             if topic is None:
                 topic = topics[name] = fetching.FetchableTopicResponse(topic=name, topic_id=topic_id, partitions=[])
             topic.partitions.append(
                 fetching.PartitionData(
                     partition_index=asked.partition,
-                    error_code=ErrorCode.NONE if inside else ErrorCode.OFFSET_OUT_OF_RANGE,
+                    error_code=error,
                     high_watermark=log.end,
                     last_stable_offset=log.end,
                     log_start_offset=0,
-                    records=memoryview(log.read(asked.fetch_offset, asked.partition_max_bytes) if inside else b""),
+                    records=memoryview(log.read(asked.fetch_offset, asked.partition_max_bytes) if not error else b""),
                 )
             )
         return fetching.FetchResponse(responses=list(topics.values()))

@@ -76,6 +76,8 @@ class Application:
         self.failure: BaseException | None = None
         """Why it ended, if it was fenced."""
         self._errors = 0
+        self._epochs: dict[TopicPartition, int] = {}
+        """The leader epoch of the last record before each partition's position, to be committed with it."""
 
     def run(self) -> App:
         """The program: polls and works until it closes or fails."""
@@ -117,10 +119,11 @@ class Application:
             self._step()
         found = {tp: [r.offset for r in records] for tp, records in collected.records.items()}
         for tp, offsets in found.items():
+            self._epochs[tp] = collected.records[tp][-1].leader_epoch
             self._world.saw("d", self.name, f"{tp} {offsets[0]}-{offsets[-1]}")
             self._watch.clients.delivered(self.name, tp, offsets)
             if core.config.commit_done_only:
-                core.done.handed_out(tp, offsets, offsets[-1] + 1, 0)
+                core.done.handed_out(tp, offsets, offsets[-1] + 1, self._epochs[tp])
         return found
 
     def _dispatch(self) -> Generator[Wait, None, None]:
@@ -158,14 +161,16 @@ class Application:
         if self.habits.commit == "sync":
             yield from self._commit_done(offsets_done)
         elif self.habits.commit == "async":
-            self.core.commits.commit(Kind.ASYNC, {tp: OffsetAndMetadata(o, 0) for tp, o in offsets_done.items()})
+            self.core.commits.commit(Kind.ASYNC, self._with_epochs(offsets_done))
             self._step()
 
     def _commit_done(self, offsets: dict[TopicPartition, int]) -> Generator[Wait, None, None]:
         """A synchronous commit; its failure is the application's to live with."""
-        wanted = {tp: OffsetAndMetadata(offset, 0) for tp, offset in offsets.items()}
-        operation = self.core.commits.commit(Kind.SYNC, wanted)
+        operation = self.core.commits.commit(Kind.SYNC, self._with_epochs(offsets))
         yield from self._until(operation, 10_000)
+
+    def _with_epochs(self, offsets: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {tp: OffsetAndMetadata(offset, self._epochs.get(tp, -1)) for tp, offset in offsets.items()}
 
     def _until(self, operation: Operation, patience_ms: int) -> Generator[Wait, None, None]:
         deadline = self._world.now.mono_ms + patience_ms
@@ -184,6 +189,7 @@ class Application:
     def _done_upto(self, tp: TopicPartition) -> int:
         position = self.core.subscription.assignment[tp].position
         assert position is not None, "only partitions with a position are committed"
+        self._epochs[tp] = position.offset_epoch
         return position.offset
 
     def _sleep(self, low: int, high: int) -> Generator[Wait, None, None]:

@@ -10,12 +10,15 @@ from partita.assignors.payloads import decode_assignment, decode_subscription
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.records.hard_state import HardState
+from partita.group.requests import DeleteGroup
 from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, check
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from partita.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from partita.protocol.primitives import Structure
 from partita.sim.broker.asked import Asked
@@ -54,7 +57,8 @@ class GroupRules:
         """The broker is about to decide a request."""
         wire = asked.wire
         group = coordinator.groups.get(self.group_id)
-        if isinstance(wire, _MEMBER_CALLS):
+        self._before_deletion(asked, group)
+        if isinstance(wire, _MEMBER_CALLS) and wire.group_id == self.group_id:
             reason = _staleness(group, wire)
             if reason:
                 self._stale[asked.number] = reason
@@ -69,9 +73,23 @@ class GroupRules:
         if isinstance(wire, JoinGroupRequest) and group is not None and not wire.member_id:
             self._held = group.static.get(wire.group_instance_id or "")
 
+    def _before_deletion(self, asked: Asked, group: Group | None) -> None:
+        """S25: neither a group with members is deleted, nor offsets of a topic that it reads."""
+        message = asked.request.message
+        if group is None or not group.members:
+            return
+        if isinstance(message, DeleteGroup) and message.group_id == self.group_id:
+            self._stale[asked.number] = "the group has members"
+        # While the first members come after the group was empty, it reads what it read last: nothing.
+        reads_nothing = group.state is PREPARING and group.generation > 0
+        if isinstance(message, OffsetDeleteRequest) and message.group_id == self.group_id and not reads_nothing:
+            self._stale[asked.number] = "the group reads the topic"
+
     def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
         """The broker has decided a request."""
         wire = asked.wire
+        if self.group_id not in coordinator.groups:
+            self._gone()
         if not isinstance(wire, JoinGroupRequest) or wire.member_id or wire.group_instance_id is None:
             return
         group = coordinator.groups.get(self.group_id)
@@ -85,6 +103,12 @@ class GroupRules:
         for given in self._given.values():
             if old in given:
                 given[new] = given[old]
+
+    def _gone(self) -> None:
+        """The group was deleted, or has expired: its generations begin again."""
+        self._last = self._told = 0
+        for known in (self._leaders, self._given, self._subscribed, self._joined_by):
+            known.clear()
 
     def _note_assignment(self, wire: SyncGroupRequest, group: Group) -> None:
         g = wire.generation_id
@@ -137,6 +161,7 @@ class GroupRules:
         wire = asked.wire
         if reason and _succeeded(response):
             rule = "S12" if isinstance(wire, OffsetCommitRequest) else "S13" if "instance id" in reason else "S11"
+            rule = "S25" if isinstance(wire, DeleteGroupsRequest | OffsetDeleteRequest) else rule
             must(False, rule, f"{type(wire).__name__} {asked.number} succeeded, but {reason}")
         if isinstance(response, JoinGroupResponse) and response.error_code == ErrorCode.NONE:
             self._joined(response)
@@ -184,6 +209,8 @@ class GroupRules:
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
         """The broker is between two steps."""
+        if self.group_id not in coordinator.groups:
+            self._gone()
         for group in coordinator.groups.values():
             check(group)
             everybody = all(m.join is not None for m in group.members.values()) and not group.pending
@@ -222,7 +249,7 @@ class GroupRules:
 
 
 def _staleness(group: Group | None, wire: HeartbeatRequest | SyncGroupRequest | OffsetCommitRequest) -> str:
-    """Why this call may not succeed; empty if it may."""
+    """Why this call may not succeed; empty if it may. The group is the one that it names."""
     is_commit = isinstance(wire, OffsetCommitRequest)
     generation = wire.generation_id_or_member_epoch if isinstance(wire, OffsetCommitRequest) else wire.generation_id
     if group is None:
@@ -253,7 +280,11 @@ def _succeeded(response: Structure) -> bool:
     if isinstance(response, OffsetCommitResponse):
         codes = [p.error_code for topic in response.topics for p in topic.partitions]
         return any(code == ErrorCode.NONE for code in codes)
-    is_one = isinstance(response, HeartbeatResponse | SyncGroupResponse | JoinGroupResponse)
+    if isinstance(response, OffsetDeleteResponse):
+        codes = [p.error_code for topic in response.topics for p in topic.partitions]
+        return response.error_code == ErrorCode.NONE and any(code == ErrorCode.NONE for code in codes)
+    singles = HeartbeatResponse | SyncGroupResponse | JoinGroupResponse | DeletableGroupResult
+    is_one = isinstance(response, singles)
     return is_one and getattr(response, "error_code", None) == ErrorCode.NONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from partita.group.config import GroupConfig
 from partita.group.contract import Record
 from partita.group.coordinator import GroupCoordinator
 from partita.group.state.model import STABLE, Group
@@ -21,13 +22,13 @@ from partita.sim.world.world import World
 
 
 class Watch:
-    """The rules of one simulation with one group."""
+    """The rules of one simulation with one group of consumers."""
 
-    def __init__(self, world: World, group_id: str, *, eager: bool) -> None:
+    def __init__(self, world: World, group_id: str, config: GroupConfig, *, eager: bool) -> None:
         self._world = world
         self.group_id = group_id
         self.groups = GroupRules(group_id, eager=eager)
-        self.offsets = OffsetRules()
+        self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
         self.clients = ClientRules(self._is_member)
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
@@ -62,6 +63,7 @@ class Watch:
         """The broker is about to decide a group request."""
         self._coordinator = coordinator
         self._open[asked.number] = asked
+        self.offsets.observe(coordinator, self._world.now.wall_ms)
         self.groups.before(asked, coordinator)
         self.offsets.before(asked)
 
@@ -79,10 +81,15 @@ class Watch:
         self.groups.answered(asked, response)
         self.offsets.answered(asked, response)
 
-    def appended(self, records: tuple[Record, ...]) -> None:
-        """The broker has appended a batch to its log."""
+    def appended(self, records: tuple[Record, ...], cause: Asked | str | None) -> None:
+        """The broker has appended a batch to its log: for a request, a deleted topic, or because something was due."""
         assert self._coordinator is not None, "a coordinator is loaded before it appends"
         self.groups.appended(records, self._coordinator)
+        self.offsets.appended(records, self._coordinator, self._world.now.wall_ms, cause)
+
+    def waking(self, coordinator: GroupCoordinator) -> None:
+        """The broker is about to do what is due."""
+        self.offsets.observe(coordinator, self._world.now.wall_ms)
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
         """The broker is between two steps."""
@@ -98,6 +105,7 @@ class Watch:
         """A coordinator has replayed the log."""
         self._coordinator = coordinator
         self.groups.loaded(coordinator, batches)
+        self.offsets.loaded(coordinator)
 
     # The clients' side
 

@@ -1,0 +1,115 @@
+"""A client that keeps offsets by itself, in a group without members, and an administrator who ends some of them.
+
+It commits with leader epochs, metadata and (in old versions) a retention, reads, deletes offsets, groups and a topic,
+and also tries to delete what the consumers' group has. It connects for each request and waits for no answer: the rules
+of `partita.sim.rules.offsets` and `partita.sim.rules.groups` judge what the broker answers.
+"""
+
+from __future__ import annotations
+
+from partita.protocol.framing import encode_request
+from partita.protocol.messages.delete_groups import DeleteGroupsRequest
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from partita.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from partita.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from partita.protocol.primitives import Message
+from partita.sim.broker.node import Broker
+from partita.sim.world.network import Link, Network
+from partita.sim.world.world import World
+
+GROUP = "kept"
+TOPICS = ("z0", "z1")
+_PARTITIONS = 2
+_TOO_LONG = 5_000
+
+
+class Keeper:
+    """`ask` does one thing; `others` is the group of the consumers."""
+
+    def __init__(self, world: World, network: Network, broker: Broker, others: str) -> None:
+        self.name = "keeper"
+        self._world = world
+        self._network = network
+        self._broker = broker
+        self._others = others
+        self._asked = 0
+
+    def ask(self) -> None:
+        """Choose what to do, and do it."""
+        dice = self._world.dice
+        what = dice.between(0, 99)
+        if what < 45:
+            self._commit()
+        elif what < 75:
+            self._fetch()
+        elif what < 85:
+            group_id = self._others if dice.chance(0.3) else GROUP
+            self._delete_offsets(group_id, "t0" if group_id == self._others else dice.choice(TOPICS))
+        elif what < 94:
+            self._delete_group(self._others if dice.chance(0.5) else GROUP)
+        else:
+            self._broker.delete_topic(dice.choice(TOPICS))
+
+    def _commit(self) -> None:
+        dice = self._world.dice
+        version = dice.choice((2, 3, 4, 6, 8, 9))
+        retention_ms = dice.choice((-1, 0, 3_000, 10_000, 3_000_000_000)) if version <= 4 else -1
+        metadata = "m" * (_TOO_LONG if dice.chance(0.05) else dice.between(0, 3))
+        partitions = [
+            OffsetCommitRequestPartition(
+                partition_index=partition,
+                committed_offset=dice.between(0, 1_000),
+                committed_leader_epoch=dice.between(-1, 3) if version >= 6 else -1,
+                committed_metadata=metadata,
+            )
+            for partition in range(dice.between(1, _PARTITIONS))
+        ]
+        topic = OffsetCommitRequestTopic(name=dice.choice(TOPICS), partitions=partitions)
+        commit = OffsetCommitRequest(
+            group_id=GROUP, generation_id_or_member_epoch=-1, retention_time_ms=retention_ms, topics=[topic]
+        )
+        self._send(commit, version)
+
+    def _fetch(self) -> None:
+        topics = [OffsetFetchRequestTopics(name=name, partition_indexes=list(range(_PARTITIONS))) for name in TOPICS]
+        asked = OffsetFetchRequestGroup(group_id=GROUP, topics=topics)
+        self._send(OffsetFetchRequest(groups=[asked]), 9)
+
+    def _delete_offsets(self, group_id: str, topic: str) -> None:
+        partitions = [OffsetDeleteRequestPartition(partition_index=self._world.dice.between(0, _PARTITIONS - 1))]
+        gone = OffsetDeleteRequestTopic(name=topic, partitions=partitions)
+        self._send(OffsetDeleteRequest(group_id=group_id, topics=[gone]), 0)
+
+    def _delete_group(self, group_id: str) -> None:
+        """An empty group of the consumers is deleted only when its end is durable: a crash would bring members back."""
+        group = self._broker.coordinator.groups.get(group_id)
+        log = self._broker.log
+        if group_id == GROUP or log.durable == log.end or (group is not None and group.members):
+            self._send(DeleteGroupsRequest(groups_names=[group_id]), 2)
+
+    def _send(self, message: Message, version: int) -> None:
+        link = self._network.connect(self, f"keeper {self._asked}")
+        if link is not None:
+            self._asked += 1
+            self._world.saw(">", self.name, f"{type(message).__name__} v{version}")
+            frame = b"".join(encode_request(message.API_KEY, version, self._asked, self.name, message))
+            self._network.send(link, frame[4:])
+
+    def arrived(self, link: Link, frame: bytes) -> None:
+        """An answer, which the rules have seen already."""
+        self._network.close_by_client(link)
+
+    def broken(self, link: Link) -> None:
+        """The connection is gone."""
