@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from partita.admin import acls as access
 from partita.admin import configs, groups, offsets, placement, reset_plan, topics
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
@@ -39,6 +40,7 @@ from partita.metrics.registry import Metrics, by_text, prometheus
 from partita.net.cluster import Cluster
 from partita.net.metrics import NetworkMetrics
 from partita.protocol.messages.metadata import MetadataRequest
+from partita.security.rights.acls import AclBinding, AclFilter
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions
@@ -162,6 +164,28 @@ class AsyncAdmin:
     async def api_versions(self, node_id: int | None = None) -> list[ApiVersionRange]:
         """The APIs that a node serves, with their versions; without `node_id`, those of the node with the lowest id."""
         return await placement.api_versions(self.cluster, node_id)
+
+    # Access
+
+    async def create_acls(self, *acls: AclBinding | str) -> None:
+        """Add ACLs, each given as AclBinding or in words: "allow User:alice read,describe topic orders-*".
+
+        ACLs that are there already stay. Raises SecurityDisabledError where the cluster has no authorizer.
+        """
+        await access.create_acls(self.cluster, access.bindings(acls))
+
+    async def describe_acls(self, wanted: AclFilter | None = None) -> list[AclBinding]:
+        """The ACLs that a filter selects; all of them without one."""
+        return await access.describe_acls(self.cluster, wanted or AclFilter())
+
+    async def delete_acls(self, *wanted: AclFilter | AclBinding | str) -> list[AclBinding]:
+        """Remove the ACLs that filters select, or just these ACLs, and return what was removed."""
+        filters = [
+            each
+            for given in wanted
+            for each in ([given] if isinstance(given, AclFilter) else map(access.filter_for, access.bindings([given])))
+        ]
+        return await access.delete_acls(self.cluster, filters)
 
     # Placement of partitions
 

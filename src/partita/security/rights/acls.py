@@ -110,6 +110,18 @@ class AclBinding:
             return name.startswith(self.resource_name)
         return self.resource_name in (name, WILDCARD)
 
+    def as_json(self) -> dict[str, str]:
+        """Plain texts, in Kafka's words."""
+        return {
+            "principal": self.principal,
+            "permission": self.permission.name,
+            "operation": self.operation.name,
+            "resource_type": self.resource_type.name,
+            "resource_name": self.resource_name,
+            "pattern_type": self.pattern_type.name,
+            "host": self.host,
+        }
+
     def __str__(self) -> str:
         """In Kafka's words, as audit lines have it."""
         return (

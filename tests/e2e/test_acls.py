@@ -1,0 +1,134 @@
+"""ACLs through the admin client and the command line, against a broker over real sockets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from click.testing import CliRunner
+
+from partita import Admin, Broker
+from partita.admin import AclBinding, AclFilter, SomeFailed
+from partita.cli.main import cli
+from partita.errors import InvalidRequestError, SecurityDisabledError
+from partita.security.rights.acls import Operation, PatternType, Permission, ResourceType
+
+Run = Callable[..., str]
+READ_T = AclBinding(ResourceType.TOPIC, "t", "User:alice", Operation.READ)
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    """Whoever connects without a login may do everything."""
+    with Broker({"authorizer.class.name": "standard", "super.users": "User:ANONYMOUS"}) as running:
+        yield running
+
+
+@pytest.fixture
+def admin(broker: Broker) -> Iterator[Admin]:
+    with Admin(bootstrap_servers=broker.bootstrap) as client:
+        yield client
+
+
+@pytest.fixture
+def run(broker: Broker) -> Run:
+    def call(*words: str, code: int = 0) -> str:
+        result = CliRunner().invoke(cli, ["acls", *words, "-b", broker.bootstrap])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return call
+
+
+def test_acls_are_created_found_and_deleted(admin: Admin) -> None:
+    admin.create_acls(READ_T, "deny User:bob all topic o*", "allow User:* describe cluster from 127.0.0.1")
+    prefix = AclBinding(ResourceType.TOPIC, "o", "User:bob", Operation.ALL, Permission.DENY, PatternType.PREFIXED)
+    assert len(admin.describe_acls()) == 3
+    assert admin.describe_acls(AclFilter(ResourceType.TOPIC, "orders", PatternType.MATCH)) == [prefix]
+    assert admin.delete_acls(READ_T, AclFilter(principal="User:bob")) == [READ_T, prefix]
+    (left,) = admin.describe_acls()
+    assert (left.host, left.resource_name) == ("127.0.0.1", "kafka-cluster")
+
+
+def test_an_acl_that_is_refused_is_named(admin: Admin) -> None:
+    nameless = AclBinding(ResourceType.TOPIC, "", "User:alice", Operation.READ)
+    with pytest.raises(InvalidRequestError, match="Invalid empty resource name"):
+        admin.create_acls(nameless)
+    with pytest.raises(SomeFailed, match="on TOPIC:LITERAL:: INVALID_REQUEST: Invalid empty resource name"):
+        admin.create_acls(nameless, READ_T)
+    assert admin.describe_acls() == [READ_T]
+    with pytest.raises(InvalidRequestError):
+        admin.delete_acls(AclFilter(operation=Operation.UNKNOWN))
+
+
+def test_without_an_authorizer_the_error_says_so() -> None:
+    with (
+        Broker() as broker,
+        Admin(bootstrap_servers=broker.bootstrap) as admin,
+        pytest.raises(SecurityDisabledError, match="No Authorizer is configured"),
+    ):
+        admin.describe_acls()
+
+
+def shown(output: str) -> list[tuple[str, ...]]:
+    """The rows of the table, without principal and host."""
+    return [tuple(line.split()[1:6]) for line in output.splitlines() if line.startswith("User:")]
+
+
+@pytest.mark.case("SE-Q08")
+def test_the_roles_of_kafka_acls(run: Run) -> None:
+    told = run("add", "--consumer", "--principal", "User:a", "--topic", "t", "--group", "g")
+    consumer = [
+        ("ALLOW", "READ", "TOPIC", "t", "LITERAL"),
+        ("ALLOW", "DESCRIBE", "TOPIC", "t", "LITERAL"),
+        ("ALLOW", "READ", "GROUP", "g", "LITERAL"),
+    ]
+    assert shown(told) == shown(run("list")) == consumer
+    run("add", "--producer", "--allow", "User:b", "--topic", "p", "--prefix", "--transactional-id", "x")
+    assert shown(run("list", "--principal", "User:b")) == [
+        ("ALLOW", "WRITE", "TOPIC", "p", "PREFIXED"),
+        ("ALLOW", "DESCRIBE", "TOPIC", "p", "PREFIXED"),
+        ("ALLOW", "CREATE", "TOPIC", "p", "PREFIXED"),
+        ("ALLOW", "WRITE", "TRANSACTIONAL_ID", "x", "PREFIXED"),
+        ("ALLOW", "DESCRIBE", "TRANSACTIONAL_ID", "x", "PREFIXED"),
+    ]
+    assert len(shown(run("list", "--topic", "pa", "--match"))) == 3
+    assert len(shown(run("list", "--topic", "p", "--prefix"))) == 3
+    assert run("list", "--group", "other") == "no ACLs\n"
+
+
+def test_acls_are_added_and_removed_by_options_and_by_lines(run: Run) -> None:
+    run("add", "--deny", "User:a", "--operation", "alter-configs", "--cluster", "--host", "10.0.0.7")
+    run("add", "allow User:a read,write topic t", "allow User:b all topic *")
+    (first, *_) = json.loads(run("list", "--json"))
+    assert first == {
+        "principal": "User:a", "permission": "DENY", "operation": "ALTER_CONFIGS", "resource_type": "CLUSTER",
+        "resource_name": "kafka-cluster", "pattern_type": "LITERAL", "host": "10.0.0.7",
+    }  # fmt: skip
+    assert "removed 1 ACL\n" in run("remove", "allow User:a read topic t", "--yes")
+    assert "removed 1 ACL\n" in run("remove", "--topic", "t", "--yes")
+    assert "removed 1 ACL\n" in run("remove", "--deny", "User:a", "--operation", "alter_configs", "--cluster",
+                                    "--host", "10.0.0.7", "--yes")  # fmt: skip
+    assert shown(run("list")) == [("ALLOW", "ALL", "TOPIC", "*", "LITERAL")]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["add", "--allow", "User:a"], "say who (--allow or --deny) and which resource"),
+        (["add", "--topic", "t"], "say who (--allow or --deny)"),
+        (["add"], "say who (--allow or --deny)"),
+        (["add", "--allow", "User:a", "--topic", "t", "--operation", "eat"], "'eat' is none of all, read"),
+        (["add", "--allow", "User:a", "--topic", "t", "--consumer", "--operation", "read"], "leave --operation out"),
+        (["add", "allow alice read topic t"], "write User:alice"),
+        (["remove", "--yes"], "which ACLs?"),
+    ],
+)
+def test_what_is_no_acl_is_bad_input(run: Run, words: list[str], told: str) -> None:
+    assert told in run(*words, code=2)
+
+
+def test_a_host_that_can_never_match_is_warned_of(run: Run) -> None:
+    told = run("add", "--allow", "User:a", "--topic", "t", "--host", "example.com")
+    assert "host example.com is no address: this rule will never match" in told
