@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from partita import Producer
+from partita import Consumer, Producer
 from partita.registry import AvroSerializer, FolderRegistry, RegistryDeserializer
 from partita.registry.spark import decoded
 from partita.spark import session
@@ -106,7 +106,7 @@ def test_one_topic_twice_in_a_query_is_read_twice(world: SparkWorld) -> None:
     [
         ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
         ({"groupMode": "member", "group": "g", "view": "offset_commits"}, "groupMode=member reads records"),
-        ({"view": "groups"}, "view=groups is not available in this release"),
+        ({"view": "gruops"}, "view=gruops is not available in this release"),
         ({"assign": '{"t":[0]}', "subscribe": "t"}, "exactly one of subscribe, subscribePattern, assign"),
     ],
 )
@@ -268,3 +268,30 @@ def test_records_with_schemas_become_columns(world: SparkWorld, tmp_path: Path) 
     )
     rows = found.select("value.carrier", "value.delay").orderBy("offset").collect()
     assert [(row.carrier, row.delay) for row in rows] == [("UA", 7), ("AA", None), (None, None)]
+
+
+def test_groups_are_tables(world: SparkWorld) -> None:
+    """Issue 13, item 2: on Partita and, with --on-kafka, on Apache Kafka."""
+    world.create(2)
+    world.produce("abc")
+    options = {"bootstrap_servers": world.bootstrap, "group_id": world.group, "heartbeat_interval_ms": 200}
+    first, second = (Consumer(**options, group_instance_id=name, enable_auto_commit=False) for name in ("one", "two"))
+    with first, second:
+        first.subscribe([world.topic])
+        second.subscribe([world.topic])
+        while not (len(first.assignment()) == len(second.assignment()) == 1):
+            first.poll(0.05)
+            second.poll(0.05)
+        (mine,) = second.assignment()
+        second.commit({mine: 1})
+        lags = {row["partition"]: row for row in world.view("lag")}
+        assert (lags[mine.partition]["groupInstanceId"], lags[mine.partition]["committedOffset"]) == ("two", 1)
+        assert {row["state"] for row in lags.values()} == {"Stable"}
+    (newest, *_) = sorted(world.view("groups"), key=lambda row: -row["logOffset"])
+    members = {row["groupInstanceId"] for row in world.view("members") if row["generation"] == newest["generation"]}
+    assert members == {"one", "two"}
+    held = {row["partition"] for row in world.view("assignments") if row["generation"] == newest["generation"]}
+    assert held == {0, 1}
+    assert any("two" in row["added"] and row["moved"] for row in world.view("rebalances"))
+    assert {row["keyVersion"] for row in world.view("group_log")} == {1, 2}
+    assert world.view("commit_lineage") == []

@@ -38,7 +38,7 @@ READING = (
     Option("includeHeaders", "bool", False, "add the column headers"),
     Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
     Option("pushdown", "bool", None, "batch: false leaves filters on topic, partition, offset and timestamp to Spark"),
-    Option("view", "str", "records", "records, or offset_commits: the log of a cluster's committed offsets as rows"),
+    Option("view", "str", "records", "records, lag, or one of the views of the log of groups and their offsets"),
 )
 LIMITS = (
     Option("maxOffsetsPerTrigger", "str", None, "stream: offsets in one batch, shared out by backlog"),
@@ -101,25 +101,38 @@ NO_EFFECT = (
 
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 """What a read has when nothing else is said, in this order."""
+LOG_PLACE = ("logPartition", "logOffset", "logTimestamp")
 VIEWS = {
     "records": COLUMNS,
-    "offset_commits": (
-        "group",
-        "topic",
-        "partition",
-        "offset",
-        "leaderEpoch",
-        "metadata",
-        "commitTime",
-        "expireTime",
-        "isTombstone",
-        "unknownValue",
-        "logPartition",
-        "logOffset",
-        "logTimestamp",
+    "lag": (
+        *("group", "state", "topic", "partition", "committedOffset", "endOffset", "lag"),
+        *("memberId", "groupInstanceId", "clientId", "clientHost", "sampledAt"),
     ),
+    "offset_commits": (
+        *("group", "topic", "partition", "offset", "leaderEpoch", "metadata", "commitTime", "expireTime"),
+        *("isTombstone", "unknownValue", *LOG_PLACE),
+    ),
+    "commit_lineage": ("group", "topic", "partition", "offset", "query", "batch", "commitTime", *LOG_PLACE),
+    "groups": (
+        *("group", "protocolType", "protocol", "generation", "leader", "memberCount", "stateTime"),
+        *("isTombstone", "unknownValue", *LOG_PLACE),
+    ),
+    "members": (
+        *("group", "generation", "memberId", "groupInstanceId", "clientId", "clientHost", "isLeader"),
+        *("sessionTimeoutMs", "rebalanceTimeoutMs", "topics", "partitionCount", "userDataBytes", *LOG_PLACE),
+    ),
+    "assignments": (
+        *("group", "generation", "topic", "partition", "memberId", "groupInstanceId", "clientId", *LOG_PLACE),
+    ),
+    "rebalances": (
+        *("group", "generation", "previousGeneration", "stateTime", "sincePreviousMs", "memberCount"),
+        *("added", "removed", "moved", "unassigned", *LOG_PLACE),
+    ),
+    "group_log": ("group", "keyVersion", "valueVersion", "isTombstone", "key", "value", *LOG_PLACE),
 }
 """The columns of each view."""
+WITHOUT_LOG = ("records", "lag")
+"""Views that do not read the group log."""
 GROUP_LOG = "__consumer_offsets"
 EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
 """What a read has only when it is asked for."""

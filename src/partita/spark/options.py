@@ -303,7 +303,8 @@ def _view(values: dict[str, Any]) -> str:
     if view != "records":
         given = next((name for name in NO_NAMES if values[name] is not None), None)
         if given is not None:
-            raise ConfigError(f"view={view} reads {table.GROUP_LOG}; leave out {given}")
+            reads = "asks the cluster" if view == "lag" else f"reads {table.GROUP_LOG}"
+            raise ConfigError(f"view={view} {reads}; leave out {given}")
         values["subscribe"] = table.GROUP_LOG
     return view
 

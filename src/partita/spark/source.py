@@ -7,7 +7,7 @@ partitions call. Readers are pickled to the executors, so they hold options and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -30,8 +30,15 @@ from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cluster.group_members import GroupMembers
+from partita.spark.lag_source import LagReader, LagStreamReader
 from partita.spark.option_table import BOOTSTRAP
-from partita.spark.options import SinkOptions, SourceOptions, parse_sink, parse_source, table_options
+from partita.spark.options import (
+    SinkOptions,
+    SourceOptions,
+    parse_sink,
+    parse_source,
+    table_options,
+)
 from partita.spark.planning.batch_core import plan_batch
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.stream_core import StreamCore
@@ -68,11 +75,12 @@ class GroupSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         options = self._checked(schema)
-        return BatchReader(options)
+        return LagReader(options) if options.view == "lag" else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of a stream."""
-        return StreamReader(self._checked(schema))
+        options = self._checked(schema)
+        return LagStreamReader(options) if options.view == "lag" else StreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
@@ -223,8 +231,13 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
 
     schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
     reader = RangeReader(link_to(options.client), partition.task, _settings(options))
+    decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
+    if options.view != "records":
+        from partita.spark.reading.views import decoder
+
+        decode = decoder(options.view)
     for batch in reader.batches():
-        yield tables.chosen(batch, schema, options.view)
+        yield decode(batch, schema)
 
 
 def _settings(options: SourceOptions) -> FetchSettings:

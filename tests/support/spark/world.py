@@ -98,6 +98,12 @@ class SparkWorld:
     def read(self, **options: str) -> DataFrame:
         return self.spark.read.format(FORMAT).options(**self.options(**options)).load()
 
+    def view(self, view: str) -> list[Row]:
+        """The rows of this test's group in a view."""
+        table = self.spark.read.format(FORMAT).options(**{"kafka.bootstrap.servers": self.bootstrap}, view=view).load()
+        rows: list[Row] = table.where(f"group = '{self.group}'").collect()
+        return rows
+
     def values(self, **options: str) -> list[str]:
         return sorted(row.value.decode() for row in self.read(**options).select("value").collect())
 

@@ -52,6 +52,37 @@ KINDS: dict[str, DataType] = {
     "logPartition": IntegerType(),
     "logOffset": LongType(),
     "logTimestamp": TimestampType(),
+    "state": StringType(),
+    "committedOffset": LongType(),
+    "endOffset": LongType(),
+    "lag": LongType(),
+    "memberId": StringType(),
+    "groupInstanceId": StringType(),
+    "clientId": StringType(),
+    "clientHost": StringType(),
+    "sampledAt": TimestampType(),
+    "query": StringType(),
+    "batch": LongType(),
+    "protocolType": StringType(),
+    "protocol": StringType(),
+    "generation": IntegerType(),
+    "previousGeneration": IntegerType(),
+    "leader": StringType(),
+    "memberCount": IntegerType(),
+    "stateTime": TimestampType(),
+    "sincePreviousMs": LongType(),
+    "isLeader": BooleanType(),
+    "sessionTimeoutMs": IntegerType(),
+    "rebalanceTimeoutMs": IntegerType(),
+    "topics": ArrayType(StringType()),
+    "partitionCount": IntegerType(),
+    "userDataBytes": IntegerType(),
+    "added": ArrayType(StringType()),
+    "removed": ArrayType(StringType()),
+    "moved": ArrayType(StringType()),
+    "unassigned": ArrayType(StringType()),
+    "keyVersion": IntegerType(),
+    "valueVersion": IntegerType(),
 }
 """The type of each column, the same in every view."""
 WRITE: dict[str, tuple[type[DataType], ...]] = {
@@ -68,19 +99,14 @@ def read_schema(columns: Sequence[str]) -> StructType:
     return StructType([StructField(name, KINDS[name]) for name in columns])
 
 
-def chosen(batch: pa.RecordBatch, schema: pa.Schema, view: str = "records") -> pa.RecordBatch:
-    """The columns of `schema`, from what was decoded, seen through the view.
+def chosen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of `schema`, from what was decoded.
 
     Sizes are in bytes, null for a null key or value.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if view == "offset_commits":
-        from partita.spark.reading.offset_commits import offset_commits
-
-        found = offset_commits(batch)
-        return pa.RecordBatch.from_arrays([found.column(name) for name in schema.names], schema=schema)
     sizes = {"keySize": "key", "valueSize": "value"}
     arrays = [
         pc.binary_length(batch.column(sizes[name])) if name in sizes else batch.column(DECODED.get(name, name))

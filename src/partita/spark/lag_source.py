@@ -1,0 +1,76 @@
+"""`view=lag` as Spark's Python Data Source API asks for it: a batch is one sample, a stream one for every trigger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from partita.spark.options import SourceOptions, check_batch, check_stream
+from partita.spark.reading import tables
+from partita.system_clock import SystemClock
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class LagReader(DataSourceReader):
+    """Reads one sample of `view=lag`, in one task."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        check_batch(options)
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """One: the whole cluster."""
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The sample."""
+        return _lag(self._options)
+
+
+class LagStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A sample of `view=lag` for every trigger; its offset is the time of the sample in milliseconds."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        check_stream(options)
+        self._options = options
+        self._is_one_sample = False
+        self._begun_ms = 0
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Before all samples."""
+        return {"sampledAtMs": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Such a run takes one sample."""
+        self._is_one_sample = True
+        self._begun_ms = SystemClock().now().wall_ms
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Now, unless the last sample is younger than offsetPollMs or was the only one asked for."""
+        now_ms = SystemClock().now().wall_ms
+        is_due = start["sampledAtMs"] < self._begun_ms if self._is_one_sample else True
+        if not is_due or now_ms - start["sampledAtMs"] < self._options.offset_poll_ms:
+            return start
+        return {"sampledAtMs": now_ms}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """One: the whole cluster. A batch that runs again takes its sample again."""
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The sample."""
+        return _lag(self._options)
+
+
+def _lag(options: SourceOptions) -> Iterator[pa.RecordBatch]:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    from partita.spark.reading.lag_rows import lag_batch
+
+    schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
+    yield lag_batch(options.client, options.group, SystemClock(), schema)

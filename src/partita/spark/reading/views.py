@@ -1,0 +1,108 @@
+"""What a read of `__consumer_offsets` becomes in each view: Arrow batches in, Arrow batches out.
+
+Commits, the majority, are decoded a whole batch at a time; records of groups, which are rare and nested, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from partita.spark.reading.group_rows import (
+    GroupRecord,
+    LogRecord,
+    Rebalances,
+    Row,
+    assignment_rows,
+    group_records,
+    group_rows,
+    member_rows,
+)
+from partita.spark.reading.offset_commits import Cells, offset_commits
+
+Decode: TypeAlias = Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch]
+LINEAGE = r"^spark:(?P<query>.*):(?P<batch>[0-9]{1,18})$"
+
+
+def decoder(view: str) -> Decode:
+    """How one task decodes its batches, which come in the order of the log."""
+    if view == "offset_commits":
+        return lambda records, schema: _named(offset_commits(records), schema)
+    if view == "commit_lineage":
+        return lambda records, schema: _named(commit_lineage(records), schema)
+    if view == "group_log":
+        return lambda records, schema: _named(group_log(records), schema)
+    rows: dict[str, Callable[[GroupRecord], Iterable[Row]]] = {
+        "groups": group_rows,
+        "members": member_rows,
+        "assignments": assignment_rows,
+        "rebalances": Rebalances().rows,
+    }
+    each = rows[view]
+    return lambda records, schema: _batch((row for r in _groups(records) for row in each(r)), schema)
+
+
+def commit_lineage(records: pa.RecordBatch) -> pa.RecordBatch:
+    """The commits that Spark queries made through this data source: which query, which of its batches."""
+    commits = offset_commits(records)
+    found = pc.extract_regex(commits.column("metadata"), LINEAGE)
+    ours = pc.fill_null(pc.is_valid(found), False)
+    kept, found = commits.filter(ours), found.filter(ours)
+    names = ("group", "topic", "partition", "offset", "commitTime", "logPartition", "logOffset", "logTimestamp")
+    columns = {name: kept.column(name) for name in names}
+    columns["query"] = pc.struct_field(found, "query").cast(pa.string())
+    columns["batch"] = pc.struct_field(found, "batch").cast(pa.int64())
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def group_log(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Every record as it is, with the versions it begins with and the group that its key begins with."""
+    keys, values = Cells.of(records.column("key")), Cells.of(records.column("value"))
+    group_size = keys.number(2, 2)
+    has_group = (group_size >= 0) & (keys.lengths >= 4 + group_size)
+    columns = {
+        "group": pc.if_else(pa.array(has_group), keys.texts(4, np.where(has_group, group_size, 0)), None),
+        "keyVersion": pa.array(keys.number(0, 2).astype(np.int32), mask=keys.lengths < 2),
+        "valueVersion": pa.array(values.number(0, 2).astype(np.int32), mask=values.lengths < 2),
+        "isTombstone": records.column("value").is_null(),
+        "key": records.column("key"),
+        "value": records.column("value"),
+        "logPartition": records.column("partition"),
+        "logOffset": records.column("offset"),
+        "logTimestamp": records.column("timestamp"),
+    }
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _groups(records: pa.RecordBatch) -> Iterator[GroupRecord]:
+    """Only keys of kind 2 become Python objects."""
+    keys = records.column("key")
+    wanted = pc.fill_null(pc.starts_with(keys, pattern=b"\x00\x02"), False)
+    return group_records(_records(records.filter(wanted)))
+
+
+def _records(records: pa.RecordBatch) -> Iterator[LogRecord]:
+    columns = (records.column(name).to_pylist() for name in ("key", "value", "partition", "offset", "timestamp"))
+    return map(LogRecord, *columns)
+
+
+def _batch(rows: Iterable[Row], schema: pa.Schema) -> pa.RecordBatch:
+    found = list(rows)
+    return pa.RecordBatch.from_arrays([_column(found, field) for field in schema], schema=schema)
+
+
+def _column(rows: list[Row], field: pa.Field) -> pa.Array:
+    """A time is in milliseconds in a row and an instant in the table."""
+    if field.name == "stateTime":
+        micros = [None if row["stateTimeMs"] is None else row["stateTimeMs"] * 1000 for row in rows]
+        return pa.array(micros, pa.int64()).cast(field.type)
+    return pa.array([row[field.name] for row in rows], field.type)
+
+
+def _named(found: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns: list[Any] = [found.column(name) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
