@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 import pytest
@@ -274,7 +274,9 @@ def test_groups_are_tables(world: SparkWorld) -> None:
     """Issue 13, item 2: on Partita and, with --on-kafka, on Apache Kafka."""
     world.create(2)
     world.produce("abc")
-    options = {"bootstrap_servers": world.bootstrap, "group_id": world.group, "heartbeat_interval_ms": 200}
+    options: dict[str, Any] = {
+        "bootstrap_servers": world.bootstrap, "group_id": world.group, "heartbeat_interval_ms": 200,
+    }  # fmt: skip
     first, second = (Consumer(**options, group_instance_id=name, enable_auto_commit=False) for name in ("one", "two"))
     with first, second:
         first.subscribe([world.topic])
