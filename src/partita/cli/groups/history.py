@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -41,7 +40,8 @@ def history(group_id: str, bootstrap: Address, page: Path | None, as_json: bool)
         print_table(list(COLUMNS), [_line(step) for step in steps])
     if page is not None and steps:
         page.write_text(history_page(group_id, steps), encoding="utf-8")
-        print(f"wrote {page}", file=sys.stderr)
+        if not as_json:
+            say(f"wrote {page}")
 
 
 def _records(bootstrap: Address, group_id: str) -> list[LogRecord]:
