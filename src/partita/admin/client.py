@@ -114,6 +114,9 @@ class AsyncAdmin:
         self, *new: NewTopic | str, validate_only: bool = False, timeout_ms: int = 30_000
     ) -> list[CreatedTopic]:
         """Create topics, each given as NewTopic or by name alone; with `validate_only` only say if it would work."""
+        for topic in new:
+            if not isinstance(topic, NewTopic | str):
+                raise TypeError(f"create_topics takes names and NewTopics one after the other, not {topic!r}")
         wanted = [topic if isinstance(topic, NewTopic) else NewTopic(topic) for topic in new]
         return await topics.create_topics(self.cluster, wanted, validate_only=validate_only, timeout_ms=timeout_ms)
 

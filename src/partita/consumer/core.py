@@ -83,6 +83,7 @@ class ConsumerCore:
         self._seen_generation = Generation()
         self._topic_ids: dict[str, bytes] = {}
         self._missing_topics: frozenset[str] = frozenset()
+        self._missing_partitions: frozenset[TopicPartition] = frozenset()
 
     # The shell's side
 
@@ -245,6 +246,7 @@ class ConsumerCore:
             self._seen_metadata = self.metadata.updates
             self._match_pattern()
             self._note_missing_topics()
+            self._note_missing_partitions()
             self._start_recreated_topics_over()
         if self._seen_assignment != self.subscription.version:
             self._seen_assignment = self.subscription.version
@@ -266,6 +268,16 @@ class ConsumerCore:
             told = f"topic {topic} does not exist; looking for it again until it does"
             self.member.events.append(Note("unknown_topic", told, {"topic": topic}))
         self._missing_topics = missing
+
+    def _note_missing_partitions(self) -> None:
+        """Say once of each assigned partition that its topic has no such partition."""
+        topics = self.metadata.view.topics
+        known = {tp: topics[tp.topic].partitions for tp in self.subscription.assignment if tp.topic in topics}
+        missing = frozenset(tp for tp, there in known.items() if there and tp.partition >= len(there))
+        for tp in sorted(missing - self._missing_partitions):
+            told = f"partition {tp} does not exist; topic {tp.topic} has {len(known[tp])}. Looking for it until it does"
+            self.member.events.append(Note("unknown_partition", told, {"topic": tp.topic, "partition": tp.partition}))
+        self._missing_partitions = missing
 
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.

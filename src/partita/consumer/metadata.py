@@ -151,7 +151,7 @@ class Metadata:
             if do is Reaction.REFRESH or any(p.leader_id < 0 for p in topic.partitions):
                 self._is_wanted = True
         for code, names in raised.items():
-            self.errors.append(error_for(code, ", ".join(sorted(names))))
+            self.errors.append(error_for(code, f"{', '.join(sorted(names))}: {ErrorCode(code).meaning}"))
 
 
 def _views(response: Any, version: int) -> dict[str, TopicView]:

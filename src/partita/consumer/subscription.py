@@ -19,9 +19,9 @@ class SubscriptionType(Enum):
     """How the application said what it wants to read."""
 
     NONE = "none"
-    AUTO_TOPICS = "topics"
-    AUTO_PATTERN = "pattern"
-    USER_ASSIGNED = "assigned"
+    AUTO_TOPICS = "subscribe(topics)"
+    AUTO_PATTERN = "subscribe(pattern=...)"
+    USER_ASSIGNED = "assign()"
 
 
 class Subscription:
@@ -140,6 +140,6 @@ class Subscription:
     def _become(self, kind: SubscriptionType) -> None:
         if self.type not in (SubscriptionType.NONE, kind):
             raise IllegalStateError(
-                f"the consumer is subscribed by {self.type.value}, which excludes {kind.value}; unsubscribe() first"
+                f"the consumer reads what {self.type.value} said, which excludes {kind.value}; call unsubscribe() first"
             )
         self.type = kind

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from partita.security.settings import PLAIN_TEXT, Security
 
 DEFAULT_PORT = 9092
+_LISTENER_SCHEMES = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +47,12 @@ def parse_servers(servers: str | Sequence[str]) -> tuple[tuple[str, int], ...]:
 
 
 def parse_server(server: str) -> tuple[str, int]:
-    """One "host:port", "host" or "[ipv6]:port"; a "PLAINTEXT://" prefix is passed over."""
-    address = server.rpartition("://")[2]
+    """One "host:port", "host" or "[ipv6]:port"; the prefix of a listener, "PLAINTEXT://", is passed over."""
+    scheme, _, address = server.rpartition("://")
+    if scheme and scheme.upper() not in _LISTENER_SCHEMES:
+        raise ValueError(
+            f"{server!r} is not an address; expected host:port such as localhost:9092, without {scheme}://"
+        )
     host, colon, port = address.rpartition(":")
     if address.endswith("]") or not colon:
         host, port = address, str(DEFAULT_PORT)

@@ -112,13 +112,14 @@ class Intake:
                 delivery = blocked[0].delivery
                 try:
                     partition = self._partition_of(delivery.record)
+                    if partition is not None:
+                        self._place(delivery, partition, _size(delivery.record), now_ms)
                 except Exception as error:
                     self._fail(self._unblocked(blocked), error)
                     continue
                 if partition is None:
                     break
                 self._unblocked(blocked)
-                self._place(delivery, partition, _size(delivery.record), now_ms)
             while blocked and blocked[0].deadline_ms <= now_ms:
                 late = self._unblocked(blocked)
                 self._fail(late, self._why_blocked(late))

@@ -84,7 +84,7 @@ def serializer(given: Any, option: str) -> Serialize | None:
         given = NAMED[name]
     if given is None:
         return None
-    if isinstance(given, type):
+    if isinstance(given, type) and hasattr(given, "serialize"):
         given = given()
     if hasattr(given, "serialize"):
         chosen: Serialize = given.serialize
@@ -107,7 +107,16 @@ def to_bytes(value: Any, what: str, hint: str = "is") -> Buffer | None:
         return value.encode()
     if isinstance(value, bytearray | memoryview):
         return bytes(value)
-    raise TypeError(f"the {what} {hint} {type(value).__name__}; expected bytes or str, or give a {what}_serializer")
+    cure = "" if what == "header" else f", or give a {what}_serializer"
+    raise TypeError(f"the {what} {hint} {type(value).__name__}; expected bytes or str{cure}")
+
+
+def check_number(value: int, name: str, kind: str) -> None:
+    """Refuse what is no whole number from 0. Raises TypeError and ValueError that say which `kind` it has to be."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be {kind}, not {value!r}")
+    if value < 0:
+        raise ValueError(f"{name} must be 0 or more, not {value}")
 
 
 def to_headers(headers: GivenHeaders | None) -> Sequence[tuple[str, Buffer | None]]:
@@ -115,4 +124,9 @@ def to_headers(headers: GivenHeaders | None) -> Sequence[tuple[str, Buffer | Non
     if not headers:
         return ()
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return tuple((name, to_bytes(value, "header")) for name, value in pairs)
+    found = []
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"headers are a dict or pairs such as [('source', b'web')]; {pair!r} is no pair")
+        found.append((pair[0], to_bytes(pair[1], "header")))
+    return tuple(found)

@@ -6,7 +6,7 @@ Nothing is written twice: a call here runs the coroutine of `AsyncConsumer` with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Unpack, overload
 
 from partita.consumer.arrow import Decode
 from partita.consumer.config import ConsumerConfig
@@ -167,6 +167,10 @@ class Consumer(Generic[K, V]):
                     if is_over():
                         return
             run_blocking(delivery.refill(is_over))
+
+    def __aiter__(self) -> Never:
+        """Say what a program forgot that has `async for` over this face."""
+        raise TypeError("`async for` needs `async with Consumer(...) as consumer`")
 
     def __next__(self) -> ConsumerRecord[K, V]:
         """Pass the record before and wait for the next one: `record = next(consumer)`."""

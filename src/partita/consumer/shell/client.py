@@ -17,7 +17,7 @@ from partita.consumer.config import ConsumerConfig
 from partita.consumer.deserializers import AsBytes, AsText, From, given_deserializers
 from partita.consumer.errors import ApiTimeoutError, ProcessingError
 from partita.consumer.group.commits import Kind
-from partita.consumer.listener import CallbackListener, RebalanceListener
+from partita.consumer.listener import RebalanceListener
 from partita.consumer.partition_state import EARLIEST, LATEST, Position, Reset
 from partita.consumer.reading.partition_ends import ReadToEnd
 from partita.consumer.records import ConsumerRecord, ConsumerRecords, K, V
@@ -139,8 +139,8 @@ class AsyncConsumer(Generic[K, V]):
 
         Replaces an earlier subscription; no topics at all unsubscribes. Joining happens in `poll`.
         """
-        heard = CallbackListener(on_assigned, on_revoked, on_lost) if on_assigned or on_revoked or on_lost else None
-        subscribing.subscribe(self._driver, topics, pattern, listener or heard)
+        heard = arguments.listener_of(listener, on_assigned, on_revoked, on_lost)
+        subscribing.subscribe(self._driver, topics, pattern, heard)
 
     def assign(self, partitions: Partitions) -> None:
         """Read exactly these partitions, outside any group's sharing. Replaces an earlier assignment."""
@@ -172,7 +172,7 @@ class AsyncConsumer(Generic[K, V]):
         callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
         callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
         """
-        if max_records == 0:
+        if max_records is not None and arguments.whole_number(max_records, "max_records") == 0:
             await self._delivery.poll(timeout, None)
             return ConsumerRecords()
         limit = max_records or self._driver.config.max_poll_records
@@ -256,7 +256,8 @@ class AsyncConsumer(Generic[K, V]):
         until the block ends, at most max_poll_interval_ms. What the loop does not pass is not lost: the next poll
         returns it, or the next owner of its partition reads it.
         """
-        return Hold(self._driver, self._delivery.in_hand, lambda: self._delivery.poll(0, None), records)
+        taken = arguments.records(records)
+        return Hold(self._driver, self._delivery.in_hand, lambda: self._delivery.poll(0, None), taken)
 
     def done(self, record: ConsumerRecord[Any, Any], *, after: Any = None) -> bool:
         """This record is processed (commit_done_only): commits cover what is done without gaps. Any thread may call.
@@ -265,6 +266,7 @@ class AsyncConsumer(Generic[K, V]):
         next poll raises ProcessingError and the record stays open. False if it was not open: done before, or its
         partition has gone to another member.
         """
+        arguments.record(record)
         if after is not None:
             after.add_done_callback(lambda ended: self._worked(record, ended))
             return True
@@ -336,7 +338,7 @@ class AsyncConsumer(Generic[K, V]):
         with self._driver.owned():
             self._driver.need_group("committed")
             deadline_ms = self._driver.deadline_ms(timeout)
-            wanted = [TopicPartition(*tp) for tp in partitions]
+            wanted = arguments.partitions(partitions, "committed")
             if not wanted:
                 return {}
             started_ms = self._driver.now().mono_ms
@@ -356,9 +358,8 @@ class AsyncConsumer(Generic[K, V]):
         Raises IllegalStateError if the partition is not assigned, ValueError for an offset below 0.
         """
         target = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-        if target.offset < 0:
-            raise ValueError(f"an offset is 0 or more, not {target.offset}")
-        tp = TopicPartition(*partition)
+        arguments.whole_number(target.offset, "an offset")
+        tp = arguments.partition(partition, "seek")
         with self._driver.owned(), self._driver.io.lock:
             state = self._core.subscription.state(tp)
             state.in_hand = None
@@ -378,7 +379,7 @@ class AsyncConsumer(Generic[K, V]):
 
     def _reset(self, partitions: Partitions, reset: Reset) -> None:
         with self._driver.owned(), self._driver.io.lock:
-            wanted = [TopicPartition(*tp) for tp in partitions] or list(self._core.subscription.assignment)
+            wanted = arguments.partitions(partitions, "seek") or list(self._core.subscription.assignment)
             for tp in wanted:
                 self._core.subscription.state(tp)
             for tp in wanted:
@@ -391,7 +392,7 @@ class AsyncConsumer(Generic[K, V]):
 
         Raises IllegalStateError if the partition is not assigned, NoOffsetForPartitionError, ApiTimeoutError.
         """
-        driver, tp = self._driver, TopicPartition(*partition)
+        driver, tp = self._driver, arguments.partition(partition, "position")
         with driver.owned():
             deadline_ms = driver.deadline_ms(timeout)
             while True:
@@ -431,7 +432,8 @@ class AsyncConsumer(Generic[K, V]):
             if partitions is None:
                 subscription.pauses_all = is_paused
                 partitions = list(subscription.assignment)
-            states = [subscription.state(TopicPartition(*tp)) for tp in partitions]
+            wanted = arguments.partitions(partitions, "pause" if is_paused else "resume")
+            states = [subscription.state(tp) for tp in wanted]
             for state in states:
                 state.is_paused = is_paused
             self._driver.step()
@@ -446,7 +448,7 @@ class AsyncConsumer(Generic[K, V]):
     def current_lag(self, partition: tuple[str, int]) -> int | None:
         """Records between the position and the end, as far as known now; asks for the end once if it is not."""
         with self._driver.owned(), self._driver.io.lock:
-            lag = self._core.current_lag(TopicPartition(*partition))
+            lag = self._core.current_lag(arguments.partition(partition, "current_lag"))
             self._driver.step()
             return lag
 
@@ -463,20 +465,21 @@ class AsyncConsumer(Generic[K, V]):
         self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
-        if any(timestamp < 0 for timestamp in timestamps.values()):
+        wanted = arguments.by_partition(timestamps, "offsets_for_times", "timestamps in ms")
+        if any(timestamp < 0 for timestamp in wanted.values()):
             raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
-        return await self._look_up({TopicPartition(*tp): ts for tp, ts in timestamps.items()}, timeout)
+        return await self._look_up(wanted, timeout)
 
     async def beginning_offsets(
         self, partitions: Partitions, *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first kept offset of each partition, assigned or not. Raises ApiTimeoutError."""
-        found = await self._look_up({TopicPartition(*tp): -2 for tp in partitions}, timeout)
+        found = await self._look_up(dict.fromkeys(arguments.partitions(partitions, "beginning_offsets"), -2), timeout)
         return {tp: at.offset for tp, at in found.items() if at is not None}
 
     async def end_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:
         """The high watermark of each partition; under read_committed the last stable offset. Raises ApiTimeoutError."""
-        found = await self._look_up({TopicPartition(*tp): -1 for tp in partitions}, timeout)
+        found = await self._look_up(dict.fromkeys(arguments.partitions(partitions, "end_offsets"), -1), timeout)
         ends = {tp: at.offset for tp, at in found.items() if at is not None}
         with self._driver.io.lock:
             for tp, offset in ends.items():

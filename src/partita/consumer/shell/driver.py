@@ -41,6 +41,7 @@ _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
 _WARNED = frozenset((
     "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
+    "unknown_partition",
     "unknown_topic",
 ))  # fmt: skip
 
@@ -182,6 +183,8 @@ class ConsumerDriver:
         """When a call that may take `timeout` seconds has to end; None stands for default_api_timeout_ms."""
         if timeout is None:
             return self.now().mono_ms + int(self.config.values["default_api_timeout_ms"])
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
         if timeout < 0:
             raise ValueError(f"a timeout is 0 s or more, not {timeout}")
         return self.now().mono_ms + min(int(timeout * 1000), 1 << 40)

@@ -22,7 +22,7 @@ from partita.net.loop_thread import LoopThread
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
-from partita.producer.serializing import GivenHeaders, Headers, serializer, to_bytes, to_headers
+from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
 from partita.protocol.primitives import Buffer
 
@@ -235,10 +235,10 @@ class AsyncProducer:
     ) -> NewRecord:
         if not isinstance(topic, str) or not topic:
             raise ValueError(f"topic must be a name, not {topic!r}")
-        if partition is not None and partition < 0:
-            raise ValueError(f"partition must be 0 or more, not {partition}")
-        if timestamp is not None and timestamp < 0:
-            raise ValueError(f"timestamp must be 0 or more, in ms, not {timestamp}")
+        if partition is not None:
+            check_number(partition, "partition", "a whole number")
+        if timestamp is not None:
+            check_number(timestamp, "timestamp", "a whole number of ms")
         pairs = to_headers(headers) if headers else ()
         if self._key_serializer is not None or self._value_serializer is not None:
             key, value, pairs = self._serialized(topic, key, value, list(pairs))
@@ -332,6 +332,8 @@ class Producer:
 
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until all of it is delivered or has failed. TimeoutError after `timeout` s."""
+        if timeout is not None and not isinstance(timeout, int | float):
+            raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
         self._loop_thread().run(self._producer.flush(), timeout)
 
     def partitions_for(self, topic: str) -> list[int]:

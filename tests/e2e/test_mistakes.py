@@ -1,0 +1,347 @@
+"""Mistakes people make, and the one clear error or warning that each gets at once (finding clients 5).
+
+An error says what was expected, what came, and where it helps what to do. What is no error yet, because it may become
+right (a topic that does not exist), is a warning, told once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pytest
+
+from partita import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from partita.consumer.errors import IllegalStateError
+from partita.errors import (
+    GroupIdNotFoundError,
+    InvalidConfigError,
+    InvalidGroupIdError,
+    InvalidPartitionsError,
+    InvalidReplicationFactorError,
+    InvalidTopicError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from partita.options import ConfigError
+from partita.producer.errors import NoMetadataError, ProducerClosedError, RecordTooLargeError
+
+T0 = ("t", 0)
+AT_ONCE_SECONDS = 1.0
+Mistake: TypeAlias = tuple[Callable[[Any], Any], type[Exception], str]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(auto_create_topics_enable=False) as running:
+        running.create_topics({"t": 2})
+        yield running
+
+
+def expect(do: Callable[[], Any], error: type[Exception], told: str) -> None:
+    """The error comes at once, is just this one, and says this."""
+    began = time.monotonic()
+    with pytest.raises(error, match=told) as raised:
+        do()
+    assert raised.type is error
+    assert time.monotonic() - began < AT_ONCE_SECONDS
+
+
+# -- options ---------------------------------------------------------------------------------------------------------
+
+AnyConsumer: Any = Consumer  # a type checker would refuse what follows
+AnyProducer: Any = Producer
+AnyAdmin: Any = Admin
+
+
+def C(bootstrap: str, **options: Any) -> Any:
+    return AnyConsumer(bootstrap_servers=bootstrap, **options)
+
+
+def P(bootstrap: str, **options: Any) -> Any:
+    return AnyProducer(bootstrap_servers=bootstrap, **options)
+
+
+OPTIONS: list[Mistake] = [
+    (lambda b: AnyConsumer("t", bootstrap_servers=b), ConfigError, "not 't'; give servers as bootstrap_servers=..., t"),
+    (lambda b: AnyConsumer([b]), ConfigError, r"takes a dict of options or keyword arguments, not \["),
+    (lambda b: AnyProducer(b), ConfigError, "takes a dict of options or keyword arguments, not '127"),
+    (lambda b: AnyAdmin(b), ConfigError, "takes a dict of options or keyword arguments, not '127"),
+    (lambda b: AnyConsumer(group_id="g"), ConfigError, "bootstrap_servers is required: host:port list"),
+    (lambda b: AnyConsumer(bootstrap_servers=9092), ConfigError, "must be a list or comma-separated text, not 9092"),
+    (lambda b: AnyConsumer(bootstrap_servers=""), ValueError, "bootstrap_servers is empty; give at least one host:por"),
+    (lambda b: AnyConsumer(bootstrap_servers="h:99999"), ValueError, "'h:99999' is not an address; expected host:port"),
+    (lambda b: AnyConsumer(bootstrap_servers="kafka://h:1"), ValueError, "expected host:port .* without kafka://"),
+    (lambda b: AnyConsumer(bootstrap_servers="http://h:1"), ValueError, "expected host:port .* without http://"),
+    (lambda b: C(b, auto_ofset_reset="x"), ConfigError, "did you mean 'auto_offset_reset'"),
+    (lambda b: C(b, consumer_timeout_ms=1), ConfigError, r"give poll\(\) a timeout instead"),
+    (lambda b: C(b, api_version=(2, 0)), ConfigError, "versions are agreed with each broker"),
+    (lambda b: C(b, auto_offset_reset="first"), ConfigError, "must be earliest, latest, none"),
+    (lambda b: C(b, auto_offset_reset=None), ConfigError, "auto_offset_reset must not be None"),
+    (lambda b: C(b, enable_auto_commit="no"), ConfigError, "must be true or false, not 'no'"),
+    (lambda b: C(b, max_poll_records="x"), ConfigError, "must be a whole number, not 'x'"),
+    (lambda b: C(b, max_poll_records=0), ConfigError, "must be at least 1, not 0"),
+    (lambda b: C(b, session_timeout_ms=9, heartbeat_interval_ms=9), ConfigError,
+     r"heartbeat_interval_ms \(9\) must be less than session_timeout_ms \(9\)"),
+    (lambda b: C(b, group_id=" "), ConfigError, "leave it out to consume without a group"),
+    (lambda b: C(b, value_deserializer="jsn"), ConfigError, "expected one of bytes, str, json"),
+    (lambda b: C(b, value_deserializer=5), ConfigError, "must be a function of bytes, a name"),
+    (lambda b: P(b, value_serializer="jsn"), ConfigError, "expected bytes, str, json, .* a function"),
+    (lambda b: P(b, acks=2), ConfigError, "acks must be one of all, -1, 0, 1, not '2'"),
+    (lambda b: P(b, acks=0, enable_idempotence=True), ConfigError, "acks must be all, not 0"),
+    (lambda b: P(b, compression_type="zip"), ConfigError, "none, gzip, snappy, lz4, zstd, not"),
+    (lambda b: P(b, topic="t"), ConfigError, r"topics are given to subscribe\(\) or send\(\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "told"), OPTIONS)
+def test_a_wrong_option_is_refused_when_the_client_is_made(
+    broker: Broker, do: Callable[[str], Any], error: type[Exception], told: str
+) -> None:
+    expect(lambda: do(broker.bootstrap), error, told)
+
+
+# -- the consumer ----------------------------------------------------------------------------------------------------
+
+BEFORE_READING: list[Mistake] = [
+    (lambda c: c.poll(1), IllegalStateError, r"nothing is subscribed or assigned; call subscribe\(\) or assign\(\) fi"),
+    (lambda c: next(iter(c)), IllegalStateError, "nothing is subscribed or assigned"),
+    (lambda c: next(c.until_end()), IllegalStateError, "nothing is subscribed or assigned"),
+    (lambda c: c.subscribe(), ValueError, "subscribe takes either topics or a pattern"),
+    (lambda c: c.subscribe(5), TypeError, "subscribe takes a list of topic names, not 5"),
+    (lambda c: c.subscribe([1]), ValueError, r"topic names must be text that is not blank, not \[1\]"),
+    (lambda c: c.subscribe([""]), ValueError, "topic names must be text that is not blank"),
+    (lambda c: c.subscribe(pattern="("), ValueError, r"'\(' is no regular expression: missing \)"),
+    (lambda c: c.subscribe(["t"], on_assigned=5), TypeError, "on_assigned must be a function of a list of partitions,"),
+    (lambda c: c.subscribe(["t"], listener=print), TypeError, "a RebalanceListener, not .*functions are given as on_a"),
+    (lambda c: (c.assign([T0]), c.subscribe(["t"])), IllegalStateError, r"reads what assign\(\) said, which excludes "),
+    (lambda c: (c.subscribe(["t"]), c.assign([T0])), IllegalStateError, r"subscribe\(topics\) said, which excludes as"),
+    (lambda c: (c.subscribe(["a b"]), c.poll(5)), InvalidTopicError, "a b: the topic name is not valid"),
+    (lambda c: c.assign(T0), TypeError, r"takes a list of \(topic, partition\) pairs such as \[\('orders', 0\)\], not"),
+    (lambda c: c.assign(TopicPartition("t", 0)), TypeError, r"assign takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.assign(["t"]), TypeError, r"assign takes a list of \(topic, partition\) pairs .*, not \['t'\]"),
+    (lambda c: c.assign(5), TypeError, r"assign takes a list of \(topic, partition\) pairs .*, not 5"),
+    (lambda c: c.assign([("t", -1)]), ValueError, r"a partition is 0 or more, not -1 \(of t\)"),
+    (lambda c: c.seek(T0, 5), IllegalStateError, "t-0 is not assigned to this consumer"),
+    (lambda c: c.close(-1), ValueError, "a timeout is 0 s or more, not -1"),
+    (lambda c: (c.close(), c.poll(1)), IllegalStateError, "the consumer is closed"),
+    (lambda c: c.hold(None), TypeError, "hold takes what a poll returned, not None"),
+    (lambda c: c.done(7), TypeError, "done takes a record, not 7"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "told"), BEFORE_READING)
+def test_a_wrong_call_before_reading(
+    broker: Broker, do: Callable[[Any], Any], error: type[Exception], told: str
+) -> None:
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="before") as consumer:
+        expect(lambda: do(consumer), error, told)
+
+
+WHILE_READING: list[Mistake] = [
+    (lambda c: c.poll(None), TypeError, r"poll takes a number of seconds, not None; poll\(\) returns what is there at"),
+    (lambda c: c.poll("1"), TypeError, "poll takes a number of seconds, not '1'"),
+    (lambda c: c.poll(-1), ValueError, "a timeout is 0 s or more, not -1"),
+    (lambda c: c.poll(timeout_ms=5), TypeError, "unexpected keyword argument 'timeout_ms'"),
+    (lambda c: c.poll(1, max_records=-5), ValueError, "max_records must be 0 or more, not -5"),
+    (lambda c: c.poll(1, max_records="x"), TypeError, "max_records must be a whole number, not 'x'"),
+    (lambda c: c.commit([T0]), TypeError, r"a dict such as \{\('orders', 0\): 42\}, a record, or what a poll returned"),
+    (lambda c: c.commit({T0: "5"}), TypeError, "the offset to commit for t-0 must be a whole number, not '5'"),
+    (lambda c: c.commit({"t": 5}), TypeError, r"commit takes a dict from \(topic, partition\) pairs to offsets, not "),
+    (lambda c: c.commit({T0: -5}), ValueError, "cannot commit offset -5 for t-0; offsets are 0 or more"),
+    (lambda c: c.commit(timeout="5"), TypeError, "a timeout is a number of seconds, not '5'"),
+    (lambda c: c.commit_async([T0]), TypeError, "commit takes a dict such as"),
+    (lambda c: c.committed(T0), TypeError, r"committed takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.committed("t"), TypeError, r"committed takes a list of \(topic, partition\) pairs .*, not 't'"),
+    (lambda c: c.seek("t", 1), TypeError, r"seek takes a \(topic, partition\) pair such as \('orders', 0\), not 't'"),
+    (lambda c: c.seek(T0, "1"), TypeError, "an offset must be a whole number, not '1'"),
+    (lambda c: c.seek(T0, -1), ValueError, "an offset must be 0 or more, not -1"),
+    (lambda c: c.seek("t", 0, 1), TypeError, "seek.* takes 3 positional arguments but 4 were given"),
+    (lambda c: c.seek_to_beginning(T0), TypeError, r"seek takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.pause(T0), TypeError, r"pause takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.pause([("t", 7)]), IllegalStateError, "t-7 is not assigned to this consumer"),
+    (lambda c: c.position("t"), TypeError, r"position takes a \(topic, partition\) pair such as"),
+    (lambda c: c.current_lag("t"), TypeError, r"current_lag takes a \(topic, partition\) pair such as"),
+    (lambda c: c.end_offsets(T0), TypeError, r"end_offsets takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.beginning_offsets("t"), TypeError, r"beginning_offsets takes a list of \(topic, partition\) pairs"),
+    (lambda c: c.offsets_for_times([T0]), TypeError, r"from \(topic, partition\) pairs to timestamps in ms, not"),
+    (lambda c: c.offsets_for_times({T0: -1}), ValueError, "timestamps are 0 or more; beginning_offsets and end_offset"),
+    (lambda c: c.subscribe(["t"]), IllegalStateError, "which excludes"),
+    (lambda c: asyncio.run(c.poll(0)), ValueError, "a coroutine was expected"),
+    (lambda c: next(iter(c)).value(), TypeError, "'bytes' object is not callable"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "told"), WHILE_READING)
+def test_a_wrong_call_while_reading_leaves_the_consumer_as_it_was(
+    broker: Broker, do: Callable[[Any], Any], error: type[Exception], told: str
+) -> None:
+    broker.produce("t", "a", partition=0)
+    options = {"bootstrap_servers": broker.bootstrap, "auto_offset_reset": "earliest"}
+    with Consumer(options, group_id="while", enable_auto_commit=False) as consumer:
+        consumer.assign([T0])
+        expect(lambda: do(consumer), error, told)
+        assert consumer.assignment() == {T0}
+        assert next(consumer).value == b"a"
+
+
+@pytest.mark.parametrize("call", ["subscribe", "commit", "committed", "group_metadata", "enforce_rebalance"])
+def test_what_needs_a_group_says_so(broker: Broker, call: str) -> None:
+    arguments: dict[str, Any] = {"subscribe": (["t"],), "committed": ([T0],)}
+    with Consumer(bootstrap_servers=broker.bootstrap) as consumer:
+        expect(
+            lambda: getattr(consumer, call)(*arguments.get(call, ())),
+            InvalidGroupIdError,
+            f"{call} needs a group; give the consumer a group_id",
+        )
+
+
+def test_a_loop_of_the_wrong_kind_is_refused(broker: Broker) -> None:
+    async def over_the_blocking_face() -> None:
+        with Consumer(bootstrap_servers=broker.bootstrap, group_id="g") as consumer:
+            async for _ in consumer:
+                raise AssertionError
+
+    async def over_the_asyncio_face() -> None:
+        async with Consumer(bootstrap_servers=broker.bootstrap, group_id="g") as consumer:
+            for _ in consumer:  # type: ignore[attr-defined]  # that is the mistake
+                raise AssertionError
+
+    expect(lambda: asyncio.run(over_the_blocking_face()), TypeError, "`async for` needs `async with Consumer")
+    expect(lambda: asyncio.run(over_the_asyncio_face()), TypeError, "'AsyncConsumer' object is not iterable")
+
+
+# -- warnings --------------------------------------------------------------------------------------------------------
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING and r.name.startswith("partita")]
+
+
+@pytest.mark.parametrize(
+    ("begin", "told"),
+    [
+        (lambda c: c.subscribe(["nosuch"]), "topic nosuch does not exist; looking for it again until it does"),
+        (lambda c: c.assign([("nosuch", 0)]), "topic nosuch does not exist; looking for it again until it does"),
+        (lambda c: c.assign([("t", 9)]), "partition t-9 does not exist; topic t has 2. Looking for it until it does"),
+    ],
+)
+def test_what_is_not_there_yet_is_told_once(
+    broker: Broker, caplog: pytest.LogCaptureFixture, begin: Callable[[Any], Any], told: str
+) -> None:
+    options = {"bootstrap_servers": broker.bootstrap, "metadata_max_age_ms": 50, "retry_backoff_ms": 20}
+    with Consumer(options, group_id="g", allow_auto_create_topics=False) as consumer:
+        begin(consumer)
+        until = time.monotonic() + 10
+        while not warned(caplog) and time.monotonic() < until:
+            consumer.poll(0.1)
+        for _ in range(5):
+            consumer.poll(0.1)
+    (line,) = warned(caplog)
+    assert told in line
+
+
+@pytest.mark.parametrize("servers", ["127.0.0.1:1", "no.such.host.invalid:9092"])
+def test_a_wrong_host_is_told_once_with_what_was_tried(caplog: pytest.LogCaptureFixture, servers: str) -> None:
+    with Consumer(bootstrap_servers=servers, group_id="g") as consumer:
+        consumer.subscribe(["t"])
+        until = time.monotonic() + 10
+        while not warned(caplog) and time.monotonic() < until:
+            consumer.poll(0.1)
+        consumer.poll(0.3)
+    (line,) = warned(caplog)
+    assert re.search(f"no broker can be reached; trying again until one answers. Tried: .*{servers}", line)
+
+
+def test_milliseconds_for_seconds_are_told_once(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    broker.produce("t", "a", "b", partition=0)
+    with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", max_poll_records=1) as consumer:
+        consumer.assign([T0])
+        consumer.poll(1000)
+        consumer.poll(1000)
+    (line,) = warned(caplog)
+    assert "poll(1000) waits up to 1000 seconds; the time is in seconds, not milliseconds" in line
+
+
+# -- the producer ----------------------------------------------------------------------------------------------------
+
+SENDING: list[Mistake] = [
+    (lambda p: p.send("t", 5), TypeError, "the value is int; expected bytes or str, or give a value_serializer"),
+    (lambda p: p.send("t", {"a": 1}), TypeError, "the value is dict; expected bytes or str, or give a value_serialize"),
+    (lambda p: p.send("t", b"x", key=5), TypeError, "the key is int; expected bytes or str, or give a key_serializer"),
+    (lambda p: p.send(None, b"x"), ValueError, "topic must be a name, not None"),
+    (lambda p: p.send("t", b"x", partition=-1), ValueError, "partition must be 0 or more, not -1"),
+    (lambda p: p.send("t", b"x", partition="0"), TypeError, "partition must be a whole number, not '0'"),
+    (lambda p: p.send("t", b"x", timestamp=1.5), TypeError, "timestamp must be a whole number of ms, not 1.5"),
+    (lambda p: p.send("t", b"x", timestamp=-5), ValueError, "timestamp must be 0 or more, not -5"),
+    (lambda p: p.send("t", b"x", headers=["a"]), TypeError, r"pairs such as \[\('source', b'web'\)\]; 'a' is no pair"),
+    (lambda p: p.send("t", b"x", headers=[("a", 1)]), TypeError, "the header is int; expected bytes or str$"),
+    (lambda p: p.send("t", b"x" * 2_000_000), RecordTooLargeError, "the record takes 2000096 bytes, more than max_req"),
+    (lambda p: p.flush("5"), TypeError, "a timeout is a number of seconds, not '5'"),
+    (lambda p: (p.close(), p.send("t", b"x")), ProducerClosedError, "the producer is closed"),
+    (lambda p: p.send("a b", b"x").result(5), InvalidTopicError, "topic 'a b': the topic name is not valid"),
+    (lambda p: p.send("t", b"x", partition=9).result(5), NoMetadataError, "the topic has 2 partitions"),
+    (lambda p: p.send("nosuch", b"x").result(5), NoMetadataError, "topic 'nosuch' did not turn up in the cluster"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "told"), SENDING)
+def test_a_wrong_send_fails_alone(broker: Broker, do: Callable[[Any], Any], error: type[Exception], told: str) -> None:
+    with Producer(bootstrap_servers=broker.bootstrap, max_block_ms=300) as producer:
+        expect(lambda: do(producer), error, told)
+        if error is not ProducerClosedError:
+            assert producer.send("t", b"right").result(5).offset >= 0
+
+
+def test_what_an_interceptor_spoils_fails_alone(broker: Broker) -> None:
+    """A record that could not be encoded was tried again for ever, and everything behind it waited."""
+
+    class Spoils:
+        def on_send(self, record: Any) -> Any:
+            return record._replace(timestamp=0.5) if record.value == b"bad" else record
+
+        def on_acknowledgement(self, metadata: Any, error: Any) -> None: ...
+
+    with Producer(bootstrap_servers=broker.bootstrap, interceptor_classes=[Spoils()]) as producer:
+        bad = producer.send("t", b"bad")
+        good = producer.send("t", b"good")
+        assert good.result(5).offset >= 0
+        with pytest.raises(TypeError):
+            bad.result(5)
+
+
+# -- the admin client ------------------------------------------------------------------------------------------------
+
+ADMIN: list[Mistake] = [
+    (lambda a: a.create_topic("t", 1), TopicAlreadyExistsError, "Topic 't' already exists"),
+    (lambda a: a.create_topic("n", 0), InvalidPartitionsError, "non-positive"),
+    (lambda a: a.create_topic("n", 1, replication_factor=3), InvalidReplicationFactorError, "only 1 broker"),
+    (lambda a: a.create_topic("n", 1, configs={"retention": 5}), InvalidConfigError, "did you mean retention.ms"),
+    (lambda a: a.create_topics(["x"]), TypeError, r"takes names and NewTopics one after the other, not \['x'\]"),
+    (lambda a: a.create_topics([NewTopic("x")]), TypeError, "takes names and NewTopics one after the other"),
+    (lambda a: a.delete_topics(["zz"]), UnknownTopicOrPartitionError, "does not host this topic"),
+    (lambda a: a.describe_topics("zz"), UnknownTopicOrPartitionError, "topic 'zz': this broker knows no such topic"),
+    (lambda a: a.create_partitions("t", 1), InvalidPartitionsError, r"currently has 2 partition\(s\); 1 would not be "),
+    (lambda a: a.group_lag("zz"), GroupIdNotFoundError, "there is no group 'zz'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("do", "error", "told"), ADMIN)
+def test_a_wrong_call_of_the_admin_client(
+    broker: Broker, do: Callable[[Any], Any], error: type[Exception], told: str
+) -> None:
+    with Admin(bootstrap_servers=broker.bootstrap) as admin:
+        expect(lambda: do(admin), error, told)
+
+
+def test_an_admin_client_of_a_wrong_host_says_where_it_tried() -> None:
+    with (
+        pytest.raises(KafkaError, match=r"cannot connect to 127\.0\.0\.1:1"),
+        Admin(bootstrap_servers="127.0.0.1:1", default_api_timeout_ms=300) as admin,
+    ):
+        admin.list_topics()
