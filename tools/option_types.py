@@ -39,7 +39,7 @@ _PRECISE = {
 }
 _BROKER_TYPES = {
     broker.BOOLEAN: "bool", broker.STRING: "str", broker.INT: "int", broker.SHORT: "int", broker.LONG: "int",
-    broker.DOUBLE: "float", broker.LIST: "str | Iterable[str]",
+    broker.DOUBLE: "float", broker.LIST: "str | Iterable[str]", broker.PASSWORD: "str",
 }  # fmt: skip
 _BROKER_SETTINGS = {
     "host": "str", "port": "int", "data_dir": "str | None", "durability": "str | None", "nodes": "int",

@@ -15,12 +15,16 @@ from partita.protocol.messages.metadata import MetadataRequest
 from support.broker.raw import Raw
 
 TWO = "PLAINTEXT://127.0.0.1:0,SIDE://127.0.0.1:0"
+MAP = "PLAINTEXT:PLAINTEXT,SIDE:PLAINTEXT,A:PLAINTEXT,B:PLAINTEXT"
 NODES = 3
 
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
-    with Broker(nodes=NODES, listeners=TWO, advertised_listeners="SIDE://localhost:0") as running:
+    advertised = "SIDE://localhost:0"
+    with Broker(
+        nodes=NODES, listeners=TWO, advertised_listeners=advertised, listener_security_protocol_map=MAP
+    ) as running:
         yield running
 
 
@@ -71,6 +75,6 @@ def test_a_taken_port_is_named(broker: Broker) -> None:
     (_, port), *_ = addresses(broker.bootstrap_by("SIDE"))
     with (
         pytest.raises(StartError, match=rf"cannot listen on 127.0.0.1:{port}: .*; choose another port"),
-        Broker(listeners=f"A://127.0.0.1:0,B://127.0.0.1:{port}"),
+        Broker(listeners=f"A://127.0.0.1:0,B://127.0.0.1:{port}", listener_security_protocol_map=MAP),
     ):
         pass

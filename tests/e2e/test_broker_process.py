@@ -76,6 +76,7 @@ def test_the_banner_says_address_data_and_what_differs_from_kafka() -> None:
 def test_the_banner_names_further_listeners_by_their_advertised_addresses() -> None:
     command = [*COMMAND, "--set", "listeners=A://127.0.0.1:0,B://127.0.0.1:0"]
     command += ["--set", "advertised.listeners=A://localhost:9092,B://kafka:29092"]
+    command += ["--set", "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as popen:
         try:
             broker = Process(popen)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 
 from partita.broker.options import (
     BOOLEAN,
@@ -16,6 +17,7 @@ from partita.broker.options import (
     INT,
     LIST,
     LONG,
+    PASSWORD,
     REMOVED,
     SHORT,
     STRING,
@@ -24,9 +26,15 @@ from partita.broker.options import (
     Value,
 )
 from partita.records.header import CODEC_NAMES
+from partita.secret import Secret
 
 BROKER_OPTIONS: dict[str, Option] = {option.name: option for option in BROKER}
 TOPIC_OPTIONS: dict[str, Option] = {option.name: option for option in TOPIC}
+LISTENER_PREFIX = "listener.name."
+PER_LISTENER = tuple(
+    option for option in BROKER if option.name.startswith(("ssl.", "sasl.", "connections.max.reauth."))
+)
+"""Options that a listener can have for itself: "listener.name.X.OPTION", X in lower case."""
 
 PARTITA_DEFAULTS: dict[str, Value] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.replication.factor": 1}
 """Deviation: `group.initial.rebalance.delay.ms` is 0 and `offsets.topic.replication.factor` is 1, where Kafka's
@@ -76,6 +84,8 @@ def _convert(option: Option, given: object) -> Value:
             return tuple(item.strip() for item in text.split(",") if item.strip())
         case kind if kind == STRING:
             return str(given).strip()
+        case kind if kind == PASSWORD:
+            return given if isinstance(given, Secret) else Secret(str(given))
         case _:
             return _number(option, given)
 
@@ -114,11 +124,13 @@ def _choice(option: Option, value: str) -> str:
 
 
 def as_text(value: Value) -> str | None:
-    """A value as Kafka prints it."""
+    """A value as Kafka prints it; a secret is not told."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, Secret):
+        return None
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
@@ -132,11 +144,33 @@ def unknown_name(name: str, options: Mapping[str, Option]) -> ConfigError:
 
 
 def find(name: str, options: Mapping[str, Option]) -> Option:
-    """Look an option up by Kafka's name, dots or underscores."""
+    """Look an option up by Kafka's name, dots or underscores; a broker's also with the prefix of a listener."""
     option = options.get(name) or options.get(name.replace("_", "."))
+    if option is None and options is BROKER_OPTIONS:
+        option = of_listener(name)
     if option is None:
         raise unknown_name(name.replace("_", "."), options)
     return option
+
+
+def of_listener(name: str) -> Option | None:
+    """The option behind "listener.name.X.OPTION", called by its whole name; None for anything else.
+
+    Certificates of a listener can be replaced while it runs, so these options are changeable.
+    """
+    if not name.startswith(LISTENER_PREFIX):
+        return None
+    found = [option for option in PER_LISTENER if name.endswith(f".{option.name}")]
+    if not found:
+        return None
+    option = max(found, key=lambda each: len(each.name))
+    is_store = option.name.startswith(("ssl.keystore.", "ssl.truststore.", "ssl.key."))
+    return option._replace(name=name, changeable=is_store)
+
+
+def broker_option(name: str) -> Option | None:
+    """The broker option of this very name, if there is one."""
+    return BROKER_OPTIONS.get(name) or of_listener(name)
 
 
 def removed_name(name: str) -> str | None:
@@ -215,6 +249,16 @@ class BrokerConfig(_Settings):
             option.name: self._values[option.name] for option in options if self._values[option.name] != option.default
         }
 
+    def with_prefix(self, prefix: str, name: str) -> Value:
+        """The value of `name` behind a prefix; None where it is not set."""
+        return self._values.get(f"{prefix}{name}")
+
+    def changed(self, changes: Mapping[str, Value]) -> BrokerConfig:
+        """The settings as they would be after these changes (None: not set). Nothing here changes."""
+        as_if = copy(self)
+        as_if._values = {**self._values, **changes}
+        return as_if
+
     @property
     def dynamic(self) -> dict[str, Value]:
         """What was changed while running."""
@@ -222,6 +266,9 @@ class BrokerConfig(_Settings):
 
     def change(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Set an option while running, or with None take the change back. Values are parsed already."""
+        option = broker_option(name)
+        if isinstance(value, str) and option is not None and option.kind == PASSWORD:
+            value = Secret(value)
         changed = self.of_nodes if of_nodes else self.cluster_wide
         if value is None:
             changed.pop(name, None)
@@ -250,6 +297,34 @@ class BrokerConfig(_Settings):
             low, high = self.int(f"group.consumer.min.{what}.ms"), self.int(f"group.consumer.max.{what}.ms")
             if not low <= self.int(name) <= high:
                 raise ConfigError(f"{name} {self.int(name)} must be between {low} and {high} (its .min. and .max.)")
+
+
+class ListenerConfig(_Settings):
+    """The settings of one listener, or of one SASL mechanism on it: the most specific one counts."""
+
+    def __init__(self, broker: BrokerConfig, listener: str, mechanism: str = "") -> None:
+        self._broker = broker
+        of_listener = f"{LISTENER_PREFIX}{listener.lower()}."
+        self._prefixes = [f"{of_listener}{mechanism.lower()}.", of_listener] if mechanism else [of_listener]
+
+    def get(self, name: str) -> Value:
+        """What is set with the longest prefix that there is, else the broker's. Raises KeyError."""
+        for prefix in self._prefixes:
+            value = self._broker.with_prefix(prefix, name)
+            if value is not None:
+                return value
+        return self._broker.get(name)
+
+    def secret(self, name: str) -> Secret | None:
+        """A password, which prints as `***`."""
+        value = self.get(name)
+        assert value is None or isinstance(value, Secret), f"{name} is no password"
+        return value
+
+    def maybe(self, name: str) -> str | None:
+        """A text that may be absent."""
+        value = self.get(name)
+        return None if value is None else str(value)
 
 
 class TopicConfig(_Settings):

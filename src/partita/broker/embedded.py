@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from partita.broker.config import BROKER_OPTIONS, BrokerConfig, ConfigError, removed_name
+from partita.broker.config import BROKER_OPTIONS, BrokerConfig, ConfigError, of_listener, removed_name
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
 
 if TYPE_CHECKING:
@@ -310,7 +310,9 @@ class Broker:
 def _check_options(settings: BrokerSettings) -> None:
     """Raise StartError for an option that does not exist or has a wrong value."""
     for name in settings.options:
-        if name.replace("_", ".") not in BROKER_OPTIONS and removed_name(name) is None:
+        if name.replace("_", ".") in BROKER_OPTIONS or of_listener(name) is not None:
+            continue
+        if removed_name(name) is None:
             known = [*_SETTING_NAMES, *(option.replace(".", "_") for option in BROKER_OPTIONS)]
             near = get_close_matches(name.replace(".", "_"), known, n=1)
             hint = near[0].replace("_", ".") if near and "." in name else near[0] if near else ""

@@ -21,6 +21,7 @@ from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
+from partita.secret import Secret
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
@@ -48,6 +49,7 @@ class BrokerSettings:
     kafka_defaults: bool = False
     notes_file: str | None = None
     admin_port: int | None = None
+    users: Mapping[str, Secret] = field(default_factory=dict)
     options: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -79,7 +81,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
     try:
-        running = RunningBroker(config, store, settings.nodes)
+        running = RunningBroker(config, store, settings.nodes, settings.users)
     except (DataDirectoryError, ConfigError) as error:
         raise StartError(str(error)) from None
     except (StorageError, KeyError, ValueError) as error:
@@ -88,11 +90,16 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         await _open_notes(running, settings.notes_file)
     try:
         await running.start(wanted)
+    except ConfigError as error:
+        await running.stop()
+        raise StartError(str(error)) from None
     except CannotListen as error:
         await running.stop()
         hint = "port" if error.errno in (EADDRINUSE, EACCES) else "host"
         raise StartError(f"{error}; choose another {hint}") from None
-    exposed = [str(listener.bound) for listener in wanted if listener.bound.host not in LOOPBACK]
+    exposed = [
+        str(listener.bound) for listener in wanted if listener.bound.host not in LOOPBACK and not listener.has_sasl
+    ]
     if exposed:
         log.warning(
             "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(exposed)

@@ -49,6 +49,10 @@ class Notes:
         """Note a request of a traced group, or its answer."""
         self._add({"note": kind, "group_id": group_id, **details})
 
+    def login(self, what: str, **details: str) -> None:
+        """Note a login, or one that failed."""
+        self._add({"note": "Login", "what": what, **details})
+
     def disk(self, what: str, **details: object) -> None:
         """Note something about the data directory: an unclean start, a cut log, a damaged batch, a failure."""
         self._add({"note": "Disk", "what": what, **details})

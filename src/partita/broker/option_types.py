@@ -26,7 +26,9 @@ class BrokerOptions(TypedDict, total=False):
     compression_lz4_level: int
     compression_type: str
     compression_zstd_level: int
+    connection_failed_authentication_delay_ms: int
     connections_max_idle_ms: int
+    connections_max_reauth_ms: int
     default_replication_factor: int
     delete_topic_enable: bool
     fetch_max_bytes: int
@@ -52,6 +54,8 @@ class BrokerOptions(TypedDict, total=False):
     group_max_session_timeout_ms: int
     group_max_size: int
     group_min_session_timeout_ms: int
+    inter_broker_listener_name: str | None
+    listener_security_protocol_map: str
     listeners: str | Iterable[str]
     log_cleaner_backoff_ms: int
     log_cleaner_delete_retention_ms: int
@@ -93,11 +97,39 @@ class BrokerOptions(TypedDict, total=False):
     offsets_topic_num_partitions: int
     offsets_topic_replication_factor: int
     offsets_topic_segment_bytes: int
+    partita_allow_plain_without_tls: bool
     partita_groups_max: int
     partita_log_failure: str
     partita_rebalance_on_static_change: bool
     partita_validate_records: str
     producer_id_expiration_check_interval_ms: int
     producer_id_expiration_ms: int
+    sasl_enabled_mechanisms: str | Iterable[str]
+    sasl_jaas_config: str | None
+    sasl_oauthbearer_clock_skew_seconds: int
+    sasl_oauthbearer_expected_audience: str | Iterable[str]
+    sasl_oauthbearer_expected_issuer: str | None
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: int
+    sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int
+    sasl_oauthbearer_jwks_endpoint_url: str | None
+    sasl_oauthbearer_sub_claim_name: str
+    sasl_server_callback_handler_class: str | None
+    sasl_server_max_receive_size: int
+    security_inter_broker_protocol: str
     socket_request_max_bytes: int
+    ssl_allow_dn_changes: bool
+    ssl_cipher_suites: str | Iterable[str]
+    ssl_client_auth: str
+    ssl_enabled_protocols: str | Iterable[str]
+    ssl_key_password: str | None
+    ssl_keystore_certificate_chain: str | None
+    ssl_keystore_key: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_password: str | None
+    ssl_keystore_type: str
+    ssl_principal_mapping_rules: str
+    ssl_truststore_certificates: str | None
+    ssl_truststore_location: str | None
+    ssl_truststore_password: str | None
+    ssl_truststore_type: str
     super_users: str

@@ -1,8 +1,7 @@
 """Which options exist: Kafka's names, types, defaults and bounds, for the broker and for topics.
 
 Mirrors KafkaConfig and LogConfig of Apache Kafka 4.3.1 (a test compares every row with Kafka's own answer). Options
-whose subject Partita does not have (quotas, replication, TLS, remote storage of whole clusters) are absent from
-BROKER.
+whose subject Partita does not have (replication, remote storage of whole clusters) are absent from BROKER.
 """
 
 # fmt: off
@@ -11,9 +10,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+from partita.secret import Secret
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST = 1, 2, 3, 4, 5, 6, 7
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | Secret | None
+
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, PASSWORD = 1, 2, 3, 4, 5, 6, 7, 9
 """Kinds of values, numbered as DescribeConfigs numbers them."""
 
 
@@ -42,7 +43,9 @@ BROKER: tuple[Option, ...] = (
     Option("compression.lz4.level", INT, 9, low=1, high=17, changeable=True),
     Option("compression.type", STRING, "producer", choices=("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"), changeable=True),
     Option("compression.zstd.level", INT, 3, low=-131072, high=22, changeable=True),
+    Option("connection.failed.authentication.delay.ms", INT, 100, low=0),
     Option("connections.max.idle.ms", LONG, 600000),
+    Option("connections.max.reauth.ms", LONG, 0),
     Option("default.replication.factor", INT, 1),
     Option("delete.topic.enable", BOOLEAN, True),
     Option("fetch.max.bytes", INT, 57671680, low=1024),
@@ -68,6 +71,8 @@ BROKER: tuple[Option, ...] = (
     Option("group.max.session.timeout.ms", INT, 1800000),
     Option("group.max.size", INT, 2147483647, low=1),
     Option("group.min.session.timeout.ms", INT, 6000),
+    Option("inter.broker.listener.name", STRING, None),
+    Option("listener.security.protocol.map", STRING, "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"),
     Option("listeners", LIST, ("PLAINTEXT://:9092",)),
     Option("log.cleaner.backoff.ms", LONG, 15000, low=0, changeable=True),
     Option("log.cleaner.delete.retention.ms", LONG, 86400000, low=0, changeable=True),
@@ -109,13 +114,41 @@ BROKER: tuple[Option, ...] = (
     Option("offsets.topic.num.partitions", INT, 50, low=1),
     Option("offsets.topic.replication.factor", SHORT, 3, low=1),
     Option("offsets.topic.segment.bytes", INT, 104857600, low=1),
+    Option("partita.allow.plain.without.tls", BOOLEAN, False),
     Option("partita.groups.max", INT, 10000, low=1, changeable=True),
     Option("partita.log.failure", STRING, "exit", choices=("exit", "offline")),
     Option("partita.rebalance.on.static.change", BOOLEAN, False, changeable=True),
     Option("partita.validate.records", STRING, "header", choices=("header", "full"), changeable=True),
     Option("producer.id.expiration.check.interval.ms", INT, 600000, low=1),
     Option("producer.id.expiration.ms", INT, 86400000, low=1, changeable=True),
+    Option("sasl.enabled.mechanisms", LIST, ("GSSAPI",)),
+    Option("sasl.jaas.config", PASSWORD, None),
+    Option("sasl.oauthbearer.clock.skew.seconds", INT, 30),
+    Option("sasl.oauthbearer.expected.audience", LIST, ()),
+    Option("sasl.oauthbearer.expected.issuer", STRING, None),
+    Option("sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3600000),
+    Option("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100),
+    Option("sasl.oauthbearer.jwks.endpoint.url", STRING, None),
+    Option("sasl.oauthbearer.sub.claim.name", STRING, "sub"),
+    Option("sasl.server.callback.handler.class", STRING, None),
+    Option("sasl.server.max.receive.size", INT, 524288),
+    Option("security.inter.broker.protocol", STRING, "PLAINTEXT", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
     Option("socket.request.max.bytes", INT, 104857600, low=1),
+    Option("ssl.allow.dn.changes", BOOLEAN, False),
+    Option("ssl.cipher.suites", LIST, ()),
+    Option("ssl.client.auth", STRING, "none", choices=("required", "requested", "none")),
+    Option("ssl.enabled.protocols", LIST, ("TLSv1.2", "TLSv1.3")),
+    Option("ssl.key.password", PASSWORD, None),
+    Option("ssl.keystore.certificate.chain", PASSWORD, None),
+    Option("ssl.keystore.key", PASSWORD, None),
+    Option("ssl.keystore.location", STRING, None),
+    Option("ssl.keystore.password", PASSWORD, None),
+    Option("ssl.keystore.type", STRING, "JKS"),
+    Option("ssl.principal.mapping.rules", STRING, "DEFAULT"),
+    Option("ssl.truststore.certificates", PASSWORD, None),
+    Option("ssl.truststore.location", STRING, None),
+    Option("ssl.truststore.password", PASSWORD, None),
+    Option("ssl.truststore.type", STRING, "JKS"),
     Option("super.users", STRING, ""),
 )
 

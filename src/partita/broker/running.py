@@ -9,18 +9,21 @@ import asyncio
 import logging
 import os
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Cluster, Node, new_uuid
 from partita.broker.requests.dispatch import Dispatcher
 from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
+from partita.broker.security.login_log import LoginLog
 from partita.broker.services import Services
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
+from partita.secret import Secret
 
 log = logging.getLogger("partita.broker")
 
@@ -44,14 +47,18 @@ class RunningBroker:
     `servers` are the listeners by node id.
     """
 
-    def __init__(self, config: BrokerConfig, store: Store, node_count: int = 1) -> None:
+    def __init__(
+        self, config: BrokerConfig, store: Store, node_count: int = 1, users: Mapping[str, Secret] | None = None
+    ) -> None:
+        """`users` may log in with these passwords, by PLAIN and SCRAM."""
         self.cluster = Cluster(config, store, node_count)
-        self.services = Services(self.cluster)
+        self.services = Services(self.cluster, users)
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
         self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
         self.upkeep = self.services.upkeep
         self.failure: str | None = None
         """Why the process is to end: the log directory has failed, and `partita.log.failure` is `exit`."""
+        self._logins = LoginLog(config, self.cluster.notes, self.cluster.loop.time)
         self._on_failure: list[Callable[[], None]] = []
         store.on_failed = self._storage_failed
         self.servers: dict[int, list[Server]] = {}
@@ -62,9 +69,13 @@ class RunningBroker:
     async def start(self, listeners: Sequence[Listener]) -> None:
         """Start all nodes, the first one on these listeners; then groups load, clients being told so meanwhile.
 
-        Raises CannotListen.
+        Raises CannotListen, and ConfigError when TLS or SASL cannot be had as the options say.
         """
         cluster = self.cluster
+        if any(listener.has_tls or listener.has_sasl for listener in listeners):
+            from partita.broker.security.guards import Guards
+
+            self.services.guards = Guards(cluster.loop, listeners, cluster.config, self.services.users)
         if not cluster.catalogue.cluster_id:
             cluster.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
         self.services.follow_topics()
@@ -145,9 +156,7 @@ class RunningBroker:
         bound = self._listeners[node.node_id] = []
         for listener in listeners:
             dispatcher = Dispatcher(self.services, node, listener.name, self.trace)
-            server = Server(
-                self.cluster.loop, dispatcher, self.cluster.config, per_host=per_host, turns=self.services.turns
-            )
+            server = self._server(listener.name, dispatcher, per_host)
             try:
                 port = await server.listen(*listener.bound)
             except OSError as error:
@@ -156,6 +165,19 @@ class RunningBroker:
             bound.append(listener._replace(bound=Endpoint(listener.bound.host, port)))
             node.endpoints[listener.name] = listener.found_at(port)
         node.is_alive = True
+
+    def _server(self, listener: str, dispatcher: Answerer, per_host: dict[str, int]) -> Server:
+        """A server with the guard of its listener in front of the dispatcher."""
+        loop, guards = self.cluster.loop, self.services.guards
+        sasl = None if guards is None else guards.sasl.get(listener)
+        if sasl is not None:
+            from partita.broker.security.gate import SaslGate
+
+            dispatcher = SaslGate(dispatcher, sasl, loop, self._logins)
+        return Server(
+            loop, dispatcher, self.cluster.config, per_host=per_host, turns=self.services.turns,
+            tls=None if guards is None else guards.tls.get(listener), has_login=sasl is not None,
+        )  # fmt: skip
 
     async def _close(self, node: Node) -> None:
         """Stop listening, send what is ready, close."""

@@ -7,13 +7,16 @@ told here of what the cluster does: elections, topics created and deleted, the c
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from partita.broker.nodes import Cluster
+from partita.broker.security.users import Users
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.broker.wire.turns import Turns
+from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
@@ -22,18 +25,22 @@ if TYPE_CHECKING:
     from partita.broker.requests.sliced_thread import SlicedThread
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
+    from partita.broker.security.guards import Guards
 
 
 class Services:
     """The services of one cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, users: Mapping[str, Secret] | None = None) -> None:
         self.cluster = cluster
         self.turns = Turns(cluster.loop)
         """The line of connections and of long requests that share the event loop."""
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
         self.rights = _rights_of(cluster)
         """Who may do what; None without an authorizer, when nobody is refused anything."""
+        self.users = Users(cluster.catalogue, users)
+        self.guards: Guards | None = None
+        """What guards the listeners; None when none of them speaks TLS or SASL."""
         self._fetch_sessions: dict[int, FetchSessions] = {}
         cluster.on_leadership(self._leadership_changed)
 

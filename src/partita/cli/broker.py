@@ -79,7 +79,9 @@ def broker(
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
         _refuse("--set listeners replaces --host and --port; give one or the other")
     _log_to_stderr()
-    chosen = BrokerSettings(host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options)
+    chosen = BrokerSettings(
+        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options=options
+    )
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
     try:

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import ssl
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from partita.security.settings import Store, TlsSettings
 _LOG = logging.getLogger("partita.security")
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _OLD_VERSIONS = {"TLSv1", "TLSv1.1", "SSLv3"}
+_FILE_BYTES_MAX = 1 << 20
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 _JKS = (
     "{option}: {location} is a JKS key store, Java's own format, which is not read. Convert it once: "
@@ -115,10 +117,8 @@ def _openssl_name(name: str) -> str:
 
 def trust(context: ssl.SSLContext, store: Store) -> None:
     """Trust the authorities in the store. Raises ConfigError when it holds no certificate."""
-    content = _content(store)
-    text = pkcs12_pem(store, content)[1] if _is_pkcs12(content) else _pem_text(store, content)
     try:
-        context.load_verify_locations(cadata=text)
+        context.load_verify_locations(cadata=certificates_of(store))
     except ssl.SSLError:
         raise ConfigError(f"{_named(store)} holds no certificate") from None
 
@@ -155,6 +155,12 @@ def show(context: ssl.SSLContext, certificate: Store, key: Store | None, key_pas
             raise ConfigError(f"{named} does not hold a certificate with its private key: {error.reason}") from None
 
 
+def certificates_of(store: Store) -> str:
+    """The certificates in the store as PEM text. Raises ConfigError."""
+    content = _content(store)
+    return pkcs12_pem(store, content)[1] if _is_pkcs12(content) else _pem_text(store, content)
+
+
 def pkcs12_pem(store: Store, content: bytes) -> tuple[str, str]:
     """(private key, certificates) of a PKCS12 store as PEM text. Raises ConfigError."""
     try:
@@ -181,6 +187,9 @@ def _content(store: Store) -> bytes:
         return store.pem.reveal().encode()
     location = store.location or ""
     try:
+        found = os.stat(location)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _FILE_BYTES_MAX:
+            raise ConfigError(f"{store.option}: {location} is no file of at most {_FILE_BYTES_MAX >> 20} MiB")
         content = Path(location).read_bytes()
     except FileNotFoundError:
         raise ConfigError(f"{store.option}: no such file: {location}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ _KEY = re.compile(r"[A-Za-z]+")
 _EXTENSION_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 _INITIAL = re.compile(r"n,(?:a=((?:[^,=\x00]|=2C|=3D)+))?,\x01((?:[A-Za-z]+=[\x21-\x7e \t\r\n]*\x01)*)\x01", re.DOTALL)
 ERROR_LENGTH_MAX = 200
+LIFETIME_S_MAX = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +74,41 @@ def failure(challenge: bytes) -> str:
     except (ValueError, AttributeError):
         pass
     return "".join(c if c.isprintable() else "?" for c in text)[:ERROR_LENGTH_MAX]
+
+
+def unsecured_claims(token: str, now_s: float, *, user_claim: str = "sub", skew_s: float = 0) -> tuple[str, float]:
+    """(User, end in seconds since 1970) of an unsigned token. Raises ValueError with the reason.
+
+    Deviation: `nbf` of an unsecured token is looked at; Kafka ignores it.
+    """
+    parts = token.split(".")
+    if len(parts) != 3 or parts[2]:
+        raise ValueError("not an unsigned token of three parts, the last one empty")
+    header, claims = _json(parts[0]), _json(parts[1])
+    if header.get("alg") != "none":
+        raise ValueError("the token is signed, and no keys are configured")
+    return checked_claims(claims, now_s, user_claim=user_claim, skew_s=skew_s)
+
+
+def checked_claims(claims: Mapping[str, object], now_s: float, *, user_claim: str, skew_s: float) -> tuple[str, float]:
+    """(User, end) of claims that hold now. Raises ValueError with the reason."""
+    user, ends, begins = claims.get(user_claim), claims.get("exp"), claims.get("nbf", 0)
+    if not isinstance(user, str) or not user.strip():
+        raise ValueError(f"the claim {user_claim!r} names nobody")
+    if isinstance(ends, bool) or not isinstance(ends, int | float):
+        raise ValueError("the claim 'exp' is no time")
+    if not now_s - skew_s < ends < now_s + LIFETIME_S_MAX:
+        raise ValueError("it has expired, or ends in another century")
+    if isinstance(begins, bool) or not isinstance(begins, int | float) or begins > now_s + skew_s:
+        raise ValueError("it does not hold yet")
+    return user, float(ends)
+
+
+def _json(part: str) -> dict[str, object]:
+    try:
+        found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    except (ValueError, RecursionError):
+        raise ValueError("a part of the token is not base64 of JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("a part of the token is no JSON object")
+    return found

@@ -17,8 +17,12 @@ from partita.secret import Secret
 from partita.security.errors import SaslError
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+NUMBERS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
+"""The mechanisms as requests about credentials number them."""
 ITERATIONS_MIN = 4_096
 """Fewer make a stolen credential cheap to guess: no broker stores them, and no client accepts them."""
+STORED_ITERATIONS_MAX = 16_384
+"""More cost each client too much; no broker stores them."""
 CLIENT_ITERATIONS_MAX = 1_000_000
 NONCE_LENGTH_MAX = 1_024
 

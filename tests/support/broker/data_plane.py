@@ -16,6 +16,7 @@ from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import Topic
+from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import PLAINTEXT, Endpoint
 from partita.broker.wire.memo import Memo
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
@@ -50,6 +51,9 @@ class QuietConnection:
 
     def refuse(self, reason: str) -> None:
         raise AssertionError(f"the peer sent nothing, but {reason}")
+
+    def answer_with(self, answerer: Answerer) -> None:
+        raise AssertionError("no handler lets another one answer")
 
     def on_close(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)

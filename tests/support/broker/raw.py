@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import FrameCutter, encode_request, read_response_header
@@ -30,14 +31,16 @@ WITHIN_SECONDS = 10.0
 class Raw:
     """One connection. `send` and `recv` apart, or `ask` for both."""
 
-    def __init__(self, port: int, client_id: str | None = "raw") -> None:
+    def __init__(self, port: int, client_id: str | None = "raw", *, tls: ssl.SSLContext | None = None) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=WITHIN_SECONDS)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.client_id = client_id
         self.correlation_id = 0
         self._frames: list[bytes] = []
         self._cutter = FrameCutter(4)
 
-    def __enter__(self) -> Raw:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:

@@ -22,8 +22,8 @@ from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REM
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
 KINDS = {"BOOLEAN": BOOLEAN, "STRING": STRING, "INT": INT, "SHORT": SHORT, "LONG": LONG, "DOUBLE": DOUBLE, "LIST": LIST}
-NOT_IN_THE_VECTORS = {"offset.metadata.max.bytes", "super.users", "allow.everyone.if.no.acl.found"}
-"""Kafka has them, the last two as options of its authorizer."""
+SECURITY = ("ssl.", "sasl.", "connection.failed.", "connections.max.reauth.", "super.", "allow.everyone.")
+NOT_IN_THE_VECTORS = {"offset.metadata.max.bytes", *(o.name for o in BROKER if o.name.startswith(SECURITY))}
 OF_ONE_NODE = {"node.id"}
 
 

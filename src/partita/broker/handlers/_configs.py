@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from partita.broker.config import BROKER_OPTIONS, ConfigError
+from partita.broker.config import ConfigError, broker_option
 from partita.broker.options import Value
 from partita.broker.requests.context import RequestContext
 from partita.broker.topics.catalogue import Topic, name_problem
@@ -111,11 +111,13 @@ def changed_options(ctx: RequestContext, broker: str) -> dict[str, Value]:
 
 def change_broker(ctx: RequestContext, broker: str, changes: Mapping[str, Value], *, validate_only: bool) -> None:
     """Change broker options (None: back to what there was); raise Refused for those that cannot change."""
-    asked = (BROKER_OPTIONS[name] for name, value in changes.items() if value is not None and name in BROKER_OPTIONS)
-    fixed = [option.name for option in asked if not option.changeable]
+    asked = (broker_option(name) for name, value in changes.items() if value is not None)
+    fixed = [option.name for option in asked if option is not None and not option.changeable]
     if fixed:
         listed = ", ".join(fixed)
         raise Refused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{listed}]")
+    if ctx.services.guards is not None:
+        ctx.services.guards.check(changes)
     if not validate_only:
         for name, value in changes.items():
             if value is not None or name in changed_options(ctx, broker):

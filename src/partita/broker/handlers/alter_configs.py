@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.config import BROKER_OPTIONS, parse, parse_topic_settings
+from partita.broker.config import broker_option, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,
     TOPIC,
@@ -47,7 +47,7 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         check_broker_name(ctx, resource.resource_name)
         changes: dict[str, Value] = dict.fromkeys(changed_options(ctx, resource.resource_name))
         for config in resource.configs:
-            option = BROKER_OPTIONS.get(config.name)
+            option = broker_option(config.name)
             changes[config.name] = config.value if option is None else parse(option, config.value)
         change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
 from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
-from partita.broker.options import Option
+from partita.broker.options import PASSWORD, Option
 from partita.broker.requests.context import RequestContext
 from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
@@ -171,5 +171,6 @@ def _row(
         config_source=source,
         synonyms=synonyms,
         config_type=option.kind,
+        is_sensitive=option.kind == PASSWORD,
         documentation=None,
     )

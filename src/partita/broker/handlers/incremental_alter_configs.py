@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, broker_value, parse, unknown_name
+from partita.broker.config import TOPIC_OPTIONS, BrokerConfig, broker_option, broker_value, parse, unknown_name
 from partita.broker.handlers._configs import (
     BROKER,
     TOPIC,
@@ -67,9 +67,9 @@ def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:
     """What a broker option becomes; None gives it back its value of the start."""
     if config.config_operation == DELETE:
         return None
-    option = BROKER_OPTIONS.get(config.name)
+    option = broker_option(config.name)
     if option is not None:
-        return _new_value(option, config, settings.get(option.name))
+        return _new_value(option, config, settings.with_prefix("", option.name))
     if config.config_operation == SET:
         return config.value
     raise Refused(ErrorCode.INVALID_CONFIG, f"Unknown config name: {config.name}")

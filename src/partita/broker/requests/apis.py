@@ -100,6 +100,7 @@ TABLE: tuple[ServedApi, ...] = (
     ),
     ServedApi(15, "describe_groups"),
     ServedApi(16, "list_groups"),
+    ServedApi(17, "sasl_handshake"),
     ServedApi(18, "api_versions"),
     ServedApi(
         19, "create_topics", "A topic has at most 10,000 partitions; new topics are usable when the answer arrives"
@@ -130,6 +131,7 @@ TABLE: tuple[ServedApi, ...] = (
     ),
     ServedApi(33, "alter_configs"),
     ServedApi(35, "describe_log_dirs"),
+    ServedApi(36, "sasl_authenticate"),
     ServedApi(37, "create_partitions"),
     ServedApi(42, "delete_groups"),
     ServedApi(43, "elect_leaders"),
@@ -137,6 +139,8 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(45, "alter_partition_reassignments", "No data is copied; a reassignment is complete at once"),
     ServedApi(46, "list_partition_reassignments", "The list is always empty, since a reassignment completes at once"),
     ServedApi(47, "offset_delete"),
+    ServedApi(50, "describe_user_scram_credentials"),
+    ServedApi(51, "alter_user_scram_credentials", "An empty salt or salted password is refused"),
     ServedApi(60, "describe_cluster"),
     ServedApi(74, "list_config_resources"),
     ServedApi(75, "describe_topic_partitions"),

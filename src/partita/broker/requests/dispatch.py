@@ -19,7 +19,7 @@ from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.broker.wire.memo import Memo, Replies
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.framing import encode_response, read_request_header
+from partita.protocol.framing import REQUEST_BYTES_MIN, encode_response, read_request_header
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, TooManyElements, Writer
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ class Interceptor(Protocol):
 class Dispatcher:
     """Answers the frames of the connections to one listener of a node."""
 
+    frame_bytes_min = REQUEST_BYTES_MIN
+
     def __init__(self, services: Services, node: Node, listener: str, interceptor: Interceptor) -> None:
         self._services = services
         self._node = node
@@ -198,6 +200,7 @@ class Dispatcher:
         self.memo = Memo(pause=interceptor)
         if services.rights is not None:
             services.rights.on_change(self.memo.clear)
+        self.frame_bytes_max = services.cluster.config.int("socket.request.max.bytes")
 
     def dispatch(self, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
         """Answer one frame. Raises MalformedRequest when the connection has to be closed."""

@@ -17,7 +17,7 @@ from partita.protocol.primitives import Message
 Built: TypeAlias = Any
 """A Message of a module that is imported when the first error is built."""
 
-_TOP_LEVEL = frozenset({12, 13, 14, 16, 18, 22, 46, 47, 60, 74})
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 22, 36, 46, 47, 50, 60, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
 
@@ -339,6 +339,12 @@ def _delete_acls(m: Any, version: int, request: Any, code: int) -> Built:
     )
 
 
+def _alter_user_scram_credentials(m: Any, version: int, request: Any, code: int) -> Built:
+    users = dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))
+    results = [m.AlterUserScramCredentialsResult(user=user, error_code=code, error_message=None) for user in users]
+    return m.AlterUserScramCredentialsResponse(results=results)
+
+
 _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     0: _produce,
     1: _fetch,
@@ -366,5 +372,6 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     43: _elect_leaders,
     44: _incremental_alter_configs,
     45: _alter_partition_reassignments,
+    51: _alter_user_scram_credentials,
     75: _describe_topic_partitions,
 }

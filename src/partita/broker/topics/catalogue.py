@@ -15,6 +15,7 @@ from partita.broker.config import BrokerConfig, TopicConfig
 from partita.broker.options import Value
 from partita.broker.storage.store import Store
 from partita.log.storage import StorageError
+from partita.secret import Secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ class TopicCatalogue:
 
     def configure_broker(self, name: str, value: Value, *, of_nodes: bool = False) -> None:
         """Change a broker setting while running (None: back to what the start gave); it survives a restart."""
-        self._record({"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes})
+        self._record({"type": "broker-config", "name": name, "value": _stored(value), "of_nodes": of_nodes})
 
     def keep(self, kind: str, changes: Mapping[str, Any]) -> None:
         """Set the values of these keys of a kind (None: remove the key), all with one write.
@@ -386,7 +387,7 @@ class TopicCatalogue:
         yield {"type": "producer-ids", "next": self._reserved_producer_id}
         for of_nodes, changed in ((False, self._config.cluster_wide), (True, self._config.of_nodes)):
             for name, value in changed.items():
-                yield {"type": "broker-config", "name": name, "value": value, "of_nodes": of_nodes}
+                yield {"type": "broker-config", "name": name, "value": _stored(value), "of_nodes": of_nodes}
         for name in sorted(self.unforgotten):
             yield {"type": "unforgotten", "name": name}
         for kind, kept in self.kept.items():
@@ -410,6 +411,11 @@ def _entry_of(topic: Topic) -> dict[str, Any]:
 
 def _line(entry: dict[str, Any]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode()
+
+
+def _stored(value: Value) -> object:
+    """A value as JSON can say it. A password is kept as it is, as in Kafka: the file is its owner's alone."""
+    return value.reveal() if isinstance(value, Secret) else value
 
 
 def _settings(stored: dict[str, Any]) -> dict[str, Value]:

@@ -12,14 +12,18 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from partita.broker.wire.contract import Answerer, Chunks, Parked
 from partita.broker.wire.memo import Recall
 from partita.broker.wire.turns import Turns
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
+from partita.security.principal_rules import NoMatchingRule
 from partita.security.principals import ANONYMOUS, KafkaPrincipal
+
+if TYPE_CHECKING:
+    from ssl import SSLObject, SSLSocket
 
 SCRATCH_BYTES = 64 * 1024
 """Size of the shared read buffer."""
@@ -44,11 +48,16 @@ class Owner(Protocol):
     scratch: bytearray
     scratch_view: memoryview
     tick: int
-    frame_bytes_max: int
     turns: Turns
+    asks_who: bool
+    """Whether a peer has to show who it is within `server.LOGIN_TICKS_MAX`."""
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
         """Count the connection, or refuse it."""
+        ...
+
+    def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal | None:
+        """Who the peer is by its certificate; None where it has to log in. Raises NoMatchingRule."""
         ...
 
     def disconnected(self, connection: Connection) -> None:
@@ -91,6 +100,7 @@ class Connection(asyncio.BufferedProtocol):
         "closed",
         "closing_ticks",
         "frame_tick",
+        "login_tick",
         "principal",
         "recall",
         "seen_tick",
@@ -122,6 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reading_paused = False
         self.seen_tick = server.tick
         self.frame_tick = -1
+        self.login_tick = server.tick if server.asks_who else -1
         self.closing_ticks = 0
 
     # -- what the server and handlers use -------------------------------------------------------------------------
@@ -137,6 +148,11 @@ class Connection(asyncio.BufferedProtocol):
         """From now on the peer is this principal, and is answered from no other one's memory."""
         self.principal = principal
         self.recall = self._answerer.memo.recall(str(principal), self.client_host)
+        self.login_tick = -1
+
+    def answer_with(self, answerer: Answerer) -> None:
+        """Let another one answer the frames that follow."""
+        self._answerer = answerer
 
     def forget(self, callback: Callable[[], None]) -> None:
         """Take back an `on_close` whose work is done."""
@@ -181,6 +197,20 @@ class Connection(asyncio.BufferedProtocol):
         self.recall = self._answerer.memo.recall(str(self.principal), self.client_host)
         transport.set_write_buffer_limits(high=WRITE_BUFFER_HIGH_BYTES)
         self._server.connected(self, transport)
+        endpoint = transport.get_extra_info("ssl_object")
+        if endpoint is not None:  # asyncio's own TLS has shaken hands before
+            self.secured(endpoint)
+
+    def secured(self, endpoint: SSLSocket | SSLObject) -> None:
+        """The TLS handshake is done: the peer is known by its certificate, or has to log in now."""
+        try:
+            principal = self._server.principal(endpoint)
+        except NoMatchingRule as error:
+            self._answerer.complain(self.client_host, str(error))
+            self.abort()
+            return
+        if principal is not None:
+            self.identify(principal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the transport when it is ready."""
@@ -273,8 +303,8 @@ class Connection(asyncio.BufferedProtocol):
         while end - start >= 4:
             (size,) = _LENGTH.unpack_from(data, start)
             stop = start + 4 + size
-            if stop > end or size < 8:
-                check_length(size, largest=self._server.frame_bytes_max)
+            if stop > end or size < self._answerer.frame_bytes_min:
+                check_length(size, self._answerer.frame_bytes_min, self._answerer.frame_bytes_max)
                 if size >= OWN_BUFFER_FROM_BYTES:
                     if self._must_wait():
                         break
@@ -379,9 +409,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         while self._parked and self._parked[0].done:
-            chunks = self._parked.popleft().chunks
-            if chunks is not None:
-                self._send(chunks)
+            reply = self._parked.popleft()
+            if reply.chunks is not None:
+                self._send(reply.chunks)
+            if reply.closes:
+                self.close()
+                return
         self._flush()
         if not self._reading_paused or self._is_in_line or self._must_wait() or self._transport.is_closing():
             return

@@ -20,14 +20,16 @@ Chunks = list[Buffer]
 class Parked:
     """A reply that comes later: `chunks` is set once `done`, and then `on_done` is called.
 
-    While it `holds_back`, later requests of the connection are not begun: this one must take effect before them.
+    While it `holds_back`, later requests of the connection are not begun: this one must take effect before them. One
+    that `closes` is the last reply of its connection.
     """
 
-    __slots__ = ("chunks", "done", "holds_back", "on_done")
+    __slots__ = ("chunks", "closes", "done", "holds_back", "on_done")
 
-    def __init__(self, *, holds_back: bool = False) -> None:
+    def __init__(self, *, holds_back: bool = False, closes: bool = False) -> None:
         self.done = False
         self.holds_back = holds_back
+        self.closes = closes
         self.chunks: Chunks | None = None
         self.on_done: Callable[[], None] | None = None
 
@@ -76,6 +78,10 @@ class ConnectionHandle(Protocol):
         """Log that what the peer sent is malformed, and close the connection."""
         ...
 
+    def answer_with(self, answerer: Answerer) -> None:
+        """Let another one answer the frames that follow."""
+        ...
+
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is gone, so that parked work can be dropped."""
         ...
@@ -86,9 +92,12 @@ class ConnectionHandle(Protocol):
 
 
 class Answerer(Protocol):
-    """Answers the frames of the connections to one listener."""
+    """Answers the frames of the connections to one listener, or of one of them."""
 
     memo: Memo
+    frame_bytes_min: int
+    frame_bytes_max: int
+    """The shortest and the longest frame that is received; others close the connection."""
 
     def dispatch(self, connection: ConnectionHandle, frame: Buffer) -> Chunks | Parked | None:
         """Answer one frame (without its length). Raises MalformedRequest when the connection has to be closed."""

@@ -1,7 +1,7 @@
 """Where a node listens and where its clients find it: Kafka's `listeners` and `advertised.listeners`.
 
-A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. All are
-unencrypted. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
+A listener has a name; a client that came by one is sent to the other nodes' listeners of the same name. What it speaks
+is said by `listener.security.protocol.map`. Mirrors SocketServerConfigs and KafkaConfig of Apache Kafka 4.3.1.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from partita.broker.config import BrokerConfig, ConfigError
 
-PLAINTEXT = "PLAINTEXT"
+PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PORT_MAX = 65_535
 EVERY_INTERFACE = ("", "0.0.0.0", "::")
-_SECURE = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
 _TEXT = re.compile(r"(\w[\w.-]*)://(?:\[([^\[\]]*)\]|([^\[\]:/]*)):(\d{1,5})")
 
 
@@ -31,15 +30,30 @@ class Endpoint(NamedTuple):
 
 
 class Listener(NamedTuple):
-    """One listener: its name, what it binds (port 0: one that is free), what clients are told (None: the same)."""
+    """One listener: its name, what it binds (port 0: one that is free), what clients are told (None: the same).
+
+    `protocol` is what it speaks: one of Kafka's four security protocols.
+    """
 
     name: str
     bound: Endpoint
     advertised: Endpoint | None = None
+    protocol: str = PLAINTEXT
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether its bytes are encrypted."""
+        return self.protocol in (SSL, SASL_SSL)
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether clients have to log in."""
+        return self.protocol in (SASL_PLAINTEXT, SASL_SSL)
 
     def of_node(self, index: int) -> Listener:
         """The same listener of the node `index` places after the first: ports count up."""
-        return Listener(self.name, _moved(self.bound, index), self.advertised and _moved(self.advertised, index))
+        advertised = self.advertised and _moved(self.advertised, index)
+        return self._replace(bound=_moved(self.bound, index), advertised=advertised)
 
     def found_at(self, port: int) -> Endpoint:
         """Where clients find it once it is bound to `port`. An address that means every interface helps nobody."""
@@ -63,7 +77,34 @@ def listeners(config: BrokerConfig, nodes: int) -> list[Listener]:
     for name, endpoint in (*bound.items(), *advertised.items()):
         if _moved(endpoint, nodes - 1).port > PORT_MAX:
             raise ConfigError(f"{name}: {nodes} ports from {endpoint.port} on are wanted; {PORT_MAX} is the last one")
-    return [Listener(name, endpoint, advertised.get(name)) for name, endpoint in bound.items()]
+    protocols = _protocols(config)
+    without = [name for name in bound if name not in protocols]
+    if without:
+        raise ConfigError(
+            f"No security protocol defined for listener {without[0]}: name it in listener.security.protocol.map, "
+            f"as {without[0]}:PLAINTEXT"
+        )
+    between = config.get("inter.broker.listener.name")
+    if between is not None and str(between).upper() not in bound:
+        raise ConfigError(
+            f"inter.broker.listener.name must be a listener name defined in listeners; valid are {', '.join(bound)}"
+        )
+    return [Listener(name, endpoint, advertised.get(name), protocols[name]) for name, endpoint in bound.items()]
+
+
+def _protocols(config: BrokerConfig) -> dict[str, str]:
+    """By listener, what it speaks."""
+    found = {}
+    option = "listener.security.protocol.map"
+    for pair in filter(None, (part.strip() for part in config.text(option).split(","))):
+        name, _, protocol = (part.strip().upper() for part in pair.partition(":"))
+        if not name or protocol not in PROTOCOLS:
+            raise ConfigError(
+                f"Invalid value {pair} for configuration {option}: must be NAME:PROTOCOL, with one of "
+                f"{', '.join(PROTOCOLS)}"
+            )
+        found[name] = protocol
+    return found
 
 
 def _parsed(option: str, given: object) -> dict[str, Endpoint]:
@@ -74,8 +115,6 @@ def _parsed(option: str, given: object) -> dict[str, Endpoint]:
         if match is None or int(match[4]) > PORT_MAX:
             raise ConfigError(f"Invalid value {text} for configuration {option}: must be NAME://HOST:PORT")
         name, endpoint = match[1].upper(), Endpoint(match[2] or match[3] or "", int(match[4]))
-        if name in _SECURE:
-            raise ConfigError(f"Invalid value {text} for configuration {option}: neither TLS nor SASL is served")
         if name in found:
             raise ConfigError(f"Invalid value {text} for configuration {option}: each listener needs its own name")
         if option == "listeners" and endpoint.port and endpoint.port in {other.port for other in found.values()}:

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
 from partita.broker.wire.connection import SCRATCH_BYTES, Connection
 
 if TYPE_CHECKING:
+    from ssl import SSLContext, SSLObject, SSLSocket
+
     from partita.broker.config import BrokerConfig
     from partita.broker.wire.contract import Answerer
     from partita.broker.wire.turns import Turns
+    from partita.security.principals import KafkaPrincipal
 
 TICK_SECONDS = 1.0
 FRAME_TICKS_MAX = 30
+LOGIN_TICKS_MAX = 10
+"""How long the TLS handshake and the login may take together, from the accept on. (H10)"""
 CLOSE_TICKS_MAX = 10
 """How long a peer may take to read what is unsent when its connection closes."""
 DESCRIPTORS_IN_RESERVE = 128
@@ -30,6 +35,19 @@ KEEPALIVE_IDLE_SECONDS = 120
 SPARES_MAX = 4
 SPARE_BYTES_MAX = 2 << 20
 """Buffers of large frames are used again: fresh memory costs more than all else that is done with the frame."""
+
+
+class Certified(Protocol):
+    """The certificate of a listener, and whose certificates its peers show."""
+
+    @property
+    def context(self) -> SSLContext:
+        """The context for the next connection."""
+        ...
+
+    def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal:
+        """Who the peer is. Raises NoMatchingRule."""
+        ...
 
 
 def descriptor_limit() -> int:
@@ -46,7 +64,7 @@ class Server:
     """One listener of a node. `scratch` is the read buffer its connections take turns with.
 
     `per_host` counts the connections by client address; the listeners of a node share it. `turns` is shared by all
-    listeners of the process.
+    listeners of the process. With `tls` the bytes are encrypted; with `has_login` peers log in after that.
     """
 
     def __init__(
@@ -57,6 +75,8 @@ class Server:
         *,
         per_host: dict[str, int],
         turns: Turns,
+        tls: Certified | None = None,
+        has_login: bool = False,
     ) -> None:
         self.loop = loop
         self.answerer = answerer
@@ -66,7 +86,9 @@ class Server:
         self.scratch_view = memoryview(self.scratch)
         self._spares: list[bytearray] = []
         self.tick = 0
-        self.frame_bytes_max = config.int("socket.request.max.bytes")
+        self.asks_who = has_login or tls is not None
+        self._tls = tls
+        self._has_login = has_login
         self.connections: set[Connection] = set()
         self._descriptors = descriptor_limit()
         self._per_host = per_host
@@ -78,19 +100,43 @@ class Server:
         """Start to accept; return the port (chosen by the system when 0). Raises OSError when it is taken."""
         own_sockets = sockets.IS_AVAILABLE
         family = socket.AF_INET if host == "127.0.0.1" else 0
+        encrypted: dict[str, Any] = {}
+        if self._tls is not None and not own_sockets:
+            encrypted = {"ssl": self._tls.context, "ssl_handshake_timeout": LOGIN_TICKS_MAX, "ssl_shutdown_timeout": 1}
         listener = await self.loop.create_server(
-            lambda: Connection(self), host, port, family=family, backlog=BACKLOG, start_serving=not own_sockets
-        )
+            lambda: Connection(self), host, port, family=family, backlog=BACKLOG, start_serving=not own_sockets,
+            **encrypted,
+        )  # fmt: skip
         self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
         port = listener.sockets[0].getsockname()[1]
         if own_sockets:
-            self._listener = sockets.Sockets(self.loop, lambda: Connection(self))
+            make_transport = None if self._tls is None else self._encrypting
+            self._listener = sockets.Sockets(self.loop, lambda: Connection(self), make_transport)
             for bound in listener.sockets:
                 self._listener.listen(bound, BACKLOG)
             listener.close()
         else:
             self._listener = listener
         return port
+
+    def _encrypting(
+        self, own: sockets.Sockets, endpoint: socket.socket, address: object, protocol: asyncio.BufferedProtocol
+    ) -> sockets.SocketTransport:
+        """A transport with the certificate of now. Raises OSError when the peer is gone already."""
+        from partita.broker.wire.tls_transport import TlsTransport
+
+        assert self._tls is not None, "asked for with TLS only"
+        return TlsTransport(
+            own, endpoint, address, protocol, context=self._tls.context, handshake_failed=self._handshake_failed
+        )
+
+    def _handshake_failed(self, peer: object, error: OSError) -> None:
+        host = f"/{peer[0]}" if isinstance(peer, tuple) and peer else "/127.0.0.1"
+        self.answerer.complain(host, f"the TLS handshake failed: {getattr(error, 'reason', None) or error}")
+
+    def principal(self, endpoint: SSLSocket | SSLObject) -> KafkaPrincipal | None:
+        """Who the peer is by its certificate; None where it has to log in. Raises NoMatchingRule."""
+        return None if self._has_login or self._tls is None else self._tls.principal(endpoint)
 
     def connected(self, connection: Connection, transport: asyncio.Transport) -> None:
         """Count a new connection, or refuse it when a limit is reached."""
@@ -170,6 +216,9 @@ class Server:
                 connection.closing_ticks += 1
                 if connection.closing_ticks > CLOSE_TICKS_MAX:
                     connection.abort()
+            elif connection.login_tick >= 0 and self.tick - connection.login_tick > LOGIN_TICKS_MAX:
+                self.answerer.complain(connection.client_host, f"no login within {LOGIN_TICKS_MAX} s")
+                connection.abort()
             elif connection.frame_tick >= 0 and self.tick - connection.frame_tick > FRAME_TICKS_MAX:
                 self.answerer.complain(connection.client_host, f"no whole frame within {FRAME_TICKS_MAX} s")
                 connection.abort()

@@ -17,7 +17,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from partita.protocol.primitives import Buffer
 
@@ -26,6 +26,8 @@ IS_AVAILABLE = hasattr(select, "epoll")
 READABLE, WRITABLE = 1, 4
 """EPOLLIN and EPOLLOUT."""
 EVENTS_AT_ONCE = 64
+HANDSHAKES_AT_ONCE = 4
+"""Steps of TLS handshakes in one round: each costs about as much as ten small requests."""
 ROUNDS_AT_ONCE = 16
 ROUNDS_SECONDS = 0.002
 """How often, and for how long, one wake-up looks for more before the loop's other work has its turn."""
@@ -37,14 +39,32 @@ ACCEPT_AGAIN_SECONDS = 1.0
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
+class MakeTransport(Protocol):
+    """Makes the transport of an accepted connection: `SocketTransport`, or one that encrypts."""
+
+    def __call__(
+        self, sockets: Sockets, endpoint: socket.socket, address: object, protocol: asyncio.BufferedProtocol, /
+    ) -> SocketTransport:
+        """A transport that has not started. Raises OSError when the connection is gone already."""
+        ...
+
+
 class Sockets:
     """Listeners, and a transport for each accepted connection; `make_protocol()` gives each its protocol."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, make_protocol: Callable[[], asyncio.BufferedProtocol]) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        make_protocol: Callable[[], asyncio.BufferedProtocol],
+        make_transport: MakeTransport | None = None,
+    ) -> None:
         self.loop = loop
         self.epoll = select.epoll()
         self.transports: dict[int, SocketTransport] = {}
         self._make_protocol = make_protocol
+        self._make_transport = make_transport or SocketTransport
+        self._again: list[SocketTransport] = []
+        self._handshakes_left = 0
         self._listeners: dict[int, socket.socket] = {}
         self.gathered: list[tuple[SocketTransport, Buffer]] | None = None
         """Small writes of this round, sent at its end: a process that holds many of the peers wakes up once."""
@@ -76,6 +96,22 @@ class Sockets:
             self.loop.remove_reader(self.epoll.fileno())
             self.epoll.close()
 
+    def look_again(self, transport: SocketTransport) -> None:
+        """Let the transport look in the loop's next turn for bytes that epoll knows nothing of."""
+        self._again.append(transport)
+        if len(self._again) == 1:
+            self.loop.call_soon(self._look_again)
+
+    def _look_again(self) -> None:
+        again, self._again = self._again, []
+        for transport in again:
+            transport.look()
+
+    def may_shake_hands(self) -> bool:
+        """Whether a step of a TLS handshake fits into this round; if so it is counted."""
+        self._handshakes_left -= 1
+        return self._handshakes_left >= 0
+
     def send_gathered(self) -> None:
         """Send what is gathered, in order, and gather no more."""
         gathered, self.gathered = self.gathered, None
@@ -89,6 +125,7 @@ class Sockets:
             if not ready:
                 return
             self.gathered = [] if len(ready) > 1 else None
+            self._handshakes_left = HANDSHAKES_AT_ONCE
             try:
                 self._serve(ready)
             finally:
@@ -119,7 +156,12 @@ class Sockets:
                 self.epoll.modify(fd, 0)
                 self.loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again, fd)
                 return
-            SocketTransport(self, endpoint, address, self._make_protocol()).start()
+            try:
+                transport = self._make_transport(self, endpoint, address, self._make_protocol())
+            except OSError:
+                endpoint.close()
+                continue
+            transport.start()
 
     def _accept_again(self, fd: int) -> None:
         if fd in self._listeners:
@@ -180,9 +222,7 @@ class SocketTransport(asyncio.Transport):
         sent = 0
         if not self._unsent:
             try:
-                sent = self._endpoint.send(data)
-            except (BlockingIOError, InterruptedError):
-                sent = 0
+                sent = self._try_to_send(data)
             except OSError as error:
                 self._lose(error)
                 return
@@ -241,6 +281,9 @@ class SocketTransport(asyncio.Transport):
         if self._watched & READABLE and events & ~WRITABLE:
             self._receive()
 
+    def look(self) -> None:
+        """Look for bytes that epoll knows nothing of. Here there are none."""
+
     def _receive(self) -> None:
         protocol: Any = self._protocol
         try:
@@ -255,24 +298,34 @@ class SocketTransport(asyncio.Transport):
             return
         if count >= LARGE_READ_BYTES:
             self._sockets.send_gathered()
+        self._hand_over(count)
+
+    def _hand_over(self, count: int) -> None:
+        """Let the protocol look at what was received."""
+        protocol: Any = self._protocol
         try:
             protocol.buffer_updated(count)
         except BaseException:
             self._lose(None)
             raise
 
+    def _try_to_send(self, data: Buffer) -> int:
+        """How many bytes the peer took. Raises OSError when the connection is gone."""
+        try:
+            return self._endpoint.send(data)
+        except (BlockingIOError, InterruptedError):
+            return 0
+
     def _send_rest(self) -> None:
         unsent = self._unsent
         try:
             while unsent:
-                sent = self._endpoint.send(unsent[0])
+                sent = self._try_to_send(unsent[0])
                 self._unsent_bytes -= sent
                 if sent < len(unsent[0]):
                     unsent[0] = unsent[0][sent:]
                     break
                 unsent.popleft()
-        except (BlockingIOError, InterruptedError):
-            pass
         except OSError as error:
             self._lose(error)
             return
@@ -288,9 +341,7 @@ class SocketTransport(asyncio.Transport):
         """Watch for what can be used now. Unwatched is unregistered: epoll always reports a peer that hung up."""
         if self._is_lost:
             return
-        wanted = 0 if self._is_paused or self._is_closing else READABLE
-        if self._unsent:
-            wanted |= WRITABLE
+        wanted = self._wanted()
         if wanted == self._watched:
             return
         epoll = self._sockets.epoll
@@ -301,6 +352,10 @@ class SocketTransport(asyncio.Transport):
         else:
             epoll.unregister(self.fd)
         self._watched = wanted
+
+    def _wanted(self) -> int:
+        wanted = 0 if self._is_paused or self._is_closing else READABLE
+        return wanted | WRITABLE if self._unsent else wanted
 
     def _lose(self, error: OSError | None) -> None:
         """The connection ends here; its protocol hears of it in the loop's next turn."""

@@ -40,6 +40,8 @@ INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = (
     (47, "OffsetDelete", "offset_delete", (0, 0), None),
     (48, "DescribeClientQuotas", "describe_client_quotas", (0, 1), 1),
     (49, "AlterClientQuotas", "alter_client_quotas", (0, 1), 1),
+    (50, "DescribeUserScramCredentials", "describe_user_scram_credentials", (0, 0), 0),
+    (51, "AlterUserScramCredentials", "alter_user_scram_credentials", (0, 0), 0),
     (60, "DescribeCluster", "describe_cluster", (0, 2), 0),
     (74, "ListConfigResources", "list_config_resources", (0, 1), 0),
     (75, "DescribeTopicPartitions", "describe_topic_partitions", (0, 0), 0),

@@ -9,15 +9,18 @@ import pytest
 from partita.broker.config import BrokerConfig, ConfigError
 from partita.broker.wire.listeners import Endpoint, Listener, listeners
 
+MAP = "PLAINTEXT:PLAINTEXT,A:PLAINTEXT,B:PLAINTEXT,INSIDE:SASL_SSL,ANY:PLAINTEXT"
+
 
 def parsed(bound: str, advertised: str | None = None, nodes: int = 1) -> list[Listener]:
-    return listeners(BrokerConfig({"listeners": bound, "advertised.listeners": advertised}), nodes)
+    options = {"listeners": bound, "advertised.listeners": advertised, "listener.security.protocol.map": MAP}
+    return listeners(BrokerConfig(options), nodes)
 
 
 def test_names_and_addresses_are_read_as_kafka_writes_them() -> None:
     assert parsed("plaintext://127.0.0.1:9092, INSIDE://[::1]:9093,ANY://:0") == [
         Listener("PLAINTEXT", Endpoint("127.0.0.1", 9092)),
-        Listener("INSIDE", Endpoint("::1", 9093)),
+        Listener("INSIDE", Endpoint("::1", 9093), protocol="SASL_SSL"),
         Listener("ANY", Endpoint("", 0)),
     ]
     assert str(Endpoint("::1", 9093)) == "[::1]:9093"
@@ -53,7 +56,6 @@ def test_the_ports_of_further_nodes_count_up_and_chosen_ones_stay_free() -> None
         ("A://127.0.0.1:65536", None, "must be NAME://HOST:PORT"),
         ("A://127.0.0.1:1,a://127.0.0.1:2", None, "each listener needs its own name"),
         ("A://127.0.0.1:1,B://127.0.0.1:1", None, "each listener needs its own port"),
-        ("SASL_SSL://127.0.0.1:1", None, "neither TLS nor SASL is served"),
         ("", None, "at least one is needed"),
         ("A://127.0.0.1:1", "B://127.0.0.1:1", "advertised.listeners names B, listeners only A"),
         ("A://127.0.0.1:1", "A://0.0.0.0:1", "no address that a client can connect to"),
@@ -62,6 +64,26 @@ def test_the_ports_of_further_nodes_count_up_and_chosen_ones_stay_free() -> None
 def test_what_makes_no_sense_is_refused(bound: str, advertised: str | None, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         parsed(bound, advertised)
+
+
+@pytest.mark.case("SE-A16")
+def test_a_listener_without_a_protocol_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match=r"No security protocol defined for listener X: .*X:PLAINTEXT"):
+        parsed("X://127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"listener.security.protocol.map": "A:TLS"}, "must be NAME:PROTOCOL, with one of PLAINTEXT, SSL"),
+        ({"listener.security.protocol.map": ":SSL"}, "must be NAME:PROTOCOL"),
+        ({"inter.broker.listener.name": "B"}, "inter.broker.listener.name must be a listener name.*valid are A"),
+    ],
+)
+def test_a_map_or_a_name_that_makes_no_sense_is_refused(options: dict[str, str], said: str) -> None:
+    given = {"listeners": "A://127.0.0.1:0", "listener.security.protocol.map": "A:PLAINTEXT", **options}
+    with pytest.raises(ConfigError, match=said):
+        listeners(BrokerConfig(given), 1)
 
 
 def test_all_nodes_need_a_port() -> None:

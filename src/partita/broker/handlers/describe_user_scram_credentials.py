@@ -1,0 +1,40 @@
+"""DescribeUserScramCredentials: which users have SCRAM credentials, and at what cost. (Kafka: ScramImage.)
+
+Neither salts nor keys are told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from partita.broker.requests.context import RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from partita.security.scram import NUMBERS
+
+
+def handle(ctx: RequestContext, request: DescribeUserScramCredentialsRequest) -> DescribeUserScramCredentialsResponse:
+    """Null or no users ask for all."""
+    known: dict[str, list[CredentialInfo]] = defaultdict(list)
+    for user, mechanism, iterations in ctx.services.users.credentials():
+        known[user].append(CredentialInfo(mechanism=NUMBERS[mechanism], iterations=iterations))
+    asked = [each.name for each in request.users or ()]
+    times = Counter(asked)
+    results = [_result(name, known.get(name, []), times[name]) for name in times or known]
+    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+
+
+def _result(user: str, found: list[CredentialInfo], times: int) -> DescribeUserScramCredentialsResult:
+    if times > 1:
+        code = ErrorCode.DUPLICATE_RESOURCE
+        text = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+    elif not found:
+        code, text = ErrorCode.RESOURCE_NOT_FOUND, f"Attempt to describe a user credential that does not exist: {user}"
+    else:
+        return DescribeUserScramCredentialsResult(user=user, error_message="", credential_infos=found)
+    return DescribeUserScramCredentialsResult(user=user, error_code=code, error_message=text)

@@ -1,0 +1,150 @@
+"""Which bearer tokens a listener accepts: unsigned ones, or those signed with a key of a JSON Web Key Set.
+
+Keys are read from the configured address in a thread, kept, and read again when they are old or a token names one that
+is not there. A token's own header never says where its key is. (security.md 10.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from partita.broker.config import ConfigError, ListenerConfig
+from partita.security.oauthbearer import checked_claims, unsecured_claims
+from partita.security.sasl_server import Claims, TokenRefused
+
+log = logging.getLogger("partita.security")
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures by private keys; never HS*, whose key would be the public one."""
+KEY_SET_BYTES_MAX = 1 << 20
+READ_WITHIN_SECONDS = 10.0
+KEYS_MAX = 100
+
+
+class UnsecuredTokens:
+    """Accepts unsigned tokens: whoever asks is believed. For tests."""
+
+    def __init__(self, config: ListenerConfig) -> None:
+        self._user_claim = config.text("sasl.oauthbearer.sub.claim.name")
+
+    def prepare(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
+        """Nothing has to be read first."""
+        return None
+
+    def check(self, token: str) -> Claims:
+        """What the token claims. Raises TokenRefused."""
+        try:
+            return Claims(*unsecured_claims(token, time.time(), user_claim=self._user_claim))
+        except ValueError as error:
+            raise TokenRefused(str(error)) from None
+
+
+class SignedTokens:
+    """Accepts tokens that a known key has signed, for the expected audience and by the expected issuer."""
+
+    def __init__(self, config: ListenerConfig, read: Callable[[str], bytes] | None = None) -> None:
+        """Raises ConfigError."""
+        self.url = config.text("sasl.oauthbearer.jwks.endpoint.url")
+        if not self.url.startswith(("https:", "file:")):
+            raise ConfigError(f"sasl.oauthbearer.jwks.endpoint.url must begin with https: or file:, not {self.url!r}")
+        try:
+            import jwt  # noqa: F401 - asked for here, so that a start without it is refused in one line
+        except ImportError:
+            raise ConfigError("signed OAUTHBEARER tokens need: pip install 'partita[security]'") from None
+        self._audience = config.list("sasl.oauthbearer.expected.audience")
+        self._issuer = config.maybe("sasl.oauthbearer.expected.issuer")
+        self._skew_s = config.int("sasl.oauthbearer.clock.skew.seconds")
+        self._user_claim = config.text("sasl.oauthbearer.sub.claim.name")
+        self._refresh_s = config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000
+        self._retry_s = config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000
+        self._read = read or read_key_set
+        self._keys: dict[str | None, Any] = {}
+        self._looked_at = float("-inf")
+        self._unknown = False
+        self._reading: asyncio.Future[None] | None = None
+
+    def prepare(self, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None] | None:
+        """What to wait for before a token is checked; None when the keys at hand are fresh enough."""
+        age = time.monotonic() - self._looked_at
+        if self._reading is None and (age >= self._refresh_s or (self._unknown and age >= self._retry_s)):
+            self._unknown = False
+            self._reading = asyncio.ensure_future(self._refresh(loop))
+        return self._reading
+
+    def check(self, token: str) -> Claims:
+        """What the token claims. Raises TokenRefused."""
+        import jwt
+
+        try:
+            header = jwt.get_unverified_header(token)
+            key = self._key(header.get("kid"))
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=list(self._audience) or None,
+                issuer=self._issuer,
+                leeway=self._skew_s,
+                options={"require": ["exp"], "verify_aud": bool(self._audience), "verify_sub": False},
+            )
+            return Claims(*checked_claims(claims, time.time(), user_claim=self._user_claim, skew_s=self._skew_s))
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+            raise TokenRefused(str(error)) from None
+
+    def _key(self, kid: object) -> Any:
+        if kid is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        key = self._keys.get(kid if isinstance(kid, str) else None)
+        if key is None:
+            self._unknown = True
+            raise TokenRefused("no key of the key set signs such tokens")
+        return key
+
+    async def _refresh(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read the key set. A failure keeps the keys there are."""
+        try:
+            content = await loop.run_in_executor(None, self._read, self.url)
+            self._keys = _keys_of(content)
+        except (OSError, ValueError) as error:
+            log.error("the key set %s cannot be read: %s", self.url, ascii(str(error))[:300])
+        finally:
+            self._looked_at = time.monotonic()
+            self._reading = None
+
+
+def _keys_of(content: bytes) -> dict[str | None, Any]:
+    """The keys for signatures, by their ids. Raises ValueError."""
+    import jwt
+
+    found = json.loads(content)
+    listed = found.get("keys") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError("it is no JSON Web Key Set")
+    keys: dict[str | None, Any] = {}
+    for entry in listed[:KEYS_MAX]:
+        if isinstance(entry, dict) and entry.get("kty") in ("RSA", "EC", "OKP") and entry.get("use", "sig") == "sig":
+            try:
+                keys[entry.get("kid")] = jwt.PyJWK(entry)
+            except jwt.PyJWTError:
+                continue
+    return keys
+
+
+def read_key_set(url: str) -> bytes:
+    """The bytes at the address, at most a mebibyte. Follows no redirect. Raises OSError."""
+    opener = urllib.request.build_opener(_NoRedirect)
+    with opener.open(url, timeout=READ_WITHIN_SECONDS) as answer:
+        content: bytes = answer.read(KEY_SET_BYTES_MAX + 1)
+    if len(content) > KEY_SET_BYTES_MAX:
+        raise OSError(f"it has more than {KEY_SET_BYTES_MAX} bytes")
+    return content
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object) -> None:
+        """Refuse: the keys come from the address in the settings and from nowhere else."""

@@ -1,0 +1,187 @@
+"""TLS inside the node's own sockets: a transport whose bytes pass through a non-blocking `SSLSocket`.
+
+What differs from plain sockets: OpenSSL may hold decrypted bytes that epoll knows nothing of, so a transport that stops
+reading early asks for another look; reading may have to write and writing to read; a slice that was refused must be
+offered again as it was. (security.md 3.2.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from partita.broker.wire.sockets import READABLE, WRITABLE, Sockets, SocketTransport
+from partita.protocol.primitives import Buffer
+
+READ_AT_ONCE_BYTES = 64 * 1024
+SENT_AT_ONCE_BYTES = 1024 * 1024
+"""A peer's fair share of one wake-up; the rest waits for the next one."""
+SLICE_BYTES = 256 * 1024
+"""What one call encrypts; OpenSSL wants the very same bytes again when the peer does not take them."""
+
+
+class Secured(Protocol):
+    """What the protocol of a TLS connection must be able to hear."""
+
+    def secured(self, endpoint: ssl.SSLSocket) -> None:
+        """The handshake is done; the endpoint knows the peer's certificate. May close the connection."""
+        ...
+
+
+class TlsTransport(SocketTransport):
+    """One accepted connection. The protocol hears of it at once, gets bytes after the handshake, and never ciphertext.
+
+    `handshake_failed` is told why a handshake failed. Deadlines are the protocol's affair.
+    """
+
+    __slots__ = ("_handshake_failed", "_is_secured", "_offered", "_wants_read_to_write", "_wants_write_to_read")
+
+    def __init__(
+        self,
+        sockets: Sockets,
+        endpoint: socket.socket,
+        address: object,
+        protocol: asyncio.BufferedProtocol,
+        *,
+        context: ssl.SSLContext,
+        handshake_failed: Callable[[object, OSError], None],
+    ) -> None:
+        endpoint.setblocking(False)
+        secure = context.wrap_socket(
+            endpoint, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+        )
+        super().__init__(sockets, secure, address, protocol)
+        self._handshake_failed = handshake_failed
+        self._is_secured = False
+        self._offered: memoryview | None = None
+        """The slice that OpenSSL has begun to send."""
+        self._wants_read_to_write = False
+        self._wants_write_to_read = False
+
+    @property
+    def _secure(self) -> ssl.SSLSocket:
+        assert isinstance(self._endpoint, ssl.SSLSocket)
+        return self._endpoint
+
+    def resume_reading(self) -> None:
+        """Read again, first what is decrypted already."""
+        super().resume_reading()
+        if self._is_secured and not self._is_lost and self._secure.pending():
+            self._sockets.look_again(self)
+
+    def on_ready(self, events: int) -> None:
+        """Do what epoll says is possible: go on with the handshake, send the rest, receive more."""
+        if not self._is_secured:
+            if not self._is_lost and self._sockets.may_shake_hands():
+                self._shake_hands()
+            return
+        if self._unsent and (events & WRITABLE or self._wants_read_to_write):
+            self._wants_read_to_write = False
+            self._send_rest()
+        if events & ~WRITABLE or self._wants_write_to_read:
+            self._wants_write_to_read = False
+            if not (self._is_paused or self._is_closing):
+                self._receive()
+            else:
+                self._watch()
+
+    def look(self) -> None:
+        """Receive what OpenSSL has decrypted already."""
+        if not (self._is_lost or self._is_paused or self._is_closing) and self._secure.pending():
+            self._receive()
+
+    def _shake_hands(self) -> None:
+        try:
+            self._secure.do_handshake()
+        except ssl.SSLWantReadError:
+            self._wants_write_to_read = False
+            self._watch()
+            return
+        except ssl.SSLWantWriteError:
+            self._wants_write_to_read = True
+            self._watch()
+            return
+        except OSError as error:
+            if not self._is_closing:
+                self._handshake_failed(self.get_extra_info("peername"), error)
+            self._lose(error)
+            return
+        self._is_secured = True
+        self._wants_write_to_read = False
+        protocol: Secured = self._protocol  # type: ignore[assignment]  # a transport with TLS is made for these only
+        protocol.secured(self._secure)
+        self._watch()
+        if not self._is_lost and self._secure.pending():
+            self._sockets.look_again(self)
+
+    def _receive(self) -> None:
+        """Fill the protocol's buffer as far as it goes: one call of OpenSSL gives at most 16 KiB."""
+        protocol = self._protocol
+        buffer = protocol.get_buffer(-1)
+        assert isinstance(buffer, memoryview)
+        count, is_over = 0, False
+        room = min(len(buffer), READ_AT_ONCE_BYTES)
+        try:
+            while count < room:
+                received = self._secure.recv_into(buffer[count:room])
+                if not received:
+                    is_over = True
+                    break
+                count += received
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            self._wants_write_to_read = True
+            self._watch()
+        except OSError as error:
+            self._lose(error)
+            return
+        if count:
+            self._sockets.send_gathered()
+            self._hand_over(count)
+        if is_over:
+            self.close()
+        elif not self._is_lost and not self._is_paused and self._secure.pending():
+            self._sockets.look_again(self)
+
+    def _try_to_send(self, data: Buffer) -> int:
+        """How much of the data was taken. What was refused is offered again as it was. Raises OSError."""
+        view = memoryview(data)
+        taken = 0
+        while taken < min(len(view), SENT_AT_ONCE_BYTES):
+            offered = self._offered if self._offered is not None else view[taken : taken + SLICE_BYTES]
+            try:
+                sent = self._secure.send(offered)
+            except ssl.SSLWantWriteError:
+                self._offered = offered
+                break
+            except ssl.SSLWantReadError:
+                self._offered = offered
+                self._wants_read_to_write = True
+                break
+            self._offered = None
+            taken += sent
+        return taken
+
+    def _wanted(self) -> int:
+        """What epoll is asked for: during a handshake what it waits for, later what plain sockets watch and more."""
+        if not self._is_secured:
+            return 0 if self._is_closing else WRITABLE if self._wants_write_to_read else READABLE
+        wanted = super()._wanted()
+        if self._wants_read_to_write:
+            wanted |= READABLE
+        if self._wants_write_to_read and wanted & READABLE:
+            wanted |= WRITABLE
+        return wanted
+
+    def _lose(self, error: OSError | None) -> None:
+        """Say good-bye if that goes at once, then end."""
+        if not self._is_lost and self._is_secured and error is None and self._offered is None:
+            with suppress(OSError, ValueError):
+                self._secure.unwrap()
+        self._offered = None
+        super()._lose(error)

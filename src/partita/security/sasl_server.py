@@ -1,0 +1,232 @@
+"""The broker's side of a SASL login: what a connection may say in which state, and the mechanisms' exchanges.
+
+Mirrors SaslServerAuthenticator of Apache Kafka 4.3.1. Nothing here reads a clock or a socket: nonces, users and checked
+tokens are passed in. (security.md 6 to 10 and 12.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+from partita.secret import Secret
+from partita.security import oauthbearer, plain, scram
+from partita.security.errors import SaslError
+
+PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER = MECHANISMS = (
+    "PLAIN",
+    "SCRAM-SHA-256",
+    "SCRAM-SHA-512",
+    "OAUTHBEARER",
+)
+"""What is served, by Kafka's names."""
+
+
+class State(Enum):
+    """Where a connection stands."""
+
+    START = auto()
+    """Nothing was asked yet."""
+    VERSIONED = auto()
+    """It has been told the versions."""
+    HANDSHAKEN = auto()
+    """A mechanism is chosen and its messages go back and forth, the first time or again."""
+    DONE = auto()
+    """It is logged in."""
+    DOOMED = auto()
+    """Whatever comes next closes it."""
+
+
+class Said(Enum):
+    """What a request is, as far as a login is concerned."""
+
+    VERSIONS = auto()
+    HANDSHAKE = auto()
+    AUTHENTICATE = auto()
+    OTHER = auto()
+
+
+class Verb(Enum):
+    """What is done with a request."""
+
+    SERVE = auto()
+    """Let the broker answer it."""
+    TELL = auto()
+    """Let the broker answer with the versions; once."""
+    BEGIN = auto()
+    """Choose the mechanism."""
+    STEP = auto()
+    """Give the message to the mechanism."""
+    RENEW = auto()
+    """Choose the mechanism again, if re-authentication is on."""
+    DENY = auto()
+    """Answer ILLEGAL_SASL_STATE; the connection stays."""
+    DENY_AND_CLOSE = auto()
+    """Answer ILLEGAL_SASL_STATE and close."""
+    CLOSE = auto()
+    """Close without an answer."""
+
+
+# fmt: off
+ANSWERS: dict[State, tuple[Verb, Verb, Verb, Verb]] = {
+    #                 VERSIONS    HANDSHAKE            AUTHENTICATE  OTHER
+    State.START:      (Verb.TELL,  Verb.BEGIN,          Verb.CLOSE,   Verb.CLOSE),
+    State.VERSIONED:  (Verb.CLOSE, Verb.BEGIN,          Verb.CLOSE,   Verb.CLOSE),
+    State.HANDSHAKEN: (Verb.CLOSE, Verb.DENY_AND_CLOSE, Verb.STEP,    Verb.CLOSE),
+    State.DONE:       (Verb.SERVE, Verb.RENEW,          Verb.DENY,    Verb.SERVE),
+    State.DOOMED:     (Verb.CLOSE, Verb.CLOSE,          Verb.CLOSE,   Verb.CLOSE),
+}
+# fmt: on
+
+
+def verb(state: State, said: Said) -> Verb:
+    """What is done with such a request in this state."""
+    return ANSWERS[state][list(Said).index(said)]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What an accepted token says: whose it is and when it ends, in seconds since 1970."""
+
+    user: str
+    ends_s: float
+
+
+class TokenRefused(Exception):
+    """A bearer token is not accepted; the text is the reason for the log and never part of the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the mechanism says to a message; `user` is set with the last one of a login that succeeded."""
+
+    message: bytes
+    user: str | None = None
+    ends_s: float | None = None
+    """When what was shown ends, in seconds since 1970; None where it does not."""
+
+
+class Mechanism(Protocol):
+    """One login by one mechanism."""
+
+    user: str
+    """Who the peer says it is, for the log; nothing is proved before `Answer.user` is set."""
+
+    def step(self, message: bytes) -> Answer:
+        """Answer the peer's next message. Raises SaslError with the text that the peer is told."""
+        ...
+
+
+class PlainServer:
+    """PLAIN: one message."""
+
+    def __init__(self, users: Mapping[str, Secret]) -> None:
+        self._users = users
+        self.user = ""
+
+    def step(self, message: bytes) -> Answer:
+        """Check user and password. Raises SaslError."""
+        self.user = message[1:].partition(b"\0")[0].decode(errors="replace") if message[:1] == b"\0" else ""
+        return Answer(b"", plain.authenticate(message, self._users))
+
+
+class ScramServer:
+    """SCRAM: two messages. An unknown user fails at the second one, as a wrong password does.
+
+    Deviation: a SCRAM login of an unknown user fails at its last message, after a made-up salt; Kafka refuses the first
+    message, which tells a stranger who exists (SE-P05).
+    """
+
+    def __init__(self, mechanism: str, find: Callable[[str], scram.Credential], nonce: str) -> None:
+        """`find` makes up a credential, always the same one, for a user that does not exist."""
+        self._mechanism = mechanism
+        self._find = find
+        self._nonce = nonce
+        self._first: scram.ClientFirst | None = None
+        self._challenge = ""
+        self.user = ""
+
+    def step(self, message: bytes) -> Answer:
+        """Challenge the peer, then check its proof. Raises SaslError."""
+        try:
+            text = message.decode()
+            return self._begin(text) if self._first is None else self._finish(self._first, text)
+        except UnicodeDecodeError:
+            raise SaslError(self._invalid()) from None
+        except _Told as told:
+            raise SaslError(str(told)) from None
+        except SaslError:
+            raise SaslError(self._invalid()) from None
+
+    def _begin(self, text: str) -> Answer:
+        first = scram.parse_client_first(text)
+        self.user = first.user
+        if first.authorization_id and first.authorization_id != first.user:
+            raise _Told("Authentication failed: Client requested an authorization id that is different from username")
+        if first.extensions.get("tokenauth") == "true":
+            raise SaslError("delegation tokens are not served")
+        credential = self._find(first.user)
+        self._challenge = scram.server_first(first, self._nonce, credential.salt, credential.iterations)
+        self._first = first
+        return Answer(self._challenge.encode())
+
+    def _finish(self, first: scram.ClientFirst, text: str) -> Answer:
+        final = scram.parse_client_final(text)
+        proof = scram.server_final(self._mechanism, self._find(first.user), first, self._challenge, final)
+        return Answer(proof.encode(), first.user)
+
+    def _invalid(self) -> str:
+        return invalid_credentials(self._mechanism)
+
+
+class BearerServer:
+    """OAUTHBEARER: a token; one that is not accepted is refused in two steps, as RFC 7628 has it."""
+
+    def __init__(self, check: Callable[[str], Claims]) -> None:
+        """`check` says what an accepted token claims, and raises TokenRefused for any other."""
+        self._check = check
+        self._refused = ""
+        self.user = ""
+        self.reason = ""
+        """Why the token was not accepted, for the log."""
+
+    def step(self, message: bytes) -> Answer:
+        """Check the token, or end a login that was refused. Raises SaslError."""
+        if self._refused:
+            raise SaslError(self._refused)
+        try:
+            first = oauthbearer.parse_client_message(message)
+        except SaslError:
+            raise SaslError(invalid_credentials(OAUTHBEARER)) from None
+        try:
+            claims = self._check(first.token.reveal())
+        except TokenRefused as refused:
+            self.reason = str(refused)
+            self._refused = '{"status":"invalid_token"}'
+            return Answer(self._refused.encode())
+        self.user = claims.user
+        if first.authorization_id and first.authorization_id != claims.user:
+            raise SaslError(
+                f"Authentication failed: Client requested an authorization id ({first.authorization_id}) that is "
+                f"different from the token's principal name ({claims.user})"
+            )
+        return Answer(b"", claims.user, claims.ends_s)
+
+
+class _Told(Exception):
+    """A refusal whose text the peer is told."""
+
+
+def invalid_credentials(mechanism: str) -> str:
+    """Kafka's words for a login that failed for whatever reason."""
+    return f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
+
+
+def lifetime_ms(longest_ms: int, ends_s: float | None, now_s: float) -> int:
+    """How long a login lasts: until `connections.max.reauth.ms` or the token's end; 0: as long as the connection."""
+    left = None if ends_s is None else max(1, int((ends_s - now_s) * 1000))
+    if longest_ms <= 0:
+        return left or 0
+    return longest_ms if left is None else min(longest_ms, left)
