@@ -134,6 +134,17 @@ class Broker:
 
         return Control(self.running)
 
+    def metrics(self) -> dict[str, float]:
+        """The broker's metrics by Kafka's names, as Prometheus' JMX exporter writes them, labels in braces.
+
+        Rates and rebalances count from the first call on.
+        """
+        return self.run(lambda: self.running.metrics.read())
+
+    def metrics_text(self) -> str:
+        """The same in Prometheus' text format, as `GET /metrics` of the control endpoint gives it."""
+        return self.run(lambda: self.running.metrics.text())
+
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.
 

@@ -10,6 +10,8 @@ import logging
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
 from partita.broker.nodes import Cluster, Node, new_uuid
@@ -24,6 +26,9 @@ from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
 from partita.secret import Secret
+
+if TYPE_CHECKING:
+    from partita.broker.measuring.metrics import BrokerMetrics
 
 log = logging.getLogger("partita.broker")
 
@@ -53,6 +58,7 @@ class RunningBroker:
         """`users` may log in with these passwords, by PLAIN and SCRAM."""
         self.cluster = Cluster(config, store, node_count)
         self.services = Services(self.cluster, users)
+        self.services.count_connections = self._connections
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
         self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
         self.upkeep = self.services.upkeep
@@ -88,6 +94,22 @@ class RunningBroker:
             cluster.loop.call_soon(self._load_groups)
         else:
             cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)
+
+    @cached_property
+    def metrics(self) -> BrokerMetrics:
+        """Kafka's metrics of this process; its `registry` takes more of them."""
+        from partita.broker.measuring.metrics import BrokerMetrics
+        from partita.broker.requests.apis import TABLE
+
+        return BrokerMetrics(self.services, {row.key: row.name for row in TABLE})
+
+    def _connections(self) -> dict[tuple[int, str], int]:
+        """Open connections by node and listener."""
+        return {
+            (node_id, listener.name): len(server.connections)
+            for node_id, servers in self.servers.items()
+            for listener, server in zip(self._listeners[node_id], servers, strict=True)
+        }
 
     def _state_of(self, group_id: str) -> str:
         """The state of a group; "Dead" for one that does not exist or has no coordinator now."""

@@ -7,10 +7,11 @@ told here of what the cluster does: elections, topics created and deleted, the c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from partita.broker.measuring.traffic import Traffic
 from partita.broker.nodes import Cluster
 from partita.broker.security.users import Users
 from partita.broker.storage.upkeep import Upkeep
@@ -41,6 +42,9 @@ class Services:
         self.users = Users(cluster.catalogue, users)
         self.guards: Guards | None = None
         """What guards the listeners; None when none of them speaks TLS or SASL."""
+        self.traffic = Traffic()
+        self.count_connections: Callable[[], dict[tuple[int, str], int]] = dict
+        """Open connections by node and listener; whoever listens sets it."""
         self._fetch_sessions: dict[int, FetchSessions] = {}
         cluster.on_leadership(self._leadership_changed)
 
@@ -71,6 +75,18 @@ class Services:
         from partita.broker.requests.sliced_thread import SlicedThread
 
         return SlicedThread(self.cluster.loop, self.turns)
+
+    def made_groups(self) -> Coordinators | None:
+        """The shards, if anybody has asked for a group yet."""
+        return self.groups if self._is_made("groups") else None
+
+    def count_fetch_sessions(self) -> int:
+        """The incremental fetch sessions of all nodes."""
+        return sum(len(sessions.sessions) for sessions in self._fetch_sessions.values())
+
+    def count_waiting(self) -> int:
+        """The requests that wait for a log to move."""
+        return len(self.long_polls.waiting) if self._is_made("long_polls") else 0
 
     def fetch_sessions(self, node_id: int) -> FetchSessions:
         """The incremental fetch sessions of one node."""

@@ -53,6 +53,7 @@ class Gauge(NamedTuple):
 
     read: Callable[[], float]
     help: str
+    is_counter: bool
 
 
 class Metrics:
@@ -65,7 +66,7 @@ class Metrics:
         self._rows: dict[MetricName, tuple[Row, Sensor]] = {}
         self._gauges: dict[MetricName, Gauge] = {}
 
-    def sensor(self, key: str, group: str, rows: Iterable[Row], **tags: str) -> Sensor:
+    def sensor(self, key: str, group: str, rows: Iterable[Row], /, **tags: str) -> Sensor:
         """The sensor of this key and tags; its metrics exist from the first call on."""
         tagged = tuple(tags.items())
         sensor = self._sensors.get((key, tagged))
@@ -75,9 +76,13 @@ class Metrics:
                 self._rows[MetricName(group, row.name, tagged)] = (row, sensor)
         return sensor
 
-    def gauge(self, group: str, name: str, help: str, read: Callable[[], float], **tags: str) -> None:
+    def gauge(self, group: str, name: str, help: str, read: Callable[[], float], /, **tags: str) -> None:
         """A metric whose value is asked for; a second call with the same name and tags replaces it."""
-        self._gauges[MetricName(group, name, tuple(tags.items()))] = Gauge(read, help)
+        self._gauges[MetricName(group, name, tuple(tags.items()))] = Gauge(read, help, is_counter=False)
+
+    def counter(self, group: str, name: str, help: str, read: Callable[[], float], /, **tags: str) -> None:
+        """A gauge whose value only ever grows."""
+        self._gauges[MetricName(group, name, tuple(tags.items()))] = Gauge(read, help, is_counter=True)
 
     def forget(self, **tags: str) -> None:
         """Remove every metric that has all of these tags, such as those of a partition that was given up."""
@@ -111,7 +116,9 @@ class Metrics:
 
     def is_counter(self, name: MetricName) -> bool:
         """Whether the metric only ever grows."""
-        return name in self._rows and self._rows[name][0].how in (How.TOTAL, How.COUNT)
+        if name in self._rows:
+            return self._rows[name][0].how in (How.TOTAL, How.COUNT)
+        return self._gauges[name].is_counter
 
 
 def value_of(how: How, sensor: Sensor, window: Sampled) -> float:

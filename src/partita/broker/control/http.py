@@ -1,7 +1,7 @@
 """The control verbs and the notes over HTTP, on loopback only, for tests that are not in Python.
 
-`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`. Browsers
-are turned away: a request with an Origin, or for another host name, is refused.
+`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`, and
+`GET /metrics` for Prometheus. Browsers are turned away: a request with an Origin, or for another host name, is refused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from partita.broker.control.verbs import Control, ControlError
 if TYPE_CHECKING:
     from partita.broker.running import RunningBroker
 
+JSON, PROMETHEUS = "application/json", "text/plain; version=0.0.4; charset=utf-8"
 BODY_BYTES_MAX = 64 * 1024
 HEAD_LINES_MAX = 100
 ANSWER_WITHIN_SECONDS = 30.0
@@ -40,6 +41,7 @@ class AdminEndpoint:
 
     def __init__(self, running: RunningBroker) -> None:
         self._cluster = running.cluster
+        self._metrics = running.metrics
         self._control = Control(running)
         self._server: asyncio.Server | None = None
 
@@ -55,20 +57,20 @@ class AdminEndpoint:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            status, body = await asyncio.wait_for(self._answer(reader), ANSWER_WITHIN_SECONDS)
+            status, body, kind = await asyncio.wait_for(self._answer(reader), ANSWER_WITHIN_SECONDS)
         except HttpError as error:
-            status, body = error.status, json.dumps({"error": str(error)})
+            status, body, kind = error.status, json.dumps({"error": str(error)}), JSON
         except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError) as error:
-            status, body = 400, json.dumps({"error": f"bad request: {error}"})
+            status, body, kind = 400, json.dumps({"error": f"bad request: {error}"}), JSON
         content = body.encode() + b"\n"
-        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/json\r\n"
+        head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\n"
         writer.write(f"{head}Content-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
         try:
             await writer.drain()
         finally:
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str]:
+    async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str, str]:
         method, _, rest = (await reader.readline()).decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
         size = _checked_size(await _read_headers(reader))
@@ -76,12 +78,14 @@ class AdminEndpoint:
         path, _, query = target.partition("?")
         if method == "GET" and path == "/notes":
             since = int(query.removeprefix("since=") or 0)
-            return 200, "\n".join(json.dumps(note) for note in self._cluster.notes.since(since))
+            return 200, "\n".join(json.dumps(note) for note in self._cluster.notes.since(since)), JSON
+        if method == "GET" and path == "/metrics":
+            return 200, self._metrics.text().removesuffix("\n"), PROMETHEUS
         if method == "GET" and path == "/nodes":
-            return 200, json.dumps(self._nodes())
+            return 200, json.dumps(self._nodes()), JSON
         if method == "POST" and path.startswith("/control/"):
-            return 200, json.dumps(await self._call(path.removeprefix("/control/"), body))
-        raise HttpError(404, f"{method} {path}: there are POST /control/<verb>, GET /notes and GET /nodes")
+            return 200, json.dumps(await self._call(path.removeprefix("/control/"), body)), JSON
+        raise HttpError(404, f"{method} {path}: there are POST /control/<verb>, GET /notes, /nodes and /metrics")
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [

@@ -206,6 +206,7 @@ class _Fetch:
             if entry is None:
                 entry = topics[wanted.topic] = _topic_response(wanted.topic)
             entry.partitions.append(data)
+            self._count(wanted, data)
             if data.current_leader.leader_id >= 0:
                 leaders.append(data.current_leader.leader_id)
         return FetchResponse(
@@ -213,6 +214,11 @@ class _Fetch:
             responses=list(topics.values()),
             node_endpoints=endpoints(self.ctx, leaders, NodeEndpoint) if leaders else [],
         )
+
+    def _count(self, wanted: Wanted, data: PartitionData) -> None:
+        topic = self._topic(wanted)
+        if topic is not None:
+            self.ctx.services.traffic.fetched(topic.name, len(data.records or b""), failed=data.error_code != 0)
 
 
 def _refused(ctx: RequestContext, plan: FetchPlan) -> frozenset[bytes | str]:

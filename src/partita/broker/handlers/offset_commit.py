@@ -32,6 +32,7 @@ def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
     if not known and request.topics:
         return response
     request.topics = known
+    ctx.services.traffic.offset_commits += sum(len(topic.partitions) for topic in known)
     return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))
 
 

@@ -216,6 +216,17 @@ def _check_header(ctx: RequestContext, batch: _Batch, topic: Topic, now: Now) ->
 def _append(
     ctx: RequestContext, batch: _Batch, now: Now, written: list[tuple[Partition, int, PartitionProduceResponse]]
 ) -> PartitionProduceResponse:
+    part = _appended_part(ctx, batch, now, written)
+    if batch.topic is not None:
+        records = 0 if batch.header is None else batch.header.records_count
+        size = len(batch.data.records or b"")
+        ctx.services.traffic.produced(batch.topic.name, records, size, refused=part.error_code != 0)
+    return part
+
+
+def _appended_part(
+    ctx: RequestContext, batch: _Batch, now: Now, written: list[tuple[Partition, int, PartitionProduceResponse]]
+) -> PartitionProduceResponse:
     if batch.refusal is not None:
         return batch.refusal
     index = batch.data.index

@@ -1,0 +1,211 @@
+"""The broker's metrics by Kafka's names, in the groups kafka.server, kafka.coordinator.group, kafka.log, kafka.network.
+
+A metric is written as Prometheus' JMX exporter writes Kafka's own: domain and type, the attribute, and the other parts
+of the name as labels: `kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="orders"}`. Whoever has
+more to count registers it with `registry`. (Kafka: BrokerTopicMetrics, ReplicaManager, GroupCoordinatorMetrics.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from partita.broker.measuring.traffic import TopicTraffic, Traffic
+from partita.metrics.moving_rate import MovingRate
+from partita.metrics.registry import How, Metrics, Row, prometheus
+from partita.metrics.sensor import Sensor
+
+if TYPE_CHECKING:
+    from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.nodes import Cluster
+    from partita.broker.services import Services
+    from partita.log.partition_log import PartitionLog
+
+TOPICS, REPLICAS = "server_BrokerTopicMetrics", "server_ReplicaManager"
+GROUPS, COORDINATOR = "coordinator_group_GroupMetadataManager", "server_group_coordinator_metrics"
+SESSIONS, PURGATORY, LOG = "server_FetchSessionCache", "server_DelayedOperationPurgatory", "log_Log"
+REQUESTS, LISTENERS = "network_RequestMetrics", "server_socket_server_metrics"
+CONTROLLER = "controller_KafkaController"
+
+OF_TOPICS: tuple[tuple[str, Callable[[TopicTraffic], int]], ...] = (
+    ("MessagesInPerSec", lambda t: t.messages_in),
+    ("BytesInPerSec", lambda t: t.bytes_in),
+    ("BytesOutPerSec", lambda t: t.bytes_out),
+    ("BytesRejectedPerSec", lambda t: t.bytes_rejected),
+    ("TotalProduceRequestsPerSec", lambda t: t.produces),
+    ("TotalFetchRequestsPerSec", lambda t: t.fetches),
+    ("FailedProduceRequestsPerSec", lambda t: t.failed_produces),
+    ("FailedFetchRequestsPerSec", lambda t: t.failed_fetches),
+)
+STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
+OF_NOTES = {
+    "Rebalanced": ("group-completed-rebalance", "rebalances that were completed"),
+    "OffsetsExpired": ("offset-expiration", "committed offsets that expired"),
+}
+
+
+class BrokerMetrics:
+    """The metrics of one broker process. Belongs to the broker's loop."""
+
+    def __init__(self, services: Services, api_names: dict[int, str]) -> None:
+        self.registry = Metrics()
+        """Where whoever has something to count registers it."""
+        self._services = services
+        self._api_names = api_names
+        self._topics: set[str] = set()
+        self._requests: set[tuple[int, int]] = set()
+        self._logs: dict[tuple[str, int], PartitionLog] = {}
+        self._traffic: Traffic = services.traffic
+        self._clock = services.cluster.clock
+        self._noted: dict[str, Sensor] = {}
+        self._register()
+        services.cluster.notes.listen(self._hear)
+
+    def text(self) -> str:
+        """Every metric in Prometheus' text format, with TYPE and HELP."""
+        self._follow()
+        return prometheus(self.registry, "kafka", self._now_ms())
+
+    def read(self) -> dict[str, float]:
+        """Every metric by its name in that text, labels in braces behind it."""
+        lines = (line for line in self.text().splitlines() if not line.startswith("#"))
+        return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+    def _now_ms(self) -> float:
+        return self._clock.mono_ms()
+
+    def meter(self, group: str, name: str, read: Callable[[], int], /, **tags: str) -> None:
+        """A counter with its rate, as Kafka's meters are: Count and OneMinuteRate."""
+        rate = MovingRate(1, self._now_ms())
+        tags = {"name": name, **tags}
+        self.registry.counter(group, "Count", "how much there was, by name", read, **tags)
+        self.registry.gauge(
+            group, "OneMinuteRate", f"{help}, per second", lambda: rate.read(read(), self._now_ms()), **tags
+        )
+
+    def value(self, group: str, name: str, read: Callable[[], float], **tags: str) -> None:
+        """A number that is read, as Kafka's gauges are: Value."""
+        self.registry.gauge(group, "Value", "what there is now, by name", read, name=name, **tags)
+
+    def _register(self) -> None:
+        self._register_topic(self._traffic.all)
+        self._register_replicas(self._services.cluster)
+        self._register_groups()
+        self._register_coordinator()
+        services = self._services
+        self.value(SESSIONS, "NumIncrementalFetchSessions", services.count_fetch_sessions)
+        self.value(PURGATORY, "PurgatorySize", services.count_waiting, delayedOperation="Fetch")
+
+    def _register_topic(self, counts: TopicTraffic, **tags: str) -> None:
+        for name, read in OF_TOPICS:
+            self.meter(TOPICS, name, lambda read=read: read(counts), **tags)  # type: ignore[misc]  # bound per round of the loop
+
+    def _register_replicas(self, cluster: Cluster) -> None:
+        catalogue = cluster.catalogue
+        self.value(REPLICAS, "PartitionCount", lambda: catalogue.partition_count)
+        self.value(REPLICAS, "LeaderCount", lambda: _led(cluster))
+        self.value(REPLICAS, "UnderReplicatedPartitions", lambda: 0)
+        self.value(CONTROLLER, "ActiveControllerCount", lambda: int(cluster.controller is not None))
+        self.value(CONTROLLER, "ActiveBrokerCount", lambda: len(cluster.alive))
+        self.value(CONTROLLER, "GlobalTopicCount", lambda: len(catalogue.by_name))
+        self.value(CONTROLLER, "GlobalPartitionCount", lambda: catalogue.partition_count)
+        self.value(
+            CONTROLLER, "OfflinePartitionsCount",
+            lambda: catalogue.partition_count - _led(cluster),
+        )  # fmt: skip
+        self.value(
+            "log_LogManager", "OfflineLogDirectoryCount",
+            lambda: int(cluster.store.failure is not None),
+        )  # fmt: skip
+
+    def _register_groups(self) -> None:
+        self.value(GROUPS, "NumGroups", lambda: sum(self._states().values()))
+        for state in STATES:
+            self.value(GROUPS, f"NumGroups{state}", lambda s=state: self._states()[s])  # type: ignore[misc]  # bound per round of the loop
+        self.value(GROUPS, "NumOffsets", self._count_offsets)
+
+    def _register_coordinator(self) -> None:
+        gauge = self.registry.gauge
+        for state in ("loading", "active", "failed"):
+            gauge(COORDINATOR, "num-partitions", "shards", lambda s=state: self._shards()[s], state=state)  # type: ignore[misc]  # bound per round of the loop
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._states().values()), protocol="classic")
+        for note, (base, help) in OF_NOTES.items():
+            self._noted[note] = self.registry.sensor(base, COORDINATOR, _rate_and_count(base, help))
+        self.registry.counter(
+            COORDINATOR, "offset-commit-count", "offsets committed", lambda: self._traffic.offset_commits
+        )
+
+    def _hear(self, note: dict[str, Any]) -> None:
+        sensor = self._noted.get(note["note"])
+        if sensor is not None:
+            sensor.record(note.get("partitions", 1), self._now_ms())
+
+    def _follow(self) -> None:
+        """Let topics, APIs and logs that have come have metrics, and logs that have gone have none."""
+        for topic in self._traffic.topics.keys() - self._topics:
+            self._register_topic(self._traffic.topics[topic], topic=topic)
+        self._topics |= self._traffic.topics.keys()
+        for key, version in self._traffic.requests.keys() - self._requests:
+            name = self._api_names.get(key, str(key))
+            self._register_requests(key, version, name)
+        self._requests |= self._traffic.requests.keys()
+        self._follow_logs()
+        self._follow_listeners()
+
+    def _register_requests(self, key: int, version: int, name: str) -> None:
+        requests = self._traffic.requests
+        self.meter(REQUESTS, "RequestsPerSec", lambda: requests[key, version], request=name, version=str(version))
+
+    def _follow_logs(self) -> None:
+        opened = {
+            (topic.name, partition.index): partition.opened_log
+            for topic in self._services.cluster.catalogue
+            for partition in topic.partitions
+        }
+        found = {place: log for place, log in opened.items() if log is not None}
+        for topic, index in [place for place, log in self._logs.items() if found.get(place) is not log]:
+            self.registry.forget(topic=topic, partition=str(index))
+        for (topic, index), log in found.items():
+            if self._logs.get((topic, index)) is not log:
+                self._register_log(log, topic=topic, partition=str(index))
+        self._logs = found
+
+    def _register_log(self, log: PartitionLog, **tags: str) -> None:
+        self.value(LOG, "LogStartOffset", lambda: log.log_start_offset, **tags)
+        self.value(LOG, "LogEndOffset", lambda: log.log_end_offset, **tags)
+        self.value(LOG, "NumLogSegments", lambda: len(log.segments), **tags)
+        self.value(LOG, "Size", lambda: log.size_in_bytes, **tags)
+
+    def _follow_listeners(self) -> None:
+        for (node, listener), count in self._services.count_connections().items():
+            tags = {"listener": listener, "node": str(node)}
+            self.registry.gauge(LISTENERS, "connection-count", "open connections", lambda n=count: n, **tags)  # type: ignore[misc]  # bound per round of the loop
+
+    def _groups(self) -> Coordinators | None:
+        return self._services.made_groups()
+
+    def _states(self) -> Counter[str]:
+        groups = self._groups()
+        runners: Iterable[Any] = () if groups is None else groups.runners.values()
+        return Counter(group.state.value for runner in runners for group in runner.coordinator.groups.values())
+
+    def _shards(self) -> Counter[str]:
+        groups = self._groups()
+        return Counter() if groups is None else Counter(runner.state.value for runner in groups.runners.values())
+
+    def _count_offsets(self) -> int:
+        groups = self._groups()
+        if groups is None:
+            return 0
+        hard = (runner.coordinator.hard_state for runner in groups.runners.values())
+        return sum(len(offsets) for state in hard for offsets in state.offsets.values())
+
+
+def _led(cluster: Cluster) -> int:
+    live = {node.node_id for node in cluster.alive}
+    return sum(partition.leader in live for topic in cluster.catalogue for partition in topic.partitions)
+
+
+def _rate_and_count(base: str, help: str) -> tuple[Row, Row]:
+    return Row(f"{base}-rate", How.RATE, f"{help}, per second"), Row(f"{base}-count", How.TOTAL, help)

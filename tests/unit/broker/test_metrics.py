@@ -1,0 +1,126 @@
+"""The broker's metrics: Kafka's names, and numbers that say what happened.
+
+vectors/broker-metrics.json holds the names and attributes of the MBeans of an Apache Kafka 4.3.1 node.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from partita import Broker, Consumer
+from partita.metrics.moving_rate import MovingRate
+from partita.metrics.registry import exported_name
+from support.broker.raw import Raw
+
+KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "broker-metrics.json").read_text())
+OF_PARTITA = {"kafka_server_socket_server_metrics_connection_count"}
+"""Kafka has it for every connection processor, once there was a connection."""
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(admin_port=0) as running:
+        yield running
+
+
+def exported() -> dict[str, set[str]]:
+    """How the JMX exporter calls Kafka's metrics, with the values of the label "name" ("" without)."""
+    found: dict[str, set[str]] = {}
+    for bean, attributes in KAFKA.items():
+        domain, _, properties = bean.partition(":type=")
+        kind, _, name = properties.partition(",name=")
+        for attribute in attributes:
+            found.setdefault(exported_name(f"{domain}_{kind}_{attribute}"), set()).add(name)
+    return found
+
+
+def test_every_metric_is_one_of_kafkas(broker: Broker) -> None:
+    """Sources, 003 row 23 and item 7."""
+    broker.produce("t", "x")
+    with Raw(broker.port) as raw:
+        raw.stable("g")
+    known = exported()
+    unknown = set()
+    for metric in broker.metrics():
+        base, _, labels = metric.partition("{")
+        name = re.search(r'(?:^|,)name="([^"]*)"', labels)
+        if base not in OF_PARTITA and (name[1] if name else "") not in known.get(base, set()):
+            unknown.add(metric)
+    assert unknown == set()
+
+
+def test_traffic_is_counted_for_all_topics_and_for_each(broker: Broker) -> None:
+    with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
+        broker.produce("t", "abc")
+        broker.produce("u", "abc")
+        consumer.assign([("t", 0)])
+        while not consumer.poll(1):
+            pass
+    numbers = broker.metrics()
+    assert numbers['kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec"}'] == 2
+    assert numbers['kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="t"}'] == 1
+    arrived = numbers['kafka_server_BrokerTopicMetrics_Count{name="BytesInPerSec",topic="t"}']
+    assert numbers['kafka_server_BrokerTopicMetrics_Count{name="BytesOutPerSec",topic="t"}'] == arrived > 60
+    assert numbers['kafka_server_BrokerTopicMetrics_Count{name="BytesOutPerSec",topic="u"}'] == 0
+    assert numbers['kafka_log_Log_Value{name="LogEndOffset",topic="t",partition="0"}'] == 1
+
+
+def test_groups_and_their_rebalances_are_counted(broker: Broker) -> None:
+    before = broker.metrics()
+    assert before['kafka_coordinator_group_GroupMetadataManager_Value{name="NumGroups"}'] == 0
+    with Raw(broker.port) as raw:
+        raw.stable("g")
+        raw.commit("h", 5)
+    numbers = broker.metrics()
+    of_groups = {
+        name: numbers[f'kafka_coordinator_group_GroupMetadataManager_Value{{name="{name}"}}']
+        for name in ("NumGroups", "NumGroupsStable", "NumGroupsEmpty", "NumOffsets")
+    }
+    assert of_groups == {"NumGroups": 1, "NumGroupsStable": 1, "NumGroupsEmpty": 0, "NumOffsets": 0}
+    assert numbers["kafka_server_group_coordinator_metrics_group_completed_rebalance_count"] == 1
+    assert numbers['kafka_server_group_coordinator_metrics_num_partitions{state="active"}'] == 50
+
+
+def test_requests_are_counted_by_api_and_version_also_those_answered_from_memory(broker: Broker) -> None:
+    from partita.protocol.messages.heartbeat import HeartbeatRequest
+
+    with Raw(broker.port) as raw:
+        joined = raw.stable("g")
+        beat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+        for _ in range(5):
+            assert raw.ask(beat, 4).error_code == 0
+    name = 'kafka_network_RequestMetrics_Count{name="RequestsPerSec",request="Heartbeat",version="4"}'
+    assert broker.metrics()[name] == 5
+
+
+def test_the_control_endpoint_serves_them_with_type_and_help(broker: Broker) -> None:
+    with urlopen(f"http://127.0.0.1:{broker.running.admin_port}/metrics") as answer:
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        lines = answer.read().decode().splitlines()
+    assert "# TYPE kafka_server_BrokerTopicMetrics_Count counter" in lines
+    assert "# HELP kafka_server_BrokerTopicMetrics_Count how much there was, by name" in lines
+    assert 'kafka_controller_KafkaController_Value{name="ActiveControllerCount"} 1' in lines
+    assert len([line for line in lines if line.startswith("# TYPE kafka_server_BrokerTopicMetrics_Count")]) == 1
+
+
+def test_a_deleted_topic_has_no_log_metrics_any_more(broker: Broker) -> None:
+    broker.produce("t", "x")
+    name = 'kafka_log_Log_Value{name="Size",topic="t",partition="0"}'
+    assert broker.metrics()[name] > 0
+    broker.run(lambda: broker.cluster.catalogue.delete([broker.cluster.catalogue.by_name["t"]]))
+    assert name not in broker.metrics()
+
+
+def test_a_moving_rate_follows_slowly() -> None:
+    """Yammer's EWMA over one minute: two thirds of a change are there after a minute."""
+    rate = MovingRate(1, 0)
+    assert rate.read(0, 4_999) == 0
+    assert rate.read(100, 5_000) == 20
+    assert rate.read(100, 9_000) == 20
+    assert rate.read(100, 65_000) == pytest.approx(20 / 2.71828, rel=1e-3)
