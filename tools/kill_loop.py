@@ -1,4 +1,4 @@
-"""Kill a real broker again and again under producers and a committing group, and check a ledger of what was acknowledged.
+"""Kill a real broker again and again under producers and a committing group; check a ledger of what was acknowledged.
 
     python tools/kill_loop.py --rounds 100 --durability os
 
@@ -217,7 +217,8 @@ def run(rounds: int, durability: str, seed: int, data_dir: Path) -> dict[str, ob
     return {
         "durability": durability, "rounds": rounds, "kills": kills, "stops": stops, "killed while starting": starts_cut,
         "acknowledged": len(ledger.acknowledged), "unknown": ledger.unknown, "found": records,
-        "committed": sum(ledger.committed.values()), "topics deleted": len(ledger.gone), "problems": ledger.problems[:20],
+        "committed": sum(ledger.committed.values()), "topics deleted": len(ledger.gone),
+        "problems": ledger.problems[:20],
     }  # fmt: skip
 
 

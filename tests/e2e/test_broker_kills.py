@@ -14,7 +14,7 @@ TOOL = Path(__file__).resolve().parent.parent.parent / "tools" / "kill_loop.py"
 
 @pytest.mark.parametrize("durability", ["os", "sync"])
 def test_a_broker_killed_again_and_again_keeps_what_it_acknowledged(durability: str) -> None:
-    """D1, S20, S21, S25, issue 9: records where they were acknowledged, commits that never go back, topics gone for good."""
+    """D1, S20, S21, S25: records where they were acknowledged, commits that never go back, topics gone for good."""
     command = [sys.executable, str(TOOL), "--rounds", "3", "--durability", durability]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

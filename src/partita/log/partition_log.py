@@ -214,6 +214,14 @@ class PartitionLog:
                 f"offset {offset} is not within [{self.log_start_offset}, {self.log_end_offset}] of {self.directory}"
             )
         up_to = self.high_watermark if up_to is None else up_to
+        try:
+            return self._read(offset, max_bytes, up_to, at_least_one)
+        except (InvalidBatch, StorageError) as error:
+            if self.on_damaged is not None and not isinstance(error, TRANSIENT):
+                self.on_damaged(self, str(error))
+            raise
+
+    def _read(self, offset: int, max_bytes: int, up_to: int, at_least_one: bool) -> memoryview:
         segments = self.segments
         i = max(0, bisect_right(segments, offset, key=_base_offset) - 1) if len(segments) > 1 else 0
         while i < len(segments) and offset < up_to:
@@ -221,19 +229,9 @@ class PartitionLog:
             position = segment.position_of(offset)
             if position < segment.size:
                 end = segment.size if up_to >= segment.next_offset else segment.position_of(up_to)
-                return self._read_segment(segment, position, end, max_bytes, at_least_one)
+                return segment.read(position, end, max_bytes, at_least_one=at_least_one)
             i += 1
         return memoryview(b"")
-
-    def _read_segment(
-        self, segment: Segment, position: int, end: int, max_bytes: int, at_least_one: bool
-    ) -> memoryview:
-        try:
-            return segment.read(position, end, max_bytes, at_least_one=at_least_one)
-        except InvalidBatch as error:
-            if self.on_damaged is not None:
-                self.on_damaged(self, f"{file_name(segment.base_offset)} at byte {position}: {error.reason}")
-            raise
 
     def aborted_transactions(self, offset: int, records: memoryview) -> list[Aborted]:
         """The aborted transactions a reader of `records`, fetched from `offset`, must know of, by first offset."""

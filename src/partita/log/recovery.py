@@ -69,8 +69,14 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
     for segment in checked:
         # No batch follows in an older segment, so the next start need not check it again.
         segment.is_sealed = segment is not segments[-1]
+    start = segments[-1].next_offset if segments else _start_offset(storage, directory)
+    known_end = _known_end(storage, directory)
+    if start < known_end:
+        # No crash does this. Records that were there keep their offsets, so that no other ones get them.
+        report.gaps.append((start, known_end))
+        _seal_now(segments)
+        start = known_end
     if not segments or segments[-1].is_sealed:
-        start = segments[-1].next_offset if segments else _start_offset(storage, directory)
         segments.append(Segment.create(storage, directory, start, config.index_interval_bytes, wall_ms))
         changed.append(directory)
     if report.files_removed:
@@ -209,6 +215,19 @@ def _drop(storage: Storage, segment: Segment, report: RecoveryReport) -> None:
     report.bytes_cut += segment.file.size()
     report.files_removed.append(file_name(segment.base_offset))
     segment.delete()
+
+
+def _known_end(storage: Storage, directory: str) -> int:
+    """An offset that the log reached durably: everything before a snapshot of the producers is synced first."""
+    return max(base_offsets(storage.list(directory), PRODUCERS_SUFFIX), default=0)
+
+
+def _seal_now(segments: list[Segment]) -> None:
+    """Let the last segment be trusted by the next start although another one begins behind a gap."""
+    if segments:
+        segments[-1].is_sealed = True
+        with suppress(StorageFull):
+            segments[-1].write_index()
 
 
 def _start_offset(storage: Storage, directory: str) -> int:

@@ -204,20 +204,45 @@ class Segment:
         if low <= position and position + len(found) <= high:
             return found
         at = 0
+        offset = self._expected_at(position)
         while at < len(found):
             try:
-                size = read_header(found, at).size_in_bytes
-                check_crc(found[at : at + size])
-            except InvalidBatch:
+                header = read_header(found, at)
+                self._check_place(header, position + at, offset)
+                check_crc(found[at : at + header.size_in_bytes])
+            except InvalidBatch as error:
                 if not at:
-                    raise
+                    raise self._damaged(position, error.reason) from error
                 found = found[:at]
                 break
-            at += size
+            at += header.size_in_bytes
+            offset = header.next_offset
         end = position + len(found)
         touching = position <= high and end >= low
         self._checked = (min(low, position), max(high, end)) if touching else (position, end)
         return found
+
+    def _expected_at(self, position: int) -> int:
+        """The smallest offset that the batch at `position` may have, by the batches since the last indexed one."""
+        start = self.index.position_before(position)
+        expected = self.base_offset
+        for at, base, _, delta in self._steps(start):
+            if at >= position:
+                break
+            expected = self.index.offset_at(at, base) + delta + 1
+        return expected
+
+    def _check_place(self, header: BatchHeader, position: int, expected: int) -> None:
+        """The checksum does not cover a batch's offset: it must be the indexed one, or lie between its neighbours."""
+        base = header.base_offset
+        if (
+            self.index.offset_at(position, base) != base
+            or not expected <= base < header.next_offset <= self.next_offset
+        ):
+            raise corrupt(f"a batch says offset {base} in a place of other offsets")
+
+    def _damaged(self, position: int, what: str) -> InvalidBatch:
+        return corrupt(f"{file_name(self.base_offset)} at byte {position}: {what}")
 
     def headers(self, position: int = 0) -> Iterator[tuple[BatchHeader, int]]:
         """Yield every batch header from `position` on, with its position."""
@@ -228,7 +253,7 @@ class Segment:
                 view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
             header = read_header(view, at)
             if header.batch_length < _MIN_LENGTH:
-                raise corrupt(f"{self.directory}: batch length {header.batch_length} at byte {position}")
+                raise self._damaged(position, f"batch length {header.batch_length}")
             yield header, position
             position += header.batch_length + LENGTH_OVERHEAD
 
@@ -277,7 +302,7 @@ class Segment:
                 view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
             base, length, delta = _STEP.unpack_from(view, at)
             if length < _MIN_LENGTH:
-                raise corrupt(f"{self.directory}: batch length {length} at byte {position}")
+                raise self._damaged(position, f"batch length {length}")
             yield position, base, length, delta
             position += length + LENGTH_OVERHEAD
 

@@ -66,6 +66,11 @@ class SparseIndex:
         i = bisect_right(self.positions, position)
         return self.positions[i - 1] if i else 0
 
+    def offset_at(self, position: int, otherwise: int) -> int:
+        """The offset of the batch that starts at `position` if that one is indexed, else `otherwise`."""
+        i = bisect_left(self.positions, position)
+        return self.offsets[i] if i < len(self.positions) and self.positions[i] == position else otherwise
+
     def position_for_timestamp(self, timestamp: int) -> int:
         """A batch boundary at or before the first batch with a timestamp of at least `timestamp`."""
         i = bisect_left(self.timestamps, timestamp)

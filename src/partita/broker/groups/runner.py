@@ -30,7 +30,7 @@ from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.primitives import MalformedRequest, Structure
-from partita.records.header import iter_batches
+from partita.records.header import InvalidBatch, iter_batches
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
-_EXPECTED = (StorageError, AppendRefused)
+_EXPECTED = (StorageError, AppendRefused, InvalidBatch)
 """What ends a shard's life until the next replay without being a defect of ours: it is logged without a traceback."""
 _READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, ListShardGroups)
 _RETRY_MS, _RETRY_MS_MAX = 50, 5000

@@ -65,6 +65,9 @@ _RESERVE_SHARE = 4
 """The reserve is at most a quarter of the volume, so that a small volume can be used at all."""
 
 
+_WAY_OUT = "make it readable and writable, or restore it from a copy, and start again"
+
+
 class DataDirectoryError(Exception):
     """A directory that cannot be used; the message is one line for whoever started the broker."""
 
@@ -212,10 +215,10 @@ class _LogStore:
 
     def _damaged(self, damaged: PartitionLog, what: str) -> None:
         """Log a damaged batch once, however often it is asked for."""
-        where = f"{damaged.directory}/{what}"
+        where = what if os.path.isabs(what) else f"{damaged.directory}/{what}"
         if not any(details.get("where") == where for _, details in self.notices):
             self.counters["batches_damaged"] += 1
-            log.error("%s is damaged on the disk; fetches of it answer CORRUPT_MESSAGE", where)
+            log.error("a batch on the disk cannot be read, and fetches of it are refused: %s", where)
             self.notice("batch damaged", where=where)
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
@@ -314,9 +317,9 @@ class DiskStore(_LogStore):
             super().__init__(self._data, self._groups, durability)
             self._begin(is_new)
         except OSError as error:
-            raise DataDirectoryError(f"data directory {self.root}: {error.strerror or error}") from error
+            raise DataDirectoryError(f"data directory: {_told(error, self.root)}; {_WAY_OUT}") from error
         except StorageError as error:
-            raise DataDirectoryError(f"data directory: {error}") from error
+            raise DataDirectoryError(f"data directory: {error}; {_WAY_OUT}") from error
 
     def _check_format(self) -> bool:
         """Whether the directory is new. Nothing is changed, least of all in one of a newer format (D12)."""
@@ -325,6 +328,10 @@ class DiskStore(_LogStore):
         names = [name for name in os.listdir(self.root) if name not in (_LOCK, "lost+found", f"{_FORMAT}.tmp")]
         if not names:
             return True
+        if _FORMAT not in names and TOPICS in names:
+            raise DataDirectoryError(
+                f"{self.root}/{_FORMAT} is missing; `partita doctor --repair {self.root}` writes it again"
+            )
         if _FORMAT not in names:
             raise DataDirectoryError(f"{self.root} is neither empty nor a Partita data directory; choose another one")
         with open(os.path.join(self.root, _FORMAT), encoding="ascii", errors="replace") as file:
@@ -545,7 +552,8 @@ def repair(root: str) -> list[str]:
     Raises DataDirectoryError.
     """
     root = os.path.abspath(root)
-    if not os.path.exists(os.path.join(root, _FORMAT)):
+    has_format = os.path.exists(os.path.join(root, _FORMAT))
+    if not has_format and not os.path.isdir(os.path.join(root, TOPICS)):
         raise DataDirectoryError(f"{root} is no Partita data directory")
     lock = _take_lock(root)
     try:
@@ -556,11 +564,18 @@ def repair(root: str) -> list[str]:
             if old is not None:
                 replace_file(storage, "", f"{CATALOGUE}.damaged", old)
             replace_file(storage, "", CATALOGUE, b"".join(map(encode, found.lines)))
+        if not has_format:
+            replace_file(storage, "", _FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
+            found.done.append(f"the file {_FORMAT} was written again")
         return found.done
     except StorageError as error:
         raise DataDirectoryError(str(error)) from error
     finally:
         os.close(lock)
+
+
+def _told(error: OSError, root: str) -> str:
+    return f"{error.filename or root}: {error.strerror or error}"
 
 
 def _take_lock(root: str) -> int:

@@ -410,4 +410,4 @@ def test_a_damaged_batch_is_told_once_and_the_good_ones_before_it_are_served(
             with pytest.raises(InvalidBatch):
                 again.read(3, 1 << 20)
         assert len(again.read(4, 1 << 20)) == size
-    assert caplog.text.count("is damaged on the disk") == 1
+    assert caplog.text.count("fetches of it are refused") == 1
