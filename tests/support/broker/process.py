@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
+
+
+class BrokerProcess:
+    """A broker in memory on a free port: `with BrokerProcess() as broker`, then `broker.bootstrap`."""
+
+    def __init__(self, *options: str) -> None:
+        command = [sys.executable, "-m", "partita.cli.main", "broker", "--memory", "--port", "0", *options]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.bootstrap = next(line.split()[1] for line in self._process.stdout if line.startswith("bootstrap"))
+
+    def __enter__(self) -> BrokerProcess:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.thaw()
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def freeze(self) -> None:
+        """Stop it in its tracks: it accepts connections, by the system's queue, and answers nothing."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        if sys.platform != "win32":
+            self._process.send_signal(signal.SIGCONT)
 
 
 @contextmanager
 def broker_process(*options: str) -> Iterator[str]:
     """A broker in memory on a free port; yields its bootstrap address and stops it afterwards."""
-    command = [sys.executable, "-m", "partita.cli.main", "broker", "--memory", "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield next(line.split()[1] for line in process.stdout if line.startswith("bootstrap"))
-        finally:
-            process.terminate()
+    with BrokerProcess(*options) as broker:
+        yield broker.bootstrap

@@ -10,7 +10,7 @@ from partita.consumer.group.commits import Kind
 from partita.consumer.request import Request
 from partita.consumer.shell.driver import LOG, ConsumerDriver
 
-_PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 5_000, 1_000, 250
+_PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 3_000, 1_000, 250
 
 if TYPE_CHECKING:
     from partita.consumer.shell.delivery import Delivery
@@ -55,12 +55,13 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
         held_back: list[BaseException] = []
         request_timeout_ms: int = driver.config.request_timeout_ms
         deadline_ms = driver.now().mono_ms + min(int(timeout * 1000), request_timeout_ms)
+        patience = _Patience(driver, deadline_ms)
         driver.ignore_wakeups()
         has_left = False
         try:
             await driver.waiter.callbacks_ended(timeout)
-            await _commit(driver, deadline_ms)
-            await _leave(driver, membership, deadline_ms, held_back)
+            await _commit(driver, patience)
+            await _leave(driver, membership, patience, held_back)
             has_left = True
             await _close_sessions(driver, deadline_ms)
             await driver.dispatch()
@@ -78,39 +79,46 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
         raise held_back[0]
 
 
-async def _patiently(driver: ConsumerDriver, is_done: Callable[[], bool], deadline_ms: int) -> bool:
-    """Wait until the deadline, but no longer than a few seconds without a sign of the cluster or a coordinator."""
-    core, io = driver.core, driver.io
-    alive_ms = driver.now().mono_ms
-    while True:
-        if core.coordinator.node is not None:
-            alive_ms = max(alive_ms, io.answered_ms)
-        patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else _PATIENCE_MS
-        until_ms = min(deadline_ms, alive_ms + patience_ms)
-        if await driver.until(is_done, min(until_ms, driver.now().mono_ms + _LOOK_AGAIN_MS)):
-            return True
-        if driver.now().mono_ms >= until_ms:
-            return False
+class _Patience:
+    """Waits until the deadline, but in all only a few seconds without a sign of the cluster or of a coordinator."""
+
+    def __init__(self, driver: ConsumerDriver, deadline_ms: int) -> None:
+        self._driver = driver
+        self._deadline_ms = deadline_ms
+        self._alive_ms = driver.now().mono_ms
+
+    async def until(self, is_done: Callable[[], bool]) -> bool:
+        """Wait until something is the case; false when there is no more patience, at once if it has run out before."""
+        driver, core = self._driver, self._driver.core
+        while True:
+            if core.coordinator.node is not None:
+                self._alive_ms = max(self._alive_ms, driver.io.answered_ms)
+            patience_ms = _OUTAGE_PATIENCE_MS if core.outage.is_on else _PATIENCE_MS
+            until_ms = min(self._deadline_ms, self._alive_ms + patience_ms)
+            if await driver.until(is_done, min(until_ms, driver.now().mono_ms + _LOOK_AGAIN_MS)):
+                return True
+            if driver.now().mono_ms >= until_ms:
+                return False
 
 
-async def _commit(driver: ConsumerDriver, deadline_ms: int) -> None:
+async def _commit(driver: ConsumerDriver, patience: _Patience) -> None:
     core = driver.core
     with driver.io.lock:
         wanted = driver.config.enable_auto_commit and bool(core.offsets_to_commit())
         operation = core.commits.commit(Kind.CLOSE, None) if wanted else None
         driver.step()
     if operation is not None:
-        await _patiently(driver, lambda: operation.is_done, deadline_ms)
+        await patience.until(lambda: operation.is_done)
         failure = operation.error if operation.is_done else ApiTimeoutError("no broker answered it in time")
         if failure is not None:
             with driver.io.lock:
                 core.commits.cancel(operation)
             LOG.warning("%s: the commit on close failed: %s", driver.config.client_id, failure)
-    await _patiently(driver, lambda: not core.commits.has_async_pending, deadline_ms)
+    await patience.until(lambda: not core.commits.has_async_pending)
     await driver.dispatch()
 
 
-async def _leave(driver: ConsumerDriver, membership: str, deadline_ms: int, held_back: list[BaseException]) -> None:
+async def _leave(driver: ConsumerDriver, membership: str, patience: _Patience, held_back: list[BaseException]) -> None:
     core = driver.core
     if not core.subscription.is_group:
         return
@@ -124,7 +132,7 @@ async def _leave(driver: ConsumerDriver, membership: str, deadline_ms: int, held
         )
     except Exception as error:
         held_back.append(error)
-    await _patiently(driver, lambda: not driver.io.in_flight & set(requests), deadline_ms)
+    await patience.until(lambda: not driver.io.in_flight & set(requests))
 
 
 async def _close_sessions(driver: ConsumerDriver, deadline_ms: int) -> None:
