@@ -436,3 +436,12 @@ def test_progress_tells_the_real_end() -> None:
     latest = core.report_latest()
     assert latest is not None
     assert latest["t"] == {"a": {"0": [10, 10, 0]}}
+
+
+def test_an_idle_query_waits_for_records_but_not_for_the_first_of_several() -> None:
+    world = World(cluster_of(3, 1), offsetPollMs="200")
+    world.engine.run(Trigger.STEPS, steps=4)
+    assert world.cluster.news[-1] == {("a", 0): 3, ("a", 1): 1}
+    patient = World(cluster_of(3, 1), offsetPollMs="200", minOffsetsPerTrigger="5")
+    patient.engine.run(Trigger.STEPS, steps=4)
+    assert patient.cluster.news[-1] == {}

@@ -37,6 +37,7 @@ class MemoryCluster:
     hidden_looks: dict[str, int] = field(default_factory=dict)
     on_pause: Callable[[int], None] = lambda pause_ms: None
     looks: int = 0
+    news: list[dict[TopicPartition, int]] = field(default_factory=list)
     ids: int = 0
 
     def create(self, topic: str, *ends: int) -> None:
@@ -64,7 +65,10 @@ class MemoryCluster:
             [(task.topic, task.partition, o) for o in range(max(task.begin, part.earliest), min(task.end, part.latest))]
         )
 
-    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
+    def view(
+        self, selection: TopicSelection, *, pause_ms: int = 0, news: Mapping[TopicPartition, int] | None = None
+    ) -> ClusterView:
+        self.news.append(dict(news or {}))
         self.on_pause(pause_ms)
         self.looks += 1
         if self.blank_looks > 0:

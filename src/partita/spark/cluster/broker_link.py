@@ -41,6 +41,7 @@ class BrokerLink:
     """Runs coroutines that use `cluster` in the link's own thread."""
 
     def __init__(self, client: Mapping[str, str]) -> None:
+        self.client = client
         self._loop = asyncio.new_event_loop()
         self.cluster = Cluster(client["bootstrap.servers"], _config(client))
         threading.Thread(target=self._loop.run_forever, name="partita-spark", daemon=True).start()

@@ -31,6 +31,7 @@ from partita.protocol.messages.offset_for_leader_epoch import (
 from partita.protocol.metadata_view import TopicView
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
+from partita.spark.cluster.news_wait import NewsWait
 from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.starts import ClusterView, PartitionFacts
@@ -60,9 +61,15 @@ class ClusterLookups:
         self._cluster = link.cluster
         self._isolation = int(read_committed)
         self._record_sizes: dict[TopicPartition, float] = {}
+        self._waiting = NewsWait(link, isolation_level=self._isolation)
 
-    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
+    def view(
+        self, selection: TopicSelection, *, pause_ms: int = 0, news: Mapping[TopicPartition, int] | None = None
+    ) -> ClusterView:
         """The selected topics that exist, after a pause. Raises KafkaError for one the cluster refuses to show."""
+        if news and pause_ms:
+            self._waiting.until_news(news, pause_ms)
+            pause_ms = 0
         return self._link.call(self._view(selection, pause_ms))
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:

@@ -30,8 +30,13 @@ class CommitRefused(Exception):
 class Lookups(Protocol):
     """Questions to the cluster. Every call blocks. Errors that a retry did not cure are raised."""
 
-    def view(self, selection: TopicSelection, *, pause_ms: int = 0) -> ClusterView:
-        """The selected topics that exist, with earliest and latest offsets, as they are after `pause_ms`."""
+    def view(
+        self, selection: TopicSelection, *, pause_ms: int = 0, news: Mapping[TopicPartition, int] | None = None
+    ) -> ClusterView:
+        """The selected topics that exist, with earliest and latest offsets, as they are after `pause_ms`.
+
+        The pause ends early when a partition of `news` has a record at or after its offset.
+        """
         ...
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:

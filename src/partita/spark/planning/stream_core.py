@@ -98,7 +98,7 @@ class StreamCore:
     def latest_offset(self, start_json: OffsetJson, *, use_limits: bool) -> OffsetJson:
         """Commit what `start` proves, then say where the next batch ends; `start_json` itself if there is none.
 
-        An idle query waits here for the rest of offsetPollMs before it looks, so that the answer is never an old one.
+        An idle query waits here for a record, or for the rest of offsetPollMs, and then looks: no answer is an old one.
         """
         start = self._group.resume(decode(start_json))
         self._group.commit(start)
@@ -188,7 +188,7 @@ class StreamCore:
         if self._is_idle and self._looked is not None:
             since_ms = self._clock.now().mono_ms - self._looked[0]
             pause_ms = max(0, self._options.offset_poll_ms - since_ms)
-        view = self._lookups.view(self._options.topics, pause_ms=pause_ms)
+        view = self._lookups.view(self._options.topics, pause_ms=pause_ms, news=self._news() if pause_ms else None)
         for _ in range(LOOK_AGAIN):
             if not looks_wrong(start, view, self._vanished):
                 break
@@ -196,6 +196,12 @@ class StreamCore:
         self._vanished = frozenset(start.ranges.keys() - view.partitions.keys())
         self._looked = (self._clock.now().mono_ms, view)
         return view
+
+    def _news(self) -> dict[TopicPartition, int]:
+        """Where a new record ends the pause of an idle query; nowhere while it waits for several."""
+        if self._looked is None or self._options.limits.min_offsets is not None:
+            return {}
+        return {key: facts.latest for key, facts in self._group.visible(self._looked[1]).partitions.items()}
 
     def _next(self, start: StreamOffset, view: ClusterView, *, use_limits: bool) -> StreamOffset | None:
         """The end of the next batch, or None when it would be empty."""
