@@ -45,7 +45,13 @@ LIMITS = (
     Option("minOffsetsPerTrigger", "str", None, "stream: wait until so many offsets are there"),
     Option("maxTriggerDelay", "str", "15m", "stream: longest wait for minOffsetsPerTrigger"),
     Option("maxBytesPerTrigger", "str", None, "stream: record bytes in one batch, estimated"),
-    Option("offsetPollMs", "int", 200, "stream: longest time an idle query waits for a record before it looks again", minimum=0),
+    Option(
+        "offsetPollMs",
+        "int",
+        200,
+        "stream: longest wait of an idle query for a record before it looks again",
+        minimum=0,
+    ),
 )
 GROUP = (
     Option("group", "str", None, "consumer group that progress is committed to"),
