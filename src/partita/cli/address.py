@@ -28,10 +28,10 @@ from typing import Any
 
 import click
 
-from partita.cli.properties import parse_properties
 from partita.cli.terminal import complain, is_asked, printable
 from partita.client_options import CLIENT_OPTIONS
 from partita.options import unknown_option
+from partita.properties import parse_properties
 
 DEFAULT_SERVERS = "127.0.0.1:9092"
 BOOTSTRAP_VARIABLE, PROFILE_VARIABLE, FILE_VARIABLE = "PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG"

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any
 from zlib import crc32
 
-from partita.options import ConfigError, Option, check_value
+from partita.options import ConfigError, Option, check_value, resolved
 from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
@@ -276,12 +276,13 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
     elif name in table.CLIENT_NO_EFFECT:
         return
     elif is_security_option(name.removeprefix("kafka.")):
-        pass
+        given.client[name.removeprefix("kafka.")] = value  # references are resolved on each executor: no secret travels
+        return
     elif name not in table.CLIENT:
         given.warnings.append(f"{spelled} is not known and has no effect")
     elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:
         given.warnings.append(f"{spelled} has no effect when {side.doing}")
-    given.client[name.removeprefix("kafka.")] = value
+    given.client[name.removeprefix("kafka.")] = resolved(spelled, value)
 
 
 def _has_no_effect(name: str) -> bool:

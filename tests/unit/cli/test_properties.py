@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from partita.cli.properties import parse_properties
+from partita.properties import parse_properties
 
 
 @pytest.mark.case("SE-Q06")
