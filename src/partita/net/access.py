@@ -20,3 +20,8 @@ class Access:
     def tls_context(self) -> ssl.SSLContext | None:
         """The context for the next connection; None for plain text."""
         return None if self._tls is None else self._tls.context()
+
+    def close(self) -> None:
+        """End what runs beside the connections: the renewal of a token."""
+        if self.login is not None:
+            self.login.close()

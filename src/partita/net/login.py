@@ -36,6 +36,11 @@ class Login:
         self._tokens = TokenSource(settings) if settings.mechanism == "OAUTHBEARER" else None
         self._salted: tuple[bytes, int, bytes] | None = None
 
+    def close(self) -> None:
+        """Renew no token any more: the client is closed."""
+        if self._tokens is not None:
+            self._tokens.close()
+
     async def log_in(self, connection: Link) -> int:
         """Log in, or renew the login; return the lifetime told in milliseconds, 0 when there is none.
 

@@ -141,6 +141,7 @@ class ConnectionPool:
         self._is_closed = True
         for key in list(self._slots):
             self.drop(key)
+        self._access.close()
 
     async def _open(self, key: Hashable, slot: _Slot) -> Connection:
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """Where OAUTHBEARER tokens come from: the user's function, a token endpoint, a file, or unsecured claims for tests.
 
-One `TokenSource` serves all connections of a client: a token is used until it is due for renewal, and the first login
-after that fetches another. (KIP-255, KIP-768; security.md 10.)
+One `TokenSource` serves all connections of a client. A token whose end is known is renewed in the background before it
+ends; one without an end is fetched again at each login. (KIP-255, KIP-768; security.md 10.)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import base64
 import inspect
 import json
+import logging
 import random
 import time
 import urllib.error
@@ -17,7 +18,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from partita.errors import AuthenticationError
 from partita.net.config import backoff_ms
@@ -25,37 +26,81 @@ from partita.secret import Secret
 from partita.security.oauthbearer import BearerToken
 from partita.security.settings import SaslSettings, TokenEndpoint, TokenRefresh
 
+log = logging.getLogger("partita.net")
+
 _ATTEMPTS_MAX = 5
+_RETRY_AFTER_S = 10
 _ANSWER_BYTES_MAX = 1 << 20
 _UNSECURED_LIFE_S = 3_600
+Later: TypeAlias = Callable[[float, Callable[[], object]], asyncio.TimerHandle]
 _MILLISECONDS_FROM = 10**11
 """Ends of tokens above this are milliseconds since 1970, as Java and the AWS signer count them."""
 
 
 class TokenSource:
-    """Hands out the current token, fetching one when there is none or it is due."""
+    """Hands out the current token, fetching one when there is none, and renews it in the background until closed.
 
-    def __init__(self, settings: SaslSettings, wall_s: Callable[[], float] = time.time) -> None:
+    Belongs to one event loop. `later(seconds, callback)` sets a timer; by default the loop's.
+    """
+
+    def __init__(
+        self, settings: SaslSettings, wall_s: Callable[[], float] = time.time, later: Later | None = None
+    ) -> None:
         self._settings = settings
         self._wall_s = wall_s
+        self._later = later
         self._token: BearerToken | None = None
         self._renew_at_s = 0.0
         self._fetching: asyncio.Task[BearerToken] | None = None
+        self._renewal: asyncio.TimerHandle | None = None
+        self._is_closed = False
 
     async def token(self) -> BearerToken:
         """A token that is good for a login now. Raises AuthenticationError with the cause when there is none."""
         now = self._wall_s()
         if self._token is not None and now < self._renew_at_s:
             return self._token
-        if self._fetching is None or self._fetching.done():
-            self._fetching = asyncio.get_running_loop().create_task(self._fetch())
         try:
-            return await asyncio.shield(self._fetching)
+            return await asyncio.shield(self._begin_fetch())
         except AuthenticationError:
-            ends = self._token.expires_at_s if self._token is not None else 0.0
-            if self._token is not None and (ends is None or self._wall_s() < ends):
+            if self._token is not None and self._is_alive(self._token):
                 return self._token
             raise
+
+    def close(self) -> None:
+        """Renew no more."""
+        self._is_closed = True
+        if self._renewal is not None:
+            self._renewal.cancel()
+        if self._fetching is not None:
+            self._fetching.cancel()
+
+    def _is_alive(self, token: BearerToken) -> bool:
+        return token.expires_at_s is None or self._wall_s() < token.expires_at_s
+
+    def _begin_fetch(self) -> asyncio.Task[BearerToken]:
+        """The fetch under way, begun if there is none."""
+        if self._fetching is None or self._fetching.done():
+            self._fetching = asyncio.get_running_loop().create_task(self._fetch())
+            self._fetching.add_done_callback(self._fetched)
+        return self._fetching
+
+    def _fetched(self, fetch: asyncio.Task[BearerToken]) -> None:
+        """Set the timer for the next renewal, or for another attempt while the old token lives."""
+        if self._is_closed or fetch.cancelled():
+            return
+        error, token, now = fetch.exception(), self._token, self._wall_s()
+        if token is None or token.expires_at_s is None or not self._is_alive(token):
+            return
+        wait_s = self._renew_at_s - now
+        if error is not None:
+            wait_s = _RETRY_AFTER_S
+            left_s = token.expires_at_s - now
+            log.warning("the OAUTHBEARER token could not be renewed and ends in %.0f s: %s", left_s, error)
+        if self._renewal is not None:
+            self._renewal.cancel()
+        later = self._later or asyncio.get_running_loop().call_later
+        self._renewal = later(max(0.0, wait_s), self._begin_fetch)
 
     async def _fetch(self) -> BearerToken:
         settings = self._settings

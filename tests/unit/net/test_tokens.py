@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -136,6 +138,66 @@ async def test_a_failing_provider_is_no_harm_while_the_old_token_lives() -> None
     now[0] = 1_061.0
     with pytest.raises(AuthenticationError, match="raised IndexError"):
         await tokens.token()
+
+
+@pytest.mark.case("SE-F16")
+@in_loop
+async def test_a_token_is_renewed_in_the_background_until_the_client_is_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now, timers = [1_000.0], Timers()
+    given: list[Any] = [("third", 1_220.0), RuntimeError("the identity provider is down"), ("second", 1_110.0)]
+    given.append(("first", 1_060.0))
+
+    def provider() -> object:
+        one = given.pop()
+        if isinstance(one, Exception):
+            raise one
+        return one
+
+    settings = SaslSettings(
+        "OAUTHBEARER", token_provider=provider, token_refresh=TokenRefresh(window_jitter=0.0, min_period_s=1)
+    )
+    tokens = TokenSource(settings, lambda: now[0], timers.later)
+    assert (await tokens.token()).token.reveal() == "first"
+    await timers.run_next(now, 48)
+    assert len(given) == 2, "nobody asked, and it was renewed"
+    assert (await tokens.token()).token.reveal() == "second"
+    await timers.run_next(now, 49.6)
+    assert "could not be renewed and ends in 12 s" in caplog.text
+    assert "the identity provider is down" in caplog.text
+    await timers.run_next(now, 10)
+    assert (await tokens.token()).token.reveal() == "third"
+    assert given == []
+    tokens.close()
+    assert timers.are_cancelled
+
+
+class Timers:
+    """A loop's timers, run by hand."""
+
+    def __init__(self) -> None:
+        self._last: tuple[float, Callable[[], object], asyncio.TimerHandle] | None = None
+
+    def later(self, wait_s: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        loop = asyncio.get_running_loop()
+        self._last = (wait_s, callback, asyncio.TimerHandle(0, lambda: None, (), loop))
+        return self._last[2]
+
+    async def run_next(self, now: list[float], expected_s: float) -> None:
+        """Let `expected_s` pass, which must be what the timer was set to; wait for what it began."""
+        assert self._last is not None
+        wait_s, callback, _ = self._last
+        assert wait_s == pytest.approx(expected_s)
+        now[0] += wait_s
+        begun = callback()
+        assert isinstance(begun, asyncio.Task)
+        await asyncio.wait([begun])
+        await asyncio.sleep(0)
+
+    @property
+    def are_cancelled(self) -> bool:
+        return self._last is not None and self._last[2].cancelled()
 
 
 @in_loop
