@@ -6,16 +6,21 @@ topics have four partitions. A block behind `<!-- not run: reason -->` is only c
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
 from ast import PyCF_ALLOW_TOP_LEVEL_AWAIT
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from partita import Broker
+from partita import Broker, Consumer
 from partita.broker.control.verbs import Control
+from partita.net.tokens import TokenSource
+from partita.security.settings import SaslSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -29,6 +34,7 @@ PAGES = (
     "migrating",
     "errors",
     "security",
+    "providers",
     "schema-registry",
     "tracing",
 )
@@ -50,6 +56,24 @@ def test_the_python_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytes
             code = compile("\n" * line + block[2], f"docs/{page}.md", "exec", flags=flags)
             if not block[1]:
                 exec(code, namespace)
+
+
+def test_the_recipe_for_msk_gives_tokens_and_their_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Signer:
+        """In place of Amazon's, which counts the ends of tokens in milliseconds."""
+
+        @staticmethod
+        def generate_auth_token(region: str) -> tuple[str, int]:
+            return f"token for {region}", 4_000_000_000_000
+
+    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", SimpleNamespace(MSKAuthTokenProvider=Signer))
+    text = (DOCS / "providers.md").read_text()
+    recipe = next(block[2] for block in BLOCK.finditer(text) if "def msk_token" in block[2])
+    namespace: dict[str, Any] = {"Consumer": Consumer}
+    exec(recipe, namespace)
+    tokens = TokenSource(SaslSettings("OAUTHBEARER", token_provider=namespace["msk_token"]))
+    token = asyncio.run(tokens.token())
+    assert (token.token.reveal(), token.expires_at_s) == ("token for eu-west-1", 4_000_000_000)
 
 
 def test_every_control_verb_has_an_example() -> None:

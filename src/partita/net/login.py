@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from partita.errors import AuthenticationError
 from partita.net.errors import Disconnected, VersionMismatch
+from partita.net.kerberos import KerberosClient, load_library
 from partita.net.tokens import TokenSource
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -29,12 +30,14 @@ _MESSAGE_LENGTH_MAX = 300
 
 
 class Login:
-    """Logs connections in. Belongs to one event loop."""
+    """Logs connections in. Belongs to one event loop. Raises ConfigError when the mechanism's library is missing."""
 
     def __init__(self, settings: SaslSettings) -> None:
         self.settings = settings
         self._tokens = TokenSource(settings) if settings.mechanism == "OAUTHBEARER" else None
         self._salted: tuple[bytes, int, bytes] | None = None
+        if settings.mechanism == "GSSAPI":
+            load_library()
 
     def close(self) -> None:
         """Renew no token any more: the client is closed."""
@@ -52,6 +55,8 @@ class Login:
                 answer = await self._say(connection, plain.client_message(self.settings.user, self.settings.password))
             elif self._tokens is not None:
                 answer = await self._bearer(connection, self._tokens)
+            elif self.settings.mechanism == "GSSAPI":
+                answer = await self._kerberos(connection)
             else:
                 answer = await self._scram(connection)
         except SaslError as error:
@@ -110,6 +115,14 @@ class Login:
         with contextlib.suppress(AuthenticationError, Disconnected):
             await self._say(connection, b"\x01")
         raise AuthenticationError(f"{connection.address} refused the OAUTHBEARER token: {reason}")
+
+    async def _kerberos(self, connection: Link) -> SaslAuthenticateResponse:
+        host = connection.address.rpartition(":")[0].strip("[]")
+        client = KerberosClient(self.settings.kerberos_service, host)
+        answer = await self._say(connection, await asyncio.to_thread(client.step, None))
+        while not client.is_done:
+            answer = await self._say(connection, await asyncio.to_thread(client.step, bytes(answer.auth_bytes)))
+        return answer
 
     async def _say(self, connection: Link, message: bytes) -> SaslAuthenticateResponse:
         answer: SaslAuthenticateResponse = await connection.send(SaslAuthenticateRequest(auth_bytes=message))

@@ -235,11 +235,10 @@ def _sasl(values: Mapping[str, Any]) -> SaslSettings:
         case "OAUTHBEARER":
             return _bearer_login(values, module)
         case "GSSAPI":
-            raise ConfigError(
-                "sasl_mechanism GSSAPI (Kerberos) is not supported; "
-                "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, or a listener with TLS client certificates"
-            )
-    raise ConfigError(f"sasl_mechanism must be PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER, not {mechanism!r}")
+            return _kerberos_login(values, module)
+    raise ConfigError(
+        f"sasl_mechanism must be PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI, not {mechanism!r}"
+    )
 
 
 def _login_module(values: Mapping[str, Any], mechanism: str) -> LoginModule | None:
@@ -279,6 +278,13 @@ def _password_login(values: Mapping[str, Any], mechanism: str, module: LoginModu
             "(or give both in sasl_jaas_config)"
         )
     return SaslSettings(mechanism, user, password)
+
+
+def _kerberos_login(values: Mapping[str, Any], module: LoginModule | None) -> SaslSettings:
+    named, in_line = values["sasl_kerberos_service_name"], None if module is None else module.plain("serviceName")
+    if named and in_line and named != in_line:
+        raise ConfigError("sasl_kerberos_service_name and serviceName in sasl_jaas_config differ; keep one of them")
+    return SaslSettings("GSSAPI", kerberos_service=named or in_line or "kafka")
 
 
 def _bearer_login(values: Mapping[str, Any], module: LoginModule | None) -> SaslSettings:
