@@ -96,7 +96,7 @@ def test_what_providers_print_is_accepted_as_it_stands(settings: dict[str, str])
         ({"security_protocol": "SASL_SSL"}, "sasl_mechanism is not set.*set PLAIN, SCRAM-SHA-256"),
         ({"sasl_mechanism": "PLAIN"}, "needs a user and a password: sasl_username is not set"),
         ({"sasl_mechanism": "PLAIN", "sasl_username": "u"}, "sasl_password is not set"),
-        ({"sasl_mechanism": "plain"}, "must be PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI, not 'plain'"),
+        ({"sasl_mechanism": "plain"}, "OAUTHBEARER or GSSAPI, not 'plain'"),
         ({"sasl_mechanism": "AWS_MSK_IAM"}, "MSKAuthTokenProvider.generate_auth_token"),
         ({"sasl_mechanism": "OAUTHBEARER"}, "needs a source of tokens"),
         ({"sasl_mechanism": "PLAIN", "sasl_jaas_config": f"{SCRAM} required;"}, "ScramLoginModule, which is for SCRAM"),
