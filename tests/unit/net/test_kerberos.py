@@ -74,10 +74,10 @@ def library(monkeypatch: pytest.MonkeyPatch) -> type[Context]:
 class Broker:
     """A link to a broker that answers by a script and keeps what it was sent."""
 
-    versions: ClassVar = {36: (0, 2)}
     address = "broker.example:9093"
 
     def __init__(self, *answers: bytes) -> None:
+        self.versions = {36: (0, 2)}
         self.answers = list(answers)
         self.got: list[bytes] = []
 
