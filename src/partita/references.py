@@ -5,7 +5,7 @@ file in a folder, as Kubernetes mounts secrets. A reference is resolved where th
 not travel with a job. Anything else in `${...}` stays as it is.
 
 Deviations: Kafka leaves a reference in place when there is no such variable or key, and fails later with it as a value;
-the line end that editors and `echo` put behind the only line of a file is no part of the value here.
+the line end that editors put behind the only line of a file is no part of the value here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """SASL GSSAPI, a client's side: Kerberos 5 by the system's library, through the package `gssapi`. (RFC 4752)
 
-The ticket is the user's affair: `kinit`, a keytab or a credential cache, as for every Kerberos program. No security
+The ticket is the user's affair: kinit, a keytab or a credential cache, as for every Kerberos program. No security
 layer is agreed on, as with Kafka's own clients; TLS protects the connection.
 """
 
