@@ -7,7 +7,6 @@ Kafka's. If it cannot start, it prints one line and exits with code 2.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
@@ -16,12 +15,11 @@ from contextlib import suppress
 import click
 from click.core import ParameterSource
 
+from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
 from partita.cli.terminal import PrintableFormatter, complain, say
 
 DEFAULT_PORT = 9092
-GARBAGE_OBJECTS = 20_000
-"""Allocations between two garbage collections. Requests leave no reference cycles, so more are waste."""
 
 
 @click.command()
@@ -112,8 +110,7 @@ async def _serve(settings: BrokerSettings) -> None:
     for line in banner(running):
         say(line)
     sys.stdout.flush()
-    gc.freeze()  # loaded modules stay for good, so collections can skip them
-    gc.set_threshold(GARBAGE_OBJECTS)
+    GarbageCollection(running.cluster.loop).start()
     await stopping.wait()
     await running.stop()
     if running.failure is not None:

@@ -176,6 +176,7 @@ class Segment:
     def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
         """Return whole batches from `position`, at most `max_bytes` and none from `end` on.
 
+        They are never copied together: an answer that nobody reads must not keep memory of its own. (H11)
         Bytes that this process has neither written nor checked before are checked: good batches before a damaged one
         are returned, and the damaged one raises InvalidBatch when it comes first.
         """
@@ -187,7 +188,7 @@ class Segment:
     def _read_whole_batches(self, position: int, end: int, max_bytes: int, at_least_one: bool) -> memoryview:
         stop = position + max_bytes
         if stop >= end:
-            return self.file.read_at(position, end - position)
+            return self._read_in_one_piece(position, end)
         boundary = max(position, self.index.position_before(stop))
         for at, _, length, _ in self._steps(boundary):
             boundary = at
@@ -197,7 +198,10 @@ class Segment:
             boundary = following
         if boundary == position and at_least_one:
             boundary += next(self._steps(position))[2] + LENGTH_OVERHEAD
-        return self.file.read_at(position, boundary - position)
+        return self._read_in_one_piece(position, boundary)
+
+    def _read_in_one_piece(self, position: int, end: int) -> memoryview:
+        return self.file.read_at(position, self.file.in_one_piece(position, end - position))
 
     def _check_cold(self, position: int, found: memoryview, checked: tuple[int, int]) -> memoryview:
         low, high = checked

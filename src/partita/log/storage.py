@@ -51,6 +51,10 @@ class File(Protocol):
         """Return up to `size` bytes from `position`, fewer only at the end. Views stay valid while referenced."""
         ...
 
+    def in_one_piece(self, position: int, size: int) -> int:
+        """How many of `size` bytes can be read without being copied together. What was appended at once never parts."""
+        ...
+
     def truncate(self, size: int) -> None:
         """Cut the file to `size` bytes; a longer size changes nothing. Raises StorageError."""
         ...
@@ -169,6 +173,11 @@ class MemoryFile:
         if end <= start + self._used[first]:
             return memoryview(self._blocks[first]).toreadonly()[position - start : end - start]
         return memoryview(b"".join(self._pieces(first, position, end)))
+
+    def in_one_piece(self, position: int, size: int) -> int:
+        """As many as there are up to the end of their block."""
+        first = bisect_right(self._starts, position) - 1
+        return size if first < 0 else min(size, self._starts[first] + self._used[first] - position)
 
     def _pieces(self, first: int, position: int, end: int) -> list[memoryview]:
         pieces = []

@@ -42,3 +42,18 @@ def test_a_directory_lists_what_is_in_it(steps: list[tuple[str, str, str]]) -> N
         except StorageError:
             assert not is_there
         assert {d: storage.list(d) for d in DIRECTORIES} == {d: inside(names, d) for d in DIRECTORIES}
+
+
+@given(sizes=st.lists(st.integers(1, 40_000), min_size=1, max_size=12), data=st.data())
+def test_what_is_read_in_one_piece_is_not_copied_and_ends_with_an_append(sizes: list[int], data: st.DataObject) -> None:
+    """H11: fetches that nobody reads share the memory of the log."""
+    file = MemoryStorage().open("f", create=True)
+    starts = [0]
+    for number, size in enumerate(sizes):
+        file.append([bytes([number]) * size])
+        starts.append(starts[-1] + size)
+    position = data.draw(st.sampled_from(starts[:-1]))
+    wanted = starts[-1] - position
+    size = file.in_one_piece(position, wanted)
+    assert position + size in starts[1:]
+    assert file.read_at(position, size).obj is file.read_at(position, 1).obj

@@ -7,7 +7,7 @@ others again. (Kafka: DelayedFetch in its purgatory.)
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -90,11 +90,12 @@ class _Watched:
 
     def __init__(self, partition: Partition) -> None:
         self.waiting: dict[_Waiting, None] = {}
-        self.notify = partial(self._tell, partition)
+        self.notify = partial(_tell, self.waiting, partition)
 
-    def _tell(self, partition: Partition) -> None:
-        for waiting in self.waiting:
-            waiting.notify(partition)
+
+def _tell(waiting: Iterable[_Waiting], partition: Partition) -> None:
+    for each in waiting:
+        each.notify(partition)
 
 
 class LongPolls:

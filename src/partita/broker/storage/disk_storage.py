@@ -136,6 +136,10 @@ class DiskFile:
             self._view = view = memoryview(self._map)
             return view[position:end]
 
+    def in_one_piece(self, position: int, size: int) -> int:
+        """All of them: a file is mapped as a whole."""
+        return size
+
     def truncate(self, size: int) -> None:
         """Cut the file to `size` bytes; views of what is cut stay valid."""
         if size >= self._size:

@@ -37,8 +37,9 @@ class Parked:
         """Give the reply; None where no reply is due after all."""
         self.done = True
         self.chunks = chunks
-        if self.on_done is not None:
-            self.on_done()
+        on_done, self.on_done = self.on_done, None  # it refers to us
+        if on_done is not None:
+            on_done()
 
     def follow(self, outcome: Chunks | Parked | None) -> None:
         """Finish as this outcome does: now, or when it is done."""

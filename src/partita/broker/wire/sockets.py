@@ -66,6 +66,7 @@ class Sockets:
         self._again: list[SocketTransport] = []
         self._handshakes_left = 0
         self._listeners: dict[int, socket.socket] = {}
+        self._left_over: list[tuple[int, int]] = []
         self.gathered: list[tuple[SocketTransport, Buffer]] | None = None
         """Small writes of this round, sent at its end: a process that holds many of the peers wakes up once."""
         loop.add_reader(self.epoll.fileno(), self._on_ready)
@@ -121,26 +122,30 @@ class Sockets:
     def _on_ready(self) -> None:
         end = time.perf_counter() + ROUNDS_SECONDS
         for _ in range(ROUNDS_AT_ONCE):
-            ready = [] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE)
+            ready = self._left_over or ([] if self.epoll.closed else self.epoll.poll(0, EVENTS_AT_ONCE))
             if not ready:
                 return
             self.gathered = [] if len(ready) > 1 else None
             self._handshakes_left = HANDSHAKES_AT_ONCE
             try:
-                self._serve(ready)
+                self._left_over = self._serve(ready, end)
             finally:
                 self.send_gathered()
             if time.perf_counter() >= end:
                 return
 
-    def _serve(self, ready: list[tuple[int, int]]) -> None:
+    def _serve(self, ready: list[tuple[int, int]], end: float) -> list[tuple[int, int]]:
+        """Serve what is ready; return what is left when the time is over. It is served first the next time."""
         transports = self.transports
-        for fd, events in ready:
+        for place, (fd, events) in enumerate(ready, 1):
             transport = transports.get(fd)
             if transport is not None:
                 transport.on_ready(events)
             elif fd in self._listeners:
                 self._accept(fd)
+            if time.perf_counter() >= end:
+                return ready[place:]
+        return []
 
     def _accept(self, fd: int) -> None:
         listener = self._listeners[fd]

@@ -349,7 +349,7 @@ for i in range(30):
     print(i, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    here = str(Path(__file__).parents[3])
+    here = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 
+import pytest
+
 from partita.broker.wire import sockets
 
 LARGE = bytes(100_000)
@@ -104,3 +106,23 @@ def _until_end_or_reset(peer: socket.socket) -> bytes:
         return _until_end(peer)
     except ConnectionResetError:
         return b""
+
+
+def test_a_round_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """H34: however many have sent something large; those left over are first the next time."""
+    monkeypatch.setattr(sockets, "ROUNDS_SECONDS", 0.0)
+    served: list[int] = []
+    on_ready, receive = sockets.Sockets._on_ready, sockets.SocketTransport._receive
+
+    def noted_round(self: sockets.Sockets) -> None:
+        served.append(0)
+        on_ready(self)
+
+    def noted(self: sockets.SocketTransport) -> None:
+        served[-1] += 1
+        receive(self)
+
+    monkeypatch.setattr(sockets.Sockets, "_on_ready", noted_round)
+    monkeypatch.setattr(sockets.SocketTransport, "_receive", noted)
+    assert asyncio.run(answers("sc", "sc", "lc", "ssc", "c")) == [b"<0>", b"<0>", LARGE, b"<0><1>", b""]
+    assert max(served) == 1
