@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.primitives import Message
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 REQUEST_FIELDS = (
     "member_id", "group_instance_id", "generation_id", "generation_id_or_member_epoch", "session_timeout_ms", "reason",
 )  # fmt: skip
-ANSWER_FIELDS = ("member_id", "generation_id", "leader", "protocol_name")
+ANSWER_FIELDS = ("member_id", "generation_id", "leader", "protocol_name", "node_id")
+GROUP_KEY = 0
+"""What a FindCoordinator request asks for: a group, not a transactional id."""
 _GENERATION = frozenset({"generation_id", "generation_id_or_member_epoch"})
 
 
@@ -82,6 +85,9 @@ def _group_of(request: Message) -> str:
     direct = getattr(request, "group_id", None)
     if isinstance(direct, str) and direct:
         return direct
+    if isinstance(request, FindCoordinatorRequest):
+        keys = request.coordinator_keys or [request.key]
+        return keys[0] if request.key_type == GROUP_KEY else ""
     for group in getattr(request, "groups", None) or ():
         name = group if isinstance(group, str) else getattr(group, "group_id", "")
         return str(name)
@@ -95,6 +101,8 @@ def _asked(exchange: Exchange) -> dict[str, Any]:
         value = getattr(request, name, None)
         if value not in (None, ""):
             asked["generation" if name in _GENERATION else name] = value
+    if hasattr(request, "assignments"):
+        asked["assignments"] = len(request.assignments)
     if hasattr(request, "members"):
         asked["member_id"] = ", ".join(member.member_id for member in request.members)
     return asked
@@ -108,6 +116,8 @@ def _told(answer: Message | None) -> dict[str, Any]:
         value = getattr(answer, name, None)
         if value not in (None, ""):
             told["generation" if name in _GENERATION else name] = value
+    for found in getattr(answer, "coordinators", ()):
+        told["node_id"] = found.node_id
     if getattr(answer, "members", None):
         told["members"] = len(answer.members)  # type: ignore[attr-defined]  # JoinGroup's, and LeaveGroup's
     return told
@@ -118,7 +128,7 @@ def _first_error(answer: Any) -> ErrorCode:
     code = getattr(answer, "error_code", 0)
     if code:
         return ErrorCode(code)
-    for name in ("groups", "topics", "partitions", "members"):
+    for name in ("groups", "topics", "partitions", "members", "coordinators"):
         for item in getattr(answer, name, None) or ():
             found = _first_error(item)
             if found:

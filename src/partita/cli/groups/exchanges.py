@@ -43,7 +43,10 @@ class Step:
 def step_of(note: Mapping[str, Any]) -> Step:
     """The step that a GroupRequest or GroupAnswer note tells of."""
     is_answer = note["note"] == "GroupAnswer"
-    names = ("member_id", "group_instance_id", "generation", "protocol_name", "leader", "members", "reason")
+    names = (
+        "member_id", "group_instance_id", "generation", "protocol_name", "leader", "members", "assignments", "node_id",
+        "reason",
+    )  # fmt: skip
     facts = [f"{name.removesuffix('_name').removesuffix('_id')} {note[name]}" for name in names if name in note]
     version = "" if is_answer else f" v{note['version']}"
     return Step(
