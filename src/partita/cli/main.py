@@ -28,6 +28,7 @@ COMMANDS = {
     "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),
     "perf": ("records.perf", "Measure the speed of producing, consuming and rebalancing."),
     "groups": ("groups.command", "List, describe, watch and manage consumer groups."),
+    "pipeline": ("pipeline", "Plan and run a pipeline from a topic to tables with Spark."),
     "profiles": ("profiles", "List the clusters named in the profile file."),
     "doctor": ("doctor", "Check this installation and suggest fixes."),
     "demo": ("demo", "Run a complete example on real flight data."),

@@ -1,0 +1,174 @@
+"""Runs a pipeline: one streaming query whose every batch is decoded, judged, transformed by SQL and written.
+
+A batch that runs again after a crash has the same id and rows: Parquet folders and Delta tables take it once; topics,
+dead letters and Iceberg at least once. SQL sees one batch at a time, so no state moves with partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from partita.spark.pipeline.decoding import ERROR, META, decode_records
+from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline, Rule, Sink
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+REASON = "_reason"
+
+
+class QualityError(Exception):
+    """A record broke a rule whose `otherwise` is fail, or too many records of a batch are bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What became of one batch; `broken` counts the records that broke each rule, bad records among them."""
+
+    batch: int
+    rows: int
+    good: int
+    dead_letters: int
+    broken: Mapping[str, int]
+
+
+def start(
+    spark: SparkSession,
+    pipeline: Pipeline,
+    *,
+    once: bool = False,
+    on_batch: Callable[[BatchReport], None] = lambda report: None,
+) -> StreamingQuery:
+    """Start the pipeline's query; with `once` it ends when it has read what was there. The driver calls `on_batch`."""
+    records = spark.readStream.format("partita").options(**pipeline.read_options(pipeline.source)).load()
+    for side in pipeline.tables:
+        # The session of a query is a copy of this one, with its views.
+        found = spark.read.format("partita").options(**pipeline.read_options(side.options)).load()
+        columns = decode_records(found, side.decode).drop(ERROR, "_value", *(f"_{name}" for name in META))
+        columns.cache().createOrReplaceTempView(side.name)
+    batches = Batches(pipeline, on_batch)
+    trigger: dict[str, Any] = {"availableNow": True} if once else dict(pipeline.trigger or {})
+    writer = records.writeStream.queryName(pipeline.name).foreachBatch(batches)
+    return writer.option("checkpointLocation", pipeline.checkpoint).trigger(**trigger).start()
+
+
+class Batches:
+    """What is done with each batch; a `foreachBatch` function."""
+
+    def __init__(self, pipeline: Pipeline, on_batch: Callable[[BatchReport], None]) -> None:
+        self._pipeline = pipeline
+        self._on_batch = on_batch
+
+    def __call__(self, records: DataFrame, batch: int) -> None:
+        """Raises QualityError before anything of the batch is written."""
+        judged = self._judged(records).cache()
+        try:
+            report = self._report(judged, batch)
+            good = judged.where(f"{REASON} is null or {REASON} = ''").drop(ERROR, REASON, "_value")
+            self._write_all(good, batch)
+            if report.dead_letters:
+                self._dead_letters(judged)
+        finally:
+            judged.unpersist()
+        self._on_batch(report)
+
+    def _judged(self, records: DataFrame) -> DataFrame:
+        """The decoded records with the names of the rules they break, separated by commas."""
+        from pyspark.sql.functions import array, array_compact, col, concat_ws, expr, lit, when
+        from pyspark.sql.functions import coalesce as first_of
+
+        decoded = decode_records(records, self._pipeline.decode)
+        is_null = self._pipeline.decode.bad_records == "null"
+        broken = [] if is_null else [when(col(ERROR).isNotNull(), col(ERROR))]
+        for rule in self._pipeline.rules:
+            holds = first_of(expr(rule.check).cast("boolean"), lit(False))
+            readable = lit(True) if is_null else col(ERROR).isNull()
+            broken.append(when(readable & ~holds, lit(rule.name)))
+        none = lit("") if not broken else concat_ws(", ", array_compact(array(*broken)))
+        return decoded.withColumn(REASON, none)
+
+    def _report(self, judged: DataFrame, batch: int) -> BatchReport:
+        from pyspark.sql.functions import col, count, lit, when
+
+        pipeline = self._pipeline
+        broken = {rule.name: count(when(_breaks(rule), lit(1))) for rule in pipeline.rules}
+        bad = count(when(col(ERROR).isNotNull(), lit(1)))
+        whole = count(when(col(REASON) != "", lit(1)))
+        row = judged.agg(count(lit(1)), whole, bad, *broken.values()).collect()[0]
+        rows, unusable, unreadable = int(row[0]), int(row[1]), int(row[2])
+        counts = dict(zip(broken, map(int, row[3:]), strict=True))
+        if unreadable and pipeline.decode.bad_records == "fail":
+            example = judged.where(f"{ERROR} is not null").first()
+            raise QualityError(f"batch {batch}: {unreadable} of {rows} records cannot be read: {_told(example)}")
+        for rule in pipeline.rules:
+            if rule.otherwise == "fail" and counts[rule.name]:
+                raise QualityError(f"batch {batch}: {counts[rule.name]} of {rows} records break {rule.name!r}")
+        if rows and unusable / rows > pipeline.bad_ratio_max:
+            raise QualityError(
+                f"batch {batch}: {unusable} of {rows} records are unusable, max_ratio is {pipeline.bad_ratio_max}"
+            )
+        letters = judged.where(self._is_letter()).count() if pipeline.dead_letters and unusable else 0
+        return BatchReport(batch, rows, rows - unusable, letters, counts | {"unreadable": unreadable})
+
+    def _is_letter(self) -> Any:
+        """Whether a record goes to the dead letters: it breaks something that does not just drop it."""
+        from pyspark.sql.functions import col, lit
+
+        kept = [_breaks(rule) for rule in self._pipeline.rules if rule.otherwise == "dead_letters"]
+        if self._pipeline.decode.bad_records == "dead_letters":
+            kept.append(col(ERROR).isNotNull())
+        return reduce(lambda a, b: a | b, kept, lit(False))
+
+    def _write_all(self, good: DataFrame, batch: int) -> None:
+        spark = good.sparkSession
+        good.createOrReplaceTempView(RECORDS)
+        for transform in self._pipeline.transforms:
+            spark.sql(transform.sql).createOrReplaceTempView(transform.name)
+        for sink in self._pipeline.sinks:
+            self._write(sink, spark.table(sink.table), batch)
+
+    def _write(self, sink: Sink, table: DataFrame, batch: int) -> None:
+        pipeline = self._pipeline
+        match sink.format:
+            case "parquet":
+                table.write.mode("overwrite").parquet(f"{sink.target}/batch={batch}")
+            case "delta":
+                once = {"txnAppId": pipeline.name, "txnVersion": str(batch)}
+                table.write.format("delta").options(**once).mode("append").save(sink.target)
+            case "iceberg":
+                table.writeTo(sink.target).append()
+            case "topic":
+                table.write.format("partita").options(**pipeline.write_options(sink.target)).mode("append").save()
+            case _:
+                table.show(truncate=False)
+
+    def _dead_letters(self, judged: DataFrame) -> None:
+        """The records as they came, with the reason and their place as headers."""
+        from pyspark.sql.functions import array, col, lit, struct
+
+        prefix = "" if self._pipeline.decode.format == "raw" else "_"
+        places = {"reason": REASON, **{name: f"{prefix}{name}" for name in ("topic", "partition", "offset")}}
+        headers = [
+            struct(lit(name).alias("key"), col(column).cast("string").cast("binary").alias("value"))
+            for name, column in places.items()
+        ]
+        letters = judged.where(self._is_letter()).select(
+            col(f"{prefix}key").alias("key"), col("_value").alias("value"), array(*headers).alias("headers")
+        )
+        options = self._pipeline.write_options(self._pipeline.dead_letters)
+        letters.write.format("partita").options(**options).mode("append").save()
+
+
+def _breaks(rule: Rule) -> Any:
+    """Whether a judged record breaks this rule."""
+    from pyspark.sql.functions import array_contains, col, split
+
+    return array_contains(split(col(REASON), ", "), rule.name)
+
+
+def _told(row: Any) -> str:
+    return f"{row['_topic']}-{row['_partition']} at offset {row['_offset']}: {row[ERROR]}"

@@ -1,0 +1,164 @@
+"""Pipelines from a TOML file on a real session: decoding, rules, dead letters, SQL, sinks, the command line.
+
+Issue 13, item 3.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from partita import Producer
+from partita.cli.main import cli
+from partita.cli.pipeline import cause_of
+from partita.registry import AvroSerializer, FolderRegistry
+from partita.spark.pipeline.pipeline_file import BAD_RECORDS, FORMATS, OTHERWISE, SINKS, parse
+from partita.spark.pipeline.runner import BatchReport, start
+
+if TYPE_CHECKING:
+    from support.spark.world import SparkWorld
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def pipeline_text(world: SparkWorld, folder: Path, rest: str) -> str:
+    return f"""
+name = "p-{world.number}"
+checkpoint = "{folder}/checkpoint"
+[cluster]
+bootstrap.servers = "{world.bootstrap}"
+[source]
+subscribe = "{world.topic}"
+startingOffsets = "earliest"
+group = "{world.group}"
+groupMode = "commit"
+{rest}"""
+
+
+def run(world: SparkWorld, text: str) -> list[BatchReport]:
+    reports: list[BatchReport] = []
+    query = start(world.spark, parse(text, "p"), once=True, on_batch=reports.append)
+    assert query.awaitTermination(90)
+    return reports
+
+
+JSON = """
+[decode]
+format = "json"
+schema = "carrier string, delay int"
+bad_records = "dead_letters"
+[[quality]]
+name = "no carrier"
+check = "carrier is not null"
+otherwise = "dead_letters"
+[[quality]]
+name = "early"
+check = "delay >= 0"
+otherwise = "drop"
+[[table]]
+name = "airlines"
+source = { subscribe = "airlines-NUMBER" }
+decode = { format = "json", schema = "code string, name string" }
+[[transform]]
+name = "late"
+sql = "select name, delay, _offset from records join airlines on carrier = code where delay > 30"
+[[sink]]
+table = "late"
+format = "parquet"
+path = "FOLDER/late"
+[[sink]]
+table = "copies"
+format = "topic"
+topic = "copies-NUMBER"
+[[transform]]
+name = "copies"
+sql = "select carrier as key, cast(delay as string) as value from records"
+[dead_letters]
+topic = "letters-NUMBER"
+"""
+
+
+def test_json_with_rules_a_side_table_and_dead_letters(world: SparkWorld, tmp_path: Path) -> None:
+    side, letters, copies = (f"{name}-{world.number}" for name in ("airlines", "letters", "copies"))
+    for topic in (world.topic, side, letters, copies):
+        world.create(topic=topic)
+    with Producer(bootstrap_servers=world.bootstrap) as producer:
+        producer.send(side, json.dumps({"code": "UA", "name": "United"}))
+    world.produce(['{"carrier":"UA","delay":40}', "no json", '{"delay":50}', '{"carrier":"UA","delay":-3}',
+                   '{"carrier":"UA","delay":5}'])  # fmt: skip
+    text = pipeline_text(world, tmp_path, JSON.replace("NUMBER", str(world.number)).replace("FOLDER", str(tmp_path)))
+    (report,) = run(world, text)
+    assert (report.rows, report.good, report.dead_letters) == (5, 2, 2)
+    assert report.broken == {"no carrier": 1, "early": 1, "unreadable": 1}
+    rows = world.spark.read.parquet(str(tmp_path / "late")).collect()
+    assert [(row["name"], row["delay"], row["_offset"]) for row in rows] == [("United", 40, 0)]
+    assert world.values(subscribe=copies) == ["40", "5"]
+    found = world.read(subscribe=letters, includeHeaders="true").collect()
+    told = {row.value.decode(): {h.key: h.value.decode() for h in row.headers} for row in found}
+    assert told["no json"]["reason"] == "this is no JSON of the schema"
+    assert told['{"delay":50}'] == {"reason": "no carrier", "topic": world.topic, "partition": "0", "offset": "2"}
+    assert world.committed()[0][0] == 5
+
+
+def test_avro_of_a_registry_and_a_rule_that_fails(world: SparkWorld, tmp_path: Path) -> None:
+    world.create()
+    registry = FolderRegistry(tmp_path / "schemas")
+    schema = (
+        '{"type":"record","name":"Flight","fields":[{"name":"tail","type":"string"},{"name":"delay","type":"long"}]}'
+    )
+    encode = AvroSerializer(registry, schema)
+    with Producer(bootstrap_servers=world.bootstrap, value_serializer=encode) as producer:
+        producer.send(world.topic, {"tail": "N1", "delay": 7}, partition=0)
+    world.produce(["\x00not framed"])
+    rest = f"""
+[decode]
+format = "avro"
+schema = "tail string, delay bigint"
+registry = "{tmp_path}/schemas"
+bad_records = "CHOICE"
+[[sink]]
+format = "parquet"
+path = "{tmp_path}/out"
+"""
+    with pytest.raises(Exception, match=r"1 of 2 records cannot be read") as raised:
+        run(world, pipeline_text(world, tmp_path, rest.replace("CHOICE", "fail")))
+    assert cause_of(str(raised.value)).startswith("batch 0: 1 of 2 records cannot be read: ")
+    assert not (tmp_path / "out").exists(), "nothing of a batch that fails is written"
+    (report,) = run(world, pipeline_text(world, tmp_path, rest.replace("CHOICE", "null")))
+    assert (report.rows, report.good) == (2, 2)
+    rows: list[Any] = world.spark.read.parquet(str(tmp_path / "out")).orderBy("_offset").collect()
+    assert [(row["tail"], row["delay"]) for row in rows] == [("N1", 7), (None, None)]
+
+
+def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_path: Path) -> None:
+    world.create(2)
+    world.produce("abc")
+    file = tmp_path / "copy.toml"
+    text = pipeline_text(world, tmp_path, '[[sink]]\nformat = "console"\n')
+    file.write_text(text)
+    found = CliRunner().invoke(cli, ["pipeline", "plan", str(file), "--json"])
+    assert found.exit_code == 0, found.output
+    plan = json.loads(found.output)
+    assert (plan["lag"], plan["batches"], [row["lag"] for row in plan["partitions"]]) == (3, 1, [3, 0])
+    assert "3 offsets to read, in 1 batch" in CliRunner().invoke(cli, ["pipeline", "plan", str(file)]).output
+    checked = CliRunner().invoke(cli, ["pipeline", "doctor", str(file)])
+    assert (checked.exit_code, "2 partitions to read: good" in checked.output) == (0, True), checked.output
+    file.write_text(text.replace(world.topic, "nosuch"))
+    checked = CliRunner().invoke(cli, ["pipeline", "doctor", str(file)])
+    assert checked.exit_code == 1
+    assert "topic not found in the cluster: nosuch" in checked.output
+    file.write_text("checkpoint = 1")
+    assert CliRunner().invoke(cli, ["pipeline", "plan", str(file)]).exit_code == 2
+
+
+def test_the_files_of_the_page_are_right() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "spark-pipelines.md").read_text()
+    texts = re.findall(r"```toml\n(.*?)```", page, re.S)
+    assert [parse(text, "x").name for text in texts] == ["delays"]
+    for name in (*SINKS, *FORMATS, *OTHERWISE, *BAD_RECORDS):
+        assert re.search(rf"\b{name}\b", page), f"the page does not know {name}"

@@ -1,0 +1,142 @@
+"""Pipeline files are checked before anything starts; a plan needs no Spark. Issue 13, item 3."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from partita.options import ConfigError
+from partita.spark.pipeline.outlook import look_ahead
+from partita.spark.pipeline.pipeline_file import Decoding, Rule, Sink, parse
+from support.spark.cluster import MemoryCluster
+
+WHOLE = """
+checkpoint = "cp"
+
+[cluster]
+bootstrap.servers = "h:1"
+
+[source]
+subscribe = "a"
+startingOffsets = "earliest"
+maxOffsetsPerTrigger = 10
+includeHeaders = true
+
+[decode]
+format = "json"
+schema = "carrier string, delay int"
+bad_records = "dead_letters"
+
+[[table]]
+name = "weather"
+source = { subscribe = "weather" }
+decode = { format = "json", schema = "origin string" }
+
+[[quality]]
+name = "no carrier"
+check = "carrier is not null"
+otherwise = "dead_letters"
+
+[[transform]]
+name = "late"
+sql = "select * from records where delay > 30"
+
+[[sink]]
+table = "late"
+format = "parquet"
+path = "out"
+
+[[sink]]
+format = "topic"
+topic = "copy"
+
+[dead_letters]
+topic = "letters"
+max_ratio = 0.5
+
+[trigger]
+interval = "5 seconds"
+"""
+LEAST = (
+    'checkpoint = "cp"\n[cluster]\nbootstrap.servers = "h:1"\n[source]\nsubscribe = "a"\n[[sink]]\nformat = "console"\n'
+)
+
+
+def test_a_whole_file() -> None:
+    found = parse(WHOLE, "delays")
+    assert found.name == "delays"
+    assert found.read_options(found.source) == {
+        "kafka.bootstrap.servers": "h:1", "subscribe": "a", "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": "10", "includeHeaders": "true",
+    }  # fmt: skip
+    assert found.decode == Decoding("json", "carrier string, delay int", "", "dead_letters")
+    assert found.rules == (Rule("no carrier", "carrier is not null", "dead_letters"),)
+    assert found.sinks == (Sink("late", "parquet", "out"), Sink("records", "topic", "copy"))
+    assert (found.tables[0].name, found.bad_ratio_max) == ("weather", 0.5)
+    assert found.trigger == {"processingTime": "5 seconds"}
+    assert parse(LEAST + "[trigger]\navailable_now = true\n", "x").trigger == {"availableNow": True}
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "said"),
+    [
+        ("[[sink]]", "[[sink", "this is no TOML"),
+        ('checkpoint = "cp"', "", "the file needs checkpoint"),
+        ("[[sink]]", "[[sinks]]", r"needs a \[\[sink\]\]|did you mean 'sink'"),
+        ("format = \"console\"", 'format = "consol"', r"format of \[\[sink\]\] number 1 must be one of parquet"),
+        ("format = \"console\"", 'format = "parquet"', r"\[\[sink\]\] number 1 needs path"),
+        ("format = \"console\"", 'format = "console"\ntable = "x"', "wants the table 'x'; known are records"),
+        ("format = \"console\"", 'format = "console"\nfolder = "x"', r"\[\[sink\]\] number 1 has no 'folder'"),
+        ('subscribe = "a"', 'subscrib = "a"', "unknown option 'subscrib'; did you mean 'subscribe'"),
+        ('subscribe = "a"', 'subscribe = "a"\nendingOffsets = "latest"', "endingOffsets has no meaning in a stream"),
+        ('subscribe = "a"', 'view = "lag"', "reads records; leave out view"),
+        ("[[sink]]", '[decode]\nformat = "json"\n[[sink]]', r"\[decode\] needs schema"),
+        ("[[sink]]", '[decode]\nformat = "avro"\nschema = "a int"\n[[sink]]', r"registry, a URL or a folder"),
+        ("[[sink]]", '[[quality]]\nname = "q"\ncheck = "x"\notherwise = "dead_letters"\n[[sink]]', "say where"),
+        ("[[sink]]", '[[quality]]\nname = "q, r"\ncheck = "x"\n[[sink]]', "must not hold a comma"),
+        ("[[sink]]", '[[transform]]\nname = "records"\nsql = "x"\n[[sink]]', "two tables are called 'records'"),
+        ("[[sink]]", '[trigger]\ninterval = "1 second"\navailable_now = true\n[[sink]]', "not both"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(was: str, becomes: str, said: str) -> None:
+    assert was in LEAST
+    with pytest.raises(ConfigError, match=said):
+        parse(LEAST.replace(was, becomes), "x")
+
+
+def outlook(cluster: MemoryCluster, checkpoint: Path, **options: str):  # type: ignore[no-untyped-def]  # a short-cut
+    text = LEAST.replace('subscribe = "a"', 'subscribe = "a"\n' + "\n".join(f"{k} = {v!r}" for k, v in options.items()))
+    return look_ahead(parse(text, "x").source_options(), cluster, checkpoint)
+
+
+def test_a_plan_counts_ranges_lag_and_batches(tmp_path: Path) -> None:
+    cluster = MemoryCluster()
+    cluster.create("a", 25, 5)
+    ahead = outlook(cluster, tmp_path, startingOffsets="earliest", maxOffsetsPerTrigger="6")
+    assert (ahead.lag, ahead.batches, ahead.unfinished) == (30, 5, False)
+    assert set(ahead.came_from.values()) == {"startingOffsets"}
+    assert outlook(cluster, tmp_path).lag == 0
+
+
+def test_a_plan_goes_on_from_checkpoint_and_group(tmp_path: Path) -> None:
+    cluster = MemoryCluster()
+    cluster.create("a", 25, 5)
+    for folder in ("commits", "offsets"):
+        (tmp_path / folder).mkdir()
+    end = json.dumps({"v": 1, "t": {"a": {"0": [0, 20, 0]}}, "n": 0})
+    (tmp_path / "offsets" / "0").write_text(f"v1\n{{}}\n{end}")
+    (tmp_path / "offsets" / ".1.crc").write_text("")
+    ahead = outlook(cluster, tmp_path, startingOffsets="earliest")
+    assert (ahead.lag, ahead.unfinished) == (30, True)
+    (tmp_path / "commits" / "0").write_text("v1\n{}")
+    ahead = outlook(cluster, tmp_path, startingOffsets="earliest")
+    assert (ahead.lag, ahead.unfinished, ahead.came_from["a", 0], ahead.came_from["a", 1]) == (
+        10, False, "checkpoint", "new",
+    )  # fmt: skip
+    from partita.spark.planning.lookups import Committed
+
+    cluster.groups["g"] = {("a", 0): Committed(24), ("a", 1): Committed(4)}
+    shared = outlook(cluster, tmp_path, startingOffsets="earliest", group="g", groupMode="member")
+    assert (shared.lag, shared.came_from["a", 0], shared.came_from["a", 1]) == (2, "group", "group")
