@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import PartitionState
@@ -30,6 +32,8 @@ class FetchAnswers:
         self._metadata = metadata
         self._positions = positions
         self._resting: dict[TopicPartition, int] = {}
+        self.remark: Callable[[str], None] | None = None
+        """Told which data of an answer is not used, if anybody wants to know."""
 
     def wait_ms(self, tp: TopicPartition, now: Now) -> int:
         """How long a partition still rests after an error."""
@@ -63,6 +67,8 @@ class FetchAnswers:
         completed = []
         for tp, data in parts.items():
             slot, state = slots.get(tp), self._subscription.assignment.get(tp)
+            if self.remark is not None and (slot is None or state is None):
+                self.remark(f"ignored fetched records of {tp}: it was not asked for, or is no longer assigned")
             if slot is not None and state is not None:
                 completed += self._partition(tp, state, slot, data, node_id, now)
         return completed
@@ -94,6 +100,9 @@ class FetchAnswers:
     ) -> list[CompletedFetch]:
         position = state.position
         if not state.has_valid_position or position is None or position.offset != slot.offset:
+            if self.remark is not None:
+                stands = "unknown" if position is None or not state.has_valid_position else str(position.offset)
+                self.remark(f"ignored fetched records of {tp} from {slot.offset}: the position is {stands}")
             return []
         do = reaction("Fetch, each partition", data.error_code)
         if do is Reaction.TAKE:

@@ -6,7 +6,7 @@ What is here counts only as long as its partition stands where it was fetched fo
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from partita.consumer.errors import CorruptRecordError
@@ -32,6 +32,8 @@ class FetchBuffer:
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._answers: deque[CompletedFetch] = deque()
+        self.remark: Callable[[str], None] | None = None
+        """Told why data is dropped or held back, if anybody wants to know."""
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -90,11 +92,29 @@ class FetchBuffer:
     def _ready(self, fetch: CompletedFetch) -> PartitionState | None:
         """The partition's state, if this data is still what it waits for (a paused one keeps its data)."""
         state = self._subscription.assignment.get(fetch.tp)
+        if self.remark is not None:
+            self._tell(fetch, state, self.remark)
         if state is None or not state.has_valid_position or state.position is None:
             return None
         if state.position.offset != fetch.next_offset or state.pending_revocation or state.awaits_callback:
             return None
         return state
+
+    def _tell(self, fetch: CompletedFetch, state: PartitionState | None, remark: Callable[[str], None]) -> None:
+        """Say why these records are not returned, if they are not."""
+        what = f"records of {fetch.tp} from {fetch.next_offset}"
+        if state is None:
+            remark(f"dropped {what}: it is no longer assigned")
+        elif not state.has_valid_position or state.position is None:
+            remark(f"dropped {what}: it has no valid position")
+        elif state.position.offset != fetch.next_offset:
+            remark(f"dropped {what}: the position is {state.position.offset}")
+        elif state.pending_revocation:
+            remark(f"dropped {what}: it is being revoked")
+        elif state.awaits_callback:
+            remark(f"dropped {what}: on_assigned has not been called yet")
+        elif state.is_paused:
+            remark(f"held back {what}: it is paused")
 
     def _take(self, fetch: CompletedFetch, limit: int, collected: Collected) -> list[Record] | None:
         if fetch.error is not None:

@@ -56,9 +56,14 @@ class Fetching:
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._brokers: dict[int, _Broker] = {}
         self._answers = FetchAnswers(config, subscription, metadata, positions)
+        self._remark: Callable[[str], None] | None = None
         self.is_closed = False
         self.is_stopped = False
         """The membership is lost: what is still assigned belongs to others, as the next poll will tell."""
+
+    def on_remark(self, remark: Callable[[str], None] | None) -> None:
+        """Have fetches told, and data that is dropped or held back; None ends that."""
+        self._remark = self._answers.remark = self._buffer.remark = remark
 
     # Asking
 
@@ -138,6 +143,9 @@ class Fetching:
         request.context = (broker, dict(broker.session.slots))
         broker.in_flight = request
         poll.requests.append(request)
+        if self._remark is not None:
+            places = ", ".join(f"{tp} from {slot.offset}" for tp, slot in slots.items())
+            self._remark(f"fetching from node {node.id}: {places}")
 
     def _request(self, node: Node, session: SessionRequest, max_bytes: int) -> Request:
         topics: dict[str, FetchTopic] = {}

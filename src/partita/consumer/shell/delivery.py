@@ -6,6 +6,7 @@ Positions move in the very step that takes records; whatever then cannot be deli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from logging import DEBUG
 from typing import TYPE_CHECKING, Any
 
 from partita.client_options import CLIENT_OPTIONS
@@ -23,6 +24,7 @@ from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
 from partita.consumer.request import Note
 from partita.consumer.shell.driver import LOG, ConsumerDriver
+from partita.consumer.shell.nothing_came import why_nothing_came
 from partita.consumer.shell.records_in_hand import RecordsInHand
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
@@ -95,6 +97,7 @@ class Delivery:
             await driver.waiter.callbacks_ended(max(0.0, timeout))
             driver.metrics.poll_started()
             with driver.io.lock:
+                driver.follow_log_level()
                 core.begin_poll(driver.now())
             try:
                 return await self._poll_until(deadline_ms, take, ended)
@@ -141,8 +144,15 @@ class Delivery:
                     return found
             left_ms = deadline_ms - driver.now().mono_ms
             if left_ms <= 0:
+                self._tell_why_nothing_came()
                 return None
             await driver.waiter.wait(driver.io, seen, left_ms / 1000)
+
+    def _tell_why_nothing_came(self) -> None:
+        if LOG.isEnabledFor(DEBUG):
+            with self._driver.io.lock:
+                reason = why_nothing_came(self._core)
+            LOG.debug("%s: poll returns nothing: %s", self._driver.config.client_id, reason)
 
     # Records
 

@@ -73,6 +73,7 @@ class ConsumerDriver:
         self.io.on_answer = self.metrics.answered
         self.io.measure(self.metrics)
         self.interceptors = Interceptors(config.values["interceptor_classes"], config.values, LOG.warning)
+        self._is_talkative = False
         self.is_closed = False
         self.is_forked = False
         self._finalizer = weakref.finalize(self, _abandon, self.io, config.client_id)
@@ -251,6 +252,16 @@ class ConsumerDriver:
                 self.interceptors.on_commit(dict(event.offsets))
             case Note():
                 self._take_note(event)
+
+    def follow_log_level(self) -> None:
+        """Have the core tell what it does with fetched data while the log is at DEBUG."""
+        is_talkative = LOG.isEnabledFor(logging.DEBUG)
+        if is_talkative is not self._is_talkative:
+            self._is_talkative = is_talkative
+            self.core.fetching.on_remark(self._remark if is_talkative else None)
+
+    def _remark(self, text: str) -> None:
+        LOG.debug("%s: %s", self.config.client_id, text)
 
     def _take_note(self, note: Note) -> None:
         level = logging.WARNING if note.kind in _WARNED else logging.INFO
