@@ -130,7 +130,8 @@ class RunningBroker:
         await self.services.settle_groups()
         self.services.stop_workers()
         await self.upkeep.stop()
-        self.cluster.catalogue.close()
+        # Beside the loop: closing syncs every log, and what else lives on this loop goes on meanwhile.
+        await asyncio.to_thread(self.cluster.catalogue.close)
         self.cluster.notes.close()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
@@ -142,15 +143,15 @@ class RunningBroker:
         self._on_failure.append(callback)
 
     def _storage_failed(self, reason: str) -> None:
-        """The log directory is offline (D7). Called from inside the failed operation: groups follow in a later turn."""
+        """The log directory is offline (D7). Called inside the failed operation, at a stop on another thread."""
         is_fatal = self.cluster.config.text("partita.log.failure") == "exit"
         what = "the broker ends with status 1" if is_fatal else "its partitions answer KAFKA_STORAGE_ERROR"
         log.error("the log directory %s is offline, %s: %s", self.cluster.store.root, what, reason)
-        self.cluster.loop.call_soon(self.services.storage_failed)
+        self.cluster.loop.call_soon_threadsafe(self.services.storage_failed)
         if is_fatal:
             self.failure = reason
             for callback in self._on_failure:
-                callback()
+                self.cluster.loop.call_soon_threadsafe(callback)
 
     async def stop_node(self, node_id: int) -> None:
         """Stop one node: its partitions move to the nodes that stay, its connections close."""

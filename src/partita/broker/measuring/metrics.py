@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from partita.broker.measuring.traffic import TopicTraffic, Traffic
+from partita.broker.storage.log_store import COUNTERS
 from partita.metrics.moving_rate import MovingRate
 from partita.metrics.registry import How, Metrics, Row, prometheus
 from partita.metrics.sensor import Sensor
@@ -27,6 +29,8 @@ GROUPS, COORDINATOR = "coordinator_group_GroupMetadataManager", "server_group_co
 SESSIONS, PURGATORY, LOG = "server_FetchSessionCache", "server_DelayedOperationPurgatory", "log_Log"
 REQUESTS, LISTENERS = "network_RequestMetrics", "server_socket_server_metrics"
 CONTROLLER = "controller_KafkaController"
+STORE = "partita_Store"
+"""What recovery found; Kafka has it in its log only."""
 
 OF_TOPICS: tuple[tuple[str, Callable[[TopicTraffic], int]], ...] = (
     ("MessagesInPerSec", lambda t: t.messages_in),
@@ -110,6 +114,8 @@ class BrokerMetrics:
         self.value(CONTROLLER, "ActiveBrokerCount", lambda: len(cluster.alive))
         self.value(CONTROLLER, "GlobalTopicCount", lambda: len(catalogue.by_name))
         self.value(CONTROLLER, "GlobalPartitionCount", lambda: catalogue.partition_count)
+        for name, help in COUNTERS.items():
+            self.registry.counter(STORE, name, help, partial(cluster.store.counters.__getitem__, name))
         self.value(
             CONTROLLER, "OfflinePartitionsCount",
             lambda: catalogue.partition_count - _led(cluster),

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
-from partita.broker.config import TopicConfig
 from partita.broker.storage.catalogue_file import (
     CATALOGUE,
     DELETED_SUFFIX,
@@ -29,28 +26,23 @@ from partita.broker.storage.catalogue_file import (
     topic_folders,
 )
 from partita.broker.storage.disk_storage import DiskStorage
-from partita.broker.storage.log_settings import log_config
+from partita.broker.storage.log_store import LogStore
 from partita.broker.storage.memory import fresh_block
 from partita.log.durability import Durability
 from partita.log.storage import (
-    TRANSIENT,
     MemoryStorage,
-    Storage,
     StorageError,
     StorageFull,
     read_file,
     replace_file,
 )
-from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
-    from partita.log.partition_log import PartitionLog
+    pass
 
 log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
-COUNTERS = ("unclean_starts", "logs_cut", "bytes_cut", "batches_damaged", "offsets_clamped", "offsets_missing")
-"""What a store counts of damage; see `partita.broker.storage.store.Store`."""
 _FORMAT_TITLE = "partita data directory, format"
 _FORMAT, _LOCK, _CLEAN, _HANDOVER = "format", "lock", "clean", "handover"
 _SURVIVES = {
@@ -72,177 +64,7 @@ class DataDirectoryError(Exception):
     """A directory that cannot be used; the message is one line for whoever started the broker."""
 
 
-class _LogStore:
-    """The logs of a store."""
-
-    def __init__(self, storage: Storage, group_storage: Storage, durability: Durability) -> None:
-        self._storage = storage
-        self._group_storage = group_storage
-        self._configs: dict[str, TopicConfig] = {}
-        self._described: set[str] = set()
-        """Topic folders that say what they are."""
-        self._clock = SystemClock()
-        self.durability = durability
-        self.unclean = False
-        self.failure: str | None = None
-        self.handover: bytes | None = None
-        self.logs: dict[str, PartitionLog] = {}
-        self.chores: list[Callable[[], None]] = []
-        self.on_opened: Callable[[PartitionLog], None] | None = None
-        self.on_failed: Callable[[str], None] | None = None
-        self.on_chore: Callable[[], None] | None = None
-        self.notices: list[tuple[str, dict[str, object]]] = []
-        self.on_notice: Callable[..., None] | None = None
-        self.counters = dict.fromkeys(COUNTERS, 0)
-
-    def open_log(
-        self,
-        topic_id: bytes,
-        partition: int,
-        config: TopicConfig,
-        *,
-        is_group_log: bool = False,
-        description: Callable[[], bytes] | None = None,
-    ) -> PartitionLog:
-        """Open the log of one partition, creating it when it is new. Called once per partition."""
-        # Imported with the first log: a broker starts without.
-        from partita.log.partition_log import PartitionLog
-
-        if self.failure is not None:
-            raise StorageError(f"the log directory is offline: {self.failure}")
-        folder = f"{TOPICS}/{topic_id.hex()}"
-        directory = f"{folder}/{partition}"
-        try:
-            opened = PartitionLog.open(
-                self._group_storage if is_group_log else self._storage,
-                directory,
-                log_config(config),
-                durability=self.durability,
-                was_clean=not self.unclean,
-                wall_ms=self._clock.now().wall_ms,
-            )
-        except StorageError as error:
-            self.note_error(error)
-            raise
-        if description is not None and self.durability is not Durability.MEMORY:
-            self._describe(folder, description)
-        opened.on_failed = lambda _, reason: self.fail(reason)
-        opened.on_damaged = self._damaged
-        self._tell_recovery(opened)
-        self.logs[directory] = opened
-        self._configs[directory] = config
-        if self.on_opened is not None:
-            self.on_opened(opened)
-        return opened
-
-    def _describe(self, folder: str, description: Callable[[], bytes]) -> None:
-        """Let the folder say what the topic is, unless it does. A folder is looked at once: it may be very full."""
-        if folder in self._described:
-            return
-        self._described.add(folder)
-        if DESCRIPTION not in self._storage.list(folder):
-            self.later(partial(self._write_description, folder, description()))
-
-    def _write_description(self, folder: str, description: bytes) -> None:
-        if self._storage.list(folder):
-            replace_file(self._storage, folder, DESCRIPTION, encode(description))
-
-    def describe(self, topic_id: bytes, description: bytes) -> None:
-        """Let the topic's folder, if there is one, say what the catalogue says of the topic now."""
-        folder = f"{TOPICS}/{topic_id.hex()}"
-        if self.durability is not Durability.MEMORY:
-            self.later(partial(self._write_description, folder, description))
-
-    def later(self, chore: Callable[[], None]) -> None:
-        """Let the next sync do `chore`, on whatever thread it runs. In memory it is done at once."""
-        if self.durability is Durability.MEMORY:
-            chore()
-            return
-        self.chores.append(chore)
-        if self.on_chore is not None:
-            self.on_chore()
-
-    def fail(self, reason: str) -> None:
-        """Take the log directory offline: a file operation failed, and what is on the disk is unknown (D7)."""
-        if self.failure is not None:
-            return
-        self.failure = reason
-        for opened in tuple(self.logs.values()):
-            opened.fail(reason)
-        self.notice("log directory offline", reason=reason)
-        if self.on_failed is not None:
-            self.on_failed(reason)
-
-    def note_error(self, error: StorageError) -> None:
-        """Take the log directory offline, unless the error is about room or descriptors only."""
-        if not isinstance(error, TRANSIENT):
-            self.fail(str(error))
-
-    def _tell_recovery(self, opened: PartitionLog) -> None:
-        """Say what recovery took away (7.4); nothing is cut in silence."""
-        report = opened.report
-        for start, end in report.gaps:
-            self.counters["offsets_missing"] += end - start
-            log.warning("%s has no segments for the offsets %d to %d", opened.directory, start, end - 1)
-            self.notice("segments missing", directory=opened.directory, from_offset=start, to_offset=end - 1)
-        lost = [name for name in report.files_removed if name.endswith(".log")]
-        if not report.bytes_cut and not lost and report.problem is None:
-            return
-        self.counters["logs_cut"] += 1
-        self.counters["bytes_cut"] += report.bytes_cut
-        log.warning(
-            "%s was cut at offset %d: %s; %d bytes and %d segments are gone",
-            opened.directory,
-            opened.log_end_offset,
-            report.problem or "left-over files",
-            report.bytes_cut,
-            len(lost),
-        )
-        self.notice(
-            "log cut",
-            directory=opened.directory,
-            log_end_offset=opened.log_end_offset,
-            problem=report.problem,
-            bytes_cut=report.bytes_cut,
-            files_removed=report.files_removed,
-        )
-
-    def notice(self, what: str, **details: object) -> None:
-        """Remember something that was noticed of the disk, and tell whoever listens."""
-        self.notices.append((what, details))
-        if self.on_notice is not None:
-            self.on_notice(what, **details)
-
-    def _damaged(self, damaged: PartitionLog, what: str) -> None:
-        """Log a damaged batch once, however often it is asked for."""
-        where = what if os.path.isabs(what) else f"{damaged.directory}/{what}"
-        if not any(details.get("where") == where for _, details in self.notices):
-            self.counters["batches_damaged"] += 1
-            log.error("a batch on the disk cannot be read, and fetches of it are refused: %s", where)
-            self.notice("batch damaged", where=where)
-
-    def has_log(self, topic_id: bytes, partition: int) -> bool:
-        """Whether anything was ever written for the partition."""
-        return bool(self._storage.list(f"{TOPICS}/{topic_id.hex()}/{partition}"))
-
-    def delete_log(self, topic_id: bytes, partition: int) -> None:
-        """Forget one partition's data; its log is discarded already."""
-        directory = f"{TOPICS}/{topic_id.hex()}/{partition}"
-        self.logs.pop(directory, None)
-        self._configs.pop(directory, None)
-        self._described.discard(f"{TOPICS}/{topic_id.hex()}")
-        self.later(partial(self._remove, topic_id.hex(), partition))
-
-    def _remove(self, topic_id: str, partition: int) -> None:
-        self._storage.remove_dir(f"{TOPICS}/{topic_id}/{partition}")
-
-    def refresh_configs(self) -> None:
-        """Let every open log obey its topic's settings of now."""
-        for directory, opened in self.logs.items():
-            opened.config = log_config(self._configs[directory])
-
-
-class MemoryStore(_LogStore):
+class MemoryStore(LogStore):
     """Everything in this process; nothing is left when it ends."""
 
     description = _SURVIVES[Durability.MEMORY]
@@ -291,7 +113,7 @@ class MemoryStore(_LogStore):
         self._configs.clear()
 
 
-class DiskStore(_LogStore):
+class DiskStore(LogStore):
     """A data directory, held by this process alone. Raises DataDirectoryError with one line when it cannot be used.
 
     Logs of data leave `reserve_bytes` of the volume free, at most a quarter of it. The group log may use that reserve

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
@@ -16,10 +17,13 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.broker.config import BrokerConfig
 from partita.broker.options import Value
+from partita.broker.running import RunningBroker
 from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.open_files import OpenFiles
+from partita.broker.wire.listeners import PLAINTEXT, Endpoint, Listener
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import ApiVersionsRequest
@@ -31,6 +35,7 @@ from partita.protocol.messages.delete_records import (
 )
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
+from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.protocol.primitives import Message
 from support.broker.raw import Raw, commit_request
@@ -138,6 +143,44 @@ def test_a_change_of_the_catalogue_is_answered_when_it_is_durable(tmp_path: Path
                 raw.socket.recv(1)
             raw.socket.settimeout(10)
         assert raw.recv(19, 5)[1].topics[0].error_code == 0
+
+
+def test_a_producer_id_is_told_when_its_block_is_durable(tmp_path: Path, disk: Disk) -> None:
+    """D1: a power loss would give the id to somebody else, and mix up their sequence numbers."""
+    ask = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    with (
+        Broker(data_dir=str(tmp_path), durability="sync") as broker,
+        Raw(broker.port) as raw,
+        Raw(broker.port) as other,
+    ):
+        with disk.stall():
+            raw.send(ask, 2)
+            assert disk.stalled.wait(10)
+            other.ask(ApiVersionsRequest(), 0)
+            raw.socket.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                raw.socket.recv(1)
+            raw.socket.settimeout(10)
+        assert raw.recv(ask.API_KEY, 2)[1].producer_id == 0
+
+
+def test_what_else_lives_on_the_loop_goes_on_while_a_stop_syncs(tmp_path: Path, disk: Disk) -> None:
+    """B10: the logs are closed beside the loop."""
+    store = DiskStore(str(tmp_path))
+
+    async def stop_slowly() -> None:
+        running = RunningBroker(BrokerConfig({}), store, 1)
+        await running.start([Listener(PLAINTEXT, Endpoint("127.0.0.1", 0))])
+        topic = running.cluster.create_topic("t", 1, 1)
+        fill(topic.partitions[0].log, 3)
+        with disk.stall():
+            stopping = asyncio.ensure_future(running.stop())
+            await asyncio.to_thread(disk.stalled.wait, 10)
+            assert not stopping.done()
+        await stopping
+
+    asyncio.run(stop_slowly())
+    assert (tmp_path / "clean").exists()
 
 
 @pytest.mark.parametrize("policy", ["exit", "offline"])
