@@ -35,8 +35,14 @@ def read(broker: Broker, topic: str, partition: int = 0) -> list[tuple[BatchHead
             request = FetchRequest(
                 max_bytes=1 << 26, topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[part])]
             )
-            answer = await cluster.request(leader.id, request)
-            return bytes(answer.responses[0].partitions[0].records or b"")
+            found = b""
+            while True:
+                answer = await cluster.request(leader.id, request)
+                more = bytes(answer.responses[0].partitions[0].records or b"")
+                if not more:
+                    return found
+                found += more
+                part.fetch_offset = [header for header, _ in iter_batches(more)][-1].next_offset
 
     return [(header, list(iter_records(view))) for header, view in iter_batches(asyncio.run(fetch()))]
 
