@@ -197,10 +197,12 @@ class RunningBroker:
             from partita.broker.security.gate import SaslGate
 
             dispatcher = SaslGate(dispatcher, sasl, loop, self._logins)
-        return Server(
+        server = Server(
             loop, dispatcher, self.cluster.config, per_host=per_host, turns=self.services.turns,
             tls=None if guards is None else guards.tls.get(listener), has_login=sasl is not None,
         )  # fmt: skip
+        server.connects_too_fast = self.services.connects_too_fast
+        return server
 
     async def _close(self, node: Node) -> None:
         """Stop listening, send what is ready, close."""

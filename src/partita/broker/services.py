@@ -21,12 +21,16 @@ from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.quotas.keeper import Quotas
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
     from partita.broker.requests.sliced_thread import SlicedThread
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
     from partita.broker.security.guards import Guards
+
+QUOTA_KIND = "quota"
+"""What quotas are called in the catalogue."""
 
 
 class Services:
@@ -45,6 +49,10 @@ class Services:
         self.traffic = Traffic()
         self.count_connections: Callable[[], dict[tuple[int, str], int]] = dict
         """Open connections by node and listener; whoever listens sets it."""
+        self.quotas: Quotas | None = None
+        """How much clients may use; None until the first quota."""
+        if QUOTA_KIND in cluster.catalogue.kept:
+            self.make_quotas()
         self._fetch_sessions: dict[int, FetchSessions] = {}
         cluster.on_leadership(self._leadership_changed)
 
@@ -87,6 +95,18 @@ class Services:
     def count_waiting(self) -> int:
         """The requests that wait for a log to move."""
         return len(self.long_polls.waiting) if self._is_made("long_polls") else 0
+
+    def make_quotas(self) -> Quotas:
+        """The quotas, of which there may be none yet."""
+        if self.quotas is None:
+            from partita.broker.quotas.keeper import Quotas
+
+            self.quotas = Quotas(self.cluster.catalogue, QUOTA_KIND, self.cluster.clock.mono_ms)
+        return self.quotas
+
+    def connects_too_fast(self, client_host: str) -> bool:
+        """Whether the quota of a client's address refuses one more connection now."""
+        return self.quotas is not None and self.quotas.refuses_connection(client_host.removeprefix("/"))
 
     def fetch_sessions(self, node_id: int) -> FetchSessions:
         """The incremental fetch sessions of one node."""

@@ -55,6 +55,9 @@ class QuietConnection:
     def answer_with(self, answerer: Answerer) -> None:
         raise AssertionError("no handler lets another one answer")
 
+    def mute(self, seconds: float) -> None:
+        """Nothing comes by this connection by itself."""
+
     def on_close(self, callback: Callable[[], None]) -> None:
         self.callbacks.append(callback)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from partita.protocol.messages import (
+    alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
+    alter_user_scram_credentials,
     api_versions,
     create_acls,
     create_partitions,
@@ -16,11 +18,13 @@ from partita.protocol.messages import (
     delete_records,
     delete_topics,
     describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
     describe_log_dirs,
     describe_topic_partitions,
+    describe_user_scram_credentials,
     elect_leaders,
     fetch,
     find_coordinator,
@@ -249,6 +253,19 @@ REQUESTS: dict[int, Callable[[int], Message]] = {
     45: _alter_partition_reassignments,
     46: lambda version: list_partition_reassignments.ListPartitionReassignmentsRequest(topics=None),
     47: _offset_delete,
+    48: lambda version: describe_client_quotas.DescribeClientQuotasRequest(components=[]),
+    49: lambda version: alter_client_quotas.AlterClientQuotasRequest(
+        entries=[
+            alter_client_quotas.EntryData(
+                entity=[alter_client_quotas.EntityData(entity_type="user", entity_name="a")],
+                ops=[alter_client_quotas.OpData(key="producer_byte_rate", value=1)],
+            )
+        ]
+    ),
+    50: lambda version: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=None),
+    51: lambda version: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+        deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="a", mechanism=1)]
+    ),
     60: lambda version: describe_cluster.DescribeClusterRequest(),
     74: lambda version: list_config_resources.ListConfigResourcesRequest(),
     75: _describe_topic_partitions,

@@ -141,6 +141,13 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(47, "offset_delete"),
     ServedApi(50, "describe_user_scram_credentials"),
     ServedApi(51, "alter_user_scram_credentials", "An empty salt or salted password is refused"),
+    ServedApi(48, "describe_client_quotas"),
+    ServedApi(
+        49,
+        "alter_client_quotas",
+        "request_percentage is kept and not enforced; host names are refused for ip",
+        elements_max=CHANGES_MAX,
+    ),
     ServedApi(60, "describe_cluster"),
     ServedApi(74, "list_config_resources"),
     ServedApi(75, "describe_topic_partitions"),

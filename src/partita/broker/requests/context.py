@@ -42,13 +42,13 @@ class RequestContext:
 
     `client_id` is at most 256 characters ("" where the client sent null); `client_host` is printed as Kafka prints
     it ("/127.0.0.1"), `host` is the address alone. `principal` is who asks; `listener` names the way the client came
-    by. `shortcut` is what the handler offered, if it did;
+    by. `request_bytes` is the size of the frame. `shortcut` is what the handler offered, if it did;
     `holds_back` is set when later requests of the connection must wait for this one.
     """
 
     __slots__ = (
-        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "principal", "services",
-        "shortcut", "version",
+        "api_key", "client_host", "client_id", "connection", "holds_back", "listener", "node", "principal",
+        "request_bytes", "services", "shortcut", "version",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +61,7 @@ class RequestContext:
         client_id: str,
         connection: ConnectionHandle,
         listener: str = PLAINTEXT,
+        request_bytes: int = 0,
     ) -> None:
         self.services = services
         self.node = node
@@ -71,6 +72,7 @@ class RequestContext:
         self.principal = connection.principal
         self.connection = connection
         self.listener = listener
+        self.request_bytes = request_bytes
         self.holds_back = False
         self.shortcut: Callable[[], int] | None = None
 

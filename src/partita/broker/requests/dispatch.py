@@ -24,6 +24,7 @@ from partita.protocol.primitives import Buffer, MalformedRequest, Message, TooMa
 
 if TYPE_CHECKING:
     from partita.broker.nodes import Node
+    from partita.broker.quotas.keeper import Quotas
     from partita.broker.services import Services
 
 log = logging.getLogger("partita.broker")
@@ -77,13 +78,25 @@ class Exchange:
         """Call the handler, as far as the peer has the right to. A failure becomes the API's error answer."""
         try:
             asking = self.ctx.asking
-            if asking is None:
+            if asking is None and self.ctx.services.quotas is None:
                 return self.api.handler(self.ctx, self.request)
+            handler = self._metered(self.ctx.services.quotas)
+            if asking is None:
+                return handler(self.request)
             from partita.broker.rights.guard import guarded
 
-            return guarded(asking, self.request, partial(self.api.handler, self.ctx), self.failed)
+            return guarded(asking, self.request, handler, self.failed)
         except Exception as error:
             return self.failed(error)
+
+    def _metered(self, quotas: Quotas | None) -> Callable[[Message], Answer]:
+        """The handler, which counts what is used where somebody may have a quota of it."""
+        handler = partial(self.api.handler, self.ctx)
+        if quotas is None:
+            return handler
+        from partita.broker.quotas.metering import METERED, metered
+
+        return partial(metered, self.ctx, quotas, handler) if self.api.key in METERED else handler
 
     def encoded(self, answer: Answer) -> Chunks | Parked | None:
         """The reply frame of the handler's answer, once there is one."""
@@ -249,6 +262,7 @@ class Dispatcher:
             client_id=(client_id or "")[:CLIENT_ID_CHARACTERS_MAX],
             connection=connection,
             listener=self._listener,
+            request_bytes=len(frame),
         )
         self._services.traffic.requests[api.key, version] += 1
         exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)

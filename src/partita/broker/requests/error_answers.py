@@ -315,6 +315,19 @@ def _describe_topic_partitions(m: Any, version: int, request: Any, code: int) ->
     )
 
 
+def _describe_client_quotas(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeClientQuotasResponse(error_code=code, error_message=_text(code), entries=None)
+
+
+def _alter_client_quotas(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.AlterClientQuotasResponse(
+        entries=[
+            m.AlteredEntryData(error_code=code, error_message=_text(code), entity=entry.entity)
+            for entry in request.entries
+        ]
+    )
+
+
 def _text(code: int) -> str:
     """Kafka's text for a refusal, else what the code means."""
     kind, found, _ = ErrorCode(code).name.partition("_AUTHORIZATION_FAILED")
@@ -373,5 +386,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     44: _incremental_alter_configs,
     45: _alter_partition_reassignments,
     51: _alter_user_scram_credentials,
+    48: _describe_client_quotas,
+    49: _alter_client_quotas,
     75: _describe_topic_partitions,
 }

@@ -44,6 +44,7 @@ class Owner(Protocol):
     `scratch` is the read buffer that all its connections take turns with; `tick` counts the seconds of its deadlines.
     """
 
+    loop: asyncio.AbstractEventLoop
     answerer: Answerer
     scratch: bytearray
     scratch_view: memoryview
@@ -81,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         "_is_aborted",
         "_is_in_line",
         "_largest_received",
+        "_mute",
         "_on_close",
         "_out",
         "_out_bytes",
@@ -111,6 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self._answerer = server.answerer
         self._turns = server.turns
         self._is_in_line = False
+        self._mute: Parked | None = None
         self._is_aborted = False
         self._scratch = server.scratch
         self._scratch_view = server.scratch_view
@@ -153,6 +156,13 @@ class Connection(asyncio.BufferedProtocol):
     def answer_with(self, answerer: Answerer) -> None:
         """Let another one answer the frames that follow."""
         self._answerer = answerer
+
+    def mute(self, seconds: float) -> None:
+        """Begin no later request until so many seconds are over. What is answered already leaves at once."""
+        if self._mute is None:
+            self._mute = Parked(holds_back=True)
+            self._mute.on_done = self._continue
+            self._server.loop.call_later(seconds, self._mute.finish, None)
 
     def forget(self, callback: Callable[[], None]) -> None:
         """Take back an `on_close` whose work is done."""
@@ -357,8 +367,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         outcome = self._answerer.dispatch(self, frame)
         if outcome is None:
-            return
-        if isinstance(outcome, Parked):
+            pass
+        elif isinstance(outcome, Parked):
             outcome.on_done = self._continue
             self._parked.append(outcome)
         elif self._parked:
@@ -367,6 +377,14 @@ class Connection(asyncio.BufferedProtocol):
             self._parked.append(ready)
         else:
             self._send(outcome)
+        if self._mute is not None:
+            self._begin_mute()
+
+    def _begin_mute(self) -> None:
+        """Put the mute behind the replies there are: a request that answers nothing and that later ones wait for."""
+        if self._mute is not None:
+            self._parked.append(self._mute)
+            self._mute = None
 
     # -- replies out ----------------------------------------------------------------------------------------------
 
@@ -408,6 +426,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         if self._transport is None:
             return
+        self._begin_mute()
         while self._parked and self._parked[0].done:
             reply = self._parked.popleft()
             if reply.chunks is not None:

@@ -83,6 +83,10 @@ class ConnectionHandle(Protocol):
         """Let another one answer the frames that follow."""
         ...
 
+    def mute(self, seconds: float) -> None:
+        """Begin no later request of the connection until so many seconds are over; the reply under way leaves."""
+        ...
+
     def on_close(self, callback: Callable[[], None]) -> None:
         """Call `callback` once when the connection is gone, so that parked work can be dropped."""
         ...

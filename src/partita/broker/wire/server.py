@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
@@ -93,6 +94,8 @@ class Server:
         self._descriptors = descriptor_limit()
         self._per_host = per_host
         self._accepted_this_tick = 0
+        self.connects_too_fast: Callable[[str], bool] | None = None
+        """Whether the quota of an address refuses one more connection now; called for each one that comes."""
         self._listener: sockets.Sockets | asyncio.Server | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -204,6 +207,8 @@ class Server:
             return f"max.connections.per.ip reached, {self._per_host[host]} are open from there"
         if self._accepted_this_tick >= self.config.int("max.connection.creation.rate"):
             return f"max.connection.creation.rate reached, {self._accepted_this_tick} came within a second"
+        if self.connects_too_fast is not None and self.connects_too_fast(host):
+            return "connection_creation_rate of the address reached"
         return None
 
     def _on_tick(self) -> None:

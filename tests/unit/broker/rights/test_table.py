@@ -26,8 +26,9 @@ REFUSALS = {
 }
 LIST_GROUPS = 16
 """Has no error: what may not be seen is left out."""
+CASES = {48: "SE-M08", 49: "SE-M08", 50: "SE-E14", 51: "SE-E14"}
 VERSIONS = [
-    pytest.param(key, version, id=f"{api.name}-{version}")
+    pytest.param(key, version, id=f"{api.name}-{version}", marks=[pytest.mark.case(CASES[key])] if key in CASES else [])
     for key, api in SERVED.items()
     if key not in OPEN_TO_ALL
     for version in range(api.min_version, api.max_version + 1)

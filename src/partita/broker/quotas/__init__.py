@@ -1,0 +1,1 @@
+"""How much clients may use: quotas, kept in the catalogue, and the waits they lead to."""
