@@ -43,7 +43,7 @@ _BROKER_TYPES = {
 }  # fmt: skip
 _BROKER_SETTINGS = {
     "host": "str", "port": "int", "data_dir": "str | None", "durability": "str | None", "nodes": "int",
-    "kafka_defaults": "bool", "notes_file": "str | None", "admin_port": "int | None",
+    "kafka_defaults": "bool", "notes_file": "str | None", "admin_port": "int | None", "admin_token": "str | None",
 }  # fmt: skip
 _NAMED_BY_THE_CALL = {"key_deserializer", "value_deserializer"}
 """Parameters of their own in `Consumer`, as they decide the types of its records."""

@@ -424,8 +424,11 @@ def test_the_admin_endpoint_does_what_control_does(raw: Raw) -> None:
         base = f"http://127.0.0.1:{broker.running.admin_port}"
         joined = other.stable("g")
 
+        token = {"Authorization": f"Bearer {broker.admin_token}"}
+
         def call(path: str, body: Any = None, **headers: str) -> Any:
             data = None if body is None else json.dumps(body).encode()
+            headers = token | headers
             with urllib.request.urlopen(urllib.request.Request(base + path, data, headers)) as answer:
                 return answer.read()
 

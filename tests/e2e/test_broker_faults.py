@@ -300,7 +300,8 @@ def test_the_same_over_http() -> None:
         def call(verb: str, **given: Any) -> Any:
             body = json.dumps(given).encode()
             url = f"http://127.0.0.1:{broker.running.admin_port}/control/{verb}"
-            return json.load(urllib.request.urlopen(urllib.request.Request(url, body, method="POST")))["result"]
+            token = {"Authorization": f"Bearer {broker.admin_token}"}
+            return json.load(urllib.request.urlopen(urllib.request.Request(url, body, token, method="POST")))["result"]
 
         number = call("observe", api="Produce", topic="t")
         assert number == 1

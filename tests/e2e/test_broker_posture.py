@@ -6,11 +6,15 @@ import logging
 import socket
 
 import pytest
+from click.testing import CliRunner
 
 from partita import Broker
 from partita.broker.control.verbs import CLOCK_AHEAD_MS_MAX, ControlError
+from partita.broker.embedded import StartError
+from partita.broker.launch import banner
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.wire.server import CLOSE_TICKS_MAX, Server
+from partita.cli.main import cli
 from partita.protocol.messages.metadata import MetadataRequest
 from support.broker.raw import Raw
 
@@ -23,10 +27,10 @@ def let_pass(server: Server, ticks: int) -> None:
         server._on_tick()
 
 
-def asked(port: int, *headers: str) -> int:
-    """The status of a request for the nodes with these headers."""
+def asked(port: int, *headers: str, what: str = "GET /nodes") -> int:
+    """The status of a request with these headers."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
-        peer.sendall(("GET /nodes HTTP/1.1\r\n" + "".join(headers) + "\r\n").encode())
+        peer.sendall((f"{what} HTTP/1.1\r\n" + "".join(headers) + "\r\n").encode())
         return int(peer.recv(100).split()[1])
 
 
@@ -45,7 +49,60 @@ def asked(port: int, *headers: str) -> int:
 def test_the_control_endpoint_turns_browsers_and_double_headers_away(headers: tuple[str, ...], status: int) -> None:
     """Posture, D."""
     with Broker(admin_port=0) as broker:
-        assert asked(broker.running.admin_port or 0, *headers) == status
+        token = f"Authorization: Bearer {broker.admin_token}\r\n"
+        assert asked(broker.running.admin_port or 0, *headers, token) == status
+
+
+@pytest.mark.parametrize(
+    ("what", "is_open"),
+    [
+        ("GET /nodes", False),
+        ("GET /notes?since=0", False),
+        ("POST /control/clear_faults", False),
+        ("POST /control/no_such_verb", False),
+        ("GET /elsewhere", False),
+        ("GET /health", True),
+        ("GET /metrics", True),
+    ],
+)
+def test_whoever_lacks_the_token_may_only_watch(what: str, is_open: bool) -> None:
+    """Posture, D: any local process reaches the port; a name that does not exist is not told from one that does."""
+    with Broker(admin_port=0, admin_token="open sesame") as broker:
+        port = broker.running.admin_port or 0
+        wrong = ("", "Bearer", "Bearer open", "Bearer open sesame!", "Basic open sesame", "open sesame")
+        for value in wrong:
+            header = f"Authorization: {value}\r\n" if value else ""
+            assert asked(port, HOST, header, what=what) == (200 if is_open else 401)
+        right = "Authorization: Bearer open sesame\r\n"
+        assert asked(port, HOST, right, right, what=what) == 400, "two of them"
+        assert asked(port, HOST, right, what=what) == (404 if "such" in what or "elsewhere" in what else 200)
+
+
+def test_each_broker_makes_up_a_token_of_its_own() -> None:
+    """Posture, D."""
+    with Broker(admin_port=0) as one, Broker(admin_port=0) as other:
+        assert len({one.admin_token, other.admin_token}) == 2
+        assert min(len(one.admin_token), len(other.admin_token)) > 20
+        assert f"token {one.admin_token}" in "\n".join(banner(one.running))
+        assert one.admin_token not in "\n".join(banner(one.running, shows_token=False))
+
+
+def test_an_empty_token_is_no_token() -> None:
+    with pytest.raises(StartError, match="the admin token is empty"), Broker(admin_port=0, admin_token=" "):
+        pass
+
+
+def test_the_commands_send_the_token_or_say_how(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Posture, D: by option or environment, as `groups trace` and `groups watch` take it."""
+    with Broker(admin_port=0) as broker:
+        watch = ["groups", "watch", "-b", broker.bootstrap, "--admin-port", str(broker.running.admin_port)]
+        refused = CliRunner().invoke(cli, [*watch, "--looks", "1"])
+        assert refused.exit_code == 1
+        assert "give it with --admin-token or PARTITA_ADMIN_TOKEN" in refused.output
+        given = CliRunner().invoke(cli, [*watch, "--looks", "1", "--admin-token", broker.admin_token, "--json"])
+        assert given.exit_code == 0, given.output
+        monkeypatch.setenv("PARTITA_ADMIN_TOKEN", broker.admin_token)
+        assert CliRunner().invoke(cli, [*watch, "--looks", "1", "--json"]).exit_code == 0
 
 
 @pytest.mark.parametrize("ms", [True, 1.5, float("inf"), float("nan"), CLOCK_AHEAD_MS_MAX + 1, 10**30])

@@ -56,6 +56,7 @@ def test_a_trace_is_shown_as_lines_and_as_a_chart(partita_broker_factory: Broker
     broker = partita_broker_factory(admin_port=0, topics={"t": 1})
     svg = tmp_path / "g.svg"
     words = ["groups", "trace", "g", "--admin-port", str(broker.running.admin_port), "--max", "6", "--svg", str(svg)]
+    words += ["--admin-token", broker.admin_token]
 
     def when_traced() -> None:
         next(note for note in broker.notes(follow=True, timeout=10) if note.get("what") == "group traced")

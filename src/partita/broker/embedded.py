@@ -32,7 +32,7 @@ __all__ = ["Broker", "StartError"]
 
 T = TypeVar("T")
 _SETTING_NAMES = frozenset(
-    {"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port"}
+    {"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port", "admin_token"}
 )
 START_WITHIN_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.01
@@ -42,9 +42,10 @@ NOT_RUNNING = "the broker is not running; use `with Broker() as broker:` or call
 class Broker:
     """An embedded broker. In memory on a free port, unless told otherwise.
 
-    `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port` as for `partita
-    broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them
-    with dots. Raises StartError for an unknown option, with the closest one that exists, and for a wrong value.
+    `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port`, `admin_token` as
+    for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config`
+    takes them with dots. Raises StartError for an unknown option, with the closest one that exists, and for a wrong
+    value.
     """
 
     def __init__(self, config: Mapping[str, object] | None = None, **options: Unpack[BrokerOptions]) -> None:
@@ -114,6 +115,11 @@ class Broker:
     def port(self) -> int:
         """The first node's port."""
         return next(iter(self.cluster.nodes.values())).endpoint.port
+
+    @property
+    def admin_token(self) -> str:
+        """What the control endpoint asks for, when there is one: the given token, or one that was made up."""
+        return self.running.admin_token
 
     @property
     def running(self) -> RunningBroker:

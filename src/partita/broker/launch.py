@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
+from secrets import token_urlsafe
 
 from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.running import CannotListen, RunningBroker
@@ -25,6 +26,8 @@ from partita.secret import Secret
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
+TOKEN_BYTES = 16
+"""How long a made-up token of the control endpoint is: nobody guesses it."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 log = logging.getLogger("partita.broker")
@@ -49,6 +52,7 @@ class BrokerSettings:
     kafka_defaults: bool = False
     notes_file: str | None = None
     admin_port: int | None = None
+    admin_token: str | None = None
     users: Mapping[str, Secret] = field(default_factory=dict)
     options: Mapping[str, object] = field(default_factory=dict)
 
@@ -67,10 +71,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 async def start_broker(settings: BrokerSettings) -> RunningBroker:
     """Open the store and start every node on the running loop; raise StartError when something is in the way."""
-    if not 1 <= settings.nodes <= NODES_MAX:
-        raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
-    if not 0 <= settings.port <= PORT_MAX:
-        raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port}")
+    _check(settings)
     try:
         options = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}", **settings.options}
         config = BrokerConfig(options, kafka_defaults=settings.kafka_defaults)
@@ -105,8 +106,17 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
             "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(exposed)
         )
     if settings.admin_port is not None:
-        await _start_admin(running, settings.admin_port)
+        await _start_admin(running, settings.admin_port, settings.admin_token)
     return running
+
+
+def _check(settings: BrokerSettings) -> None:
+    if not 1 <= settings.nodes <= NODES_MAX:
+        raise StartError(f"nodes must be between 1 and {NODES_MAX}, not {settings.nodes}")
+    if not 0 <= settings.port <= PORT_MAX:
+        raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port}")
+    if settings.admin_token is not None and not settings.admin_token.strip():
+        raise StartError("the admin token is empty; give one, or none to have one made up")
 
 
 async def _open_notes(running: RunningBroker, path: str) -> None:
@@ -117,10 +127,11 @@ async def _open_notes(running: RunningBroker, path: str) -> None:
         raise StartError(f"cannot write notes to {path}: {error.strerror}") from None
 
 
-async def _start_admin(running: RunningBroker, port: int) -> None:
+async def _start_admin(running: RunningBroker, port: int, token: str | None) -> None:
     from partita.broker.control.http import AdminEndpoint
 
-    endpoint = AdminEndpoint(running)
+    running.admin_token = token_urlsafe(TOKEN_BYTES) if token is None else token
+    endpoint = AdminEndpoint(running, running.admin_token)
     try:
         running.admin_port = await endpoint.listen(port)
     except OSError as error:
@@ -141,8 +152,8 @@ def _open_store(settings: BrokerSettings) -> Store:
     return DiskStore(settings.data_dir, Durability(durability))
 
 
-def banner(running: RunningBroker) -> list[str]:
-    """What a user should know at start: address, data, durability, what differs from Kafka."""
+def banner(running: RunningBroker, *, shows_token: bool = True) -> list[str]:
+    """What a user should know at start: address, data, durability, what differs from Kafka, and a made-up token."""
     cluster = running.cluster
     nodes = list(cluster.nodes.values())
     more = list(nodes[0].endpoints)[1:]
@@ -156,4 +167,7 @@ def banner(running: RunningBroker) -> list[str]:
     if missing:
         lines.append(f"groups     not served: {missing}")
     lines += [f"listener   {name} {', '.join(str(node.endpoints[name]) for node in nodes)}" for name in more]
-    return lines if running.admin_port is None else [*lines, f"control    http://127.0.0.1:{running.admin_port}"]
+    if running.admin_port is not None:
+        told = f", token {running.admin_token}" if shows_token else ""
+        lines.append(f"control    http://127.0.0.1:{running.admin_port}{told}")
+    return lines

@@ -17,6 +17,7 @@ class BrokerOptions(TypedDict, total=False):
     kafka_defaults: bool
     notes_file: str | None
     admin_port: int | None
+    admin_token: str | None
     advertised_listeners: str | Iterable[str] | None
     allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str

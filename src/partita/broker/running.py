@@ -69,6 +69,8 @@ class RunningBroker:
         store.on_failed = self._storage_failed
         self.servers: dict[int, list[Server]] = {}
         self.admin_port: int | None = None
+        self.admin_token = ""
+        """What the control endpoint asks for."""
         self._listeners: dict[int, list[Listener]] = {}
         self._on_stop: list[Callable[[], None]] = []
 

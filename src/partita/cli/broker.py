@@ -18,6 +18,7 @@ from click.core import ParameterSource
 from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
 from partita.cli.terminal import PrintableFormatter, complain, say
+from partita.cli.variables import TOKEN_VARIABLE
 
 DEFAULT_PORT = 9092
 
@@ -53,6 +54,12 @@ DEFAULT_PORT = 9092
     help="Append events, such as rebalances, to this file as JSON lines.",
 )
 @click.option("--admin-port", type=click.IntRange(0, 65535), help="Serve the control endpoint on this loopback port.")
+@click.option(
+    "--admin-token",
+    envvar=TOKEN_VARIABLE,
+    show_envvar=True,
+    help="What the control endpoint asks for; without it one is made up and printed at the start.",
+)
 def broker(
     port: int,
     host: str,
@@ -64,6 +71,7 @@ def broker(
     settings: tuple[str, ...],
     notes_file: str | None,
     admin_port: int | None,
+    admin_token: str | None,
 ) -> None:
     """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
@@ -78,7 +86,7 @@ def broker(
         _refuse("--set listeners replaces --host and --port; give one or the other")
     _log_to_stderr()
     chosen = BrokerSettings(
-        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, options=options
+        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token, options=options
     )
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
@@ -107,7 +115,7 @@ async def _serve(settings: BrokerSettings) -> None:
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()
-    for line in banner(running):
+    for line in banner(running, shows_token=settings.admin_token is None):
         say(line)
     sys.stdout.flush()
     GarbageCollection(running.cluster.loop).start()

@@ -45,5 +45,6 @@ def test_every_variable_that_is_read_is_on_the_page() -> None:
     read = set()
     for path in (ROOT / "src" / "partita" / "cli").rglob("*.py"):
         read |= set(re.findall(r'"(PARTITA_[A-Z_]*[A-Z])"', path.read_text()))
-    assert read == {"PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG", "PARTITA_COMMAND_CONFIG"}
+    clusters = {"PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG", "PARTITA_COMMAND_CONFIG"}
+    assert read == clusters | {"PARTITA_ADMIN_TOKEN"}
     assert all(f"`{name}`" in PROSE for name in read)

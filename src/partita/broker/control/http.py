@@ -1,12 +1,14 @@
 """The control verbs and the notes over HTTP, on loopback only, for tests that are not in Python.
 
 `POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`, and
-`GET /metrics` for Prometheus. Browsers are turned away: a request with an Origin, or for another host name, is refused.
+`GET /metrics` for Prometheus. All but the metrics and `GET /health` ask for the token: `Authorization: Bearer <token>`.
+Browsers are turned away: a request with an Origin, or for another host name, is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import inspect
 import json
 from typing import TYPE_CHECKING, Any
@@ -24,8 +26,17 @@ ANSWER_WITHIN_SECONDS = 30.0
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
 """What a page of another site may send without asking; form-urlencoded, which it may too, is what curl says."""
-_ONCE = frozenset({"host", "content-length", "content-type", "origin"})
-_REASONS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found", 413: "Content Too Large"}
+_ONCE = frozenset({"authorization", "host", "content-length", "content-type", "origin"})
+_OPEN = frozenset({"/health", "/metrics"})
+"""What needs no token: what is asked by machines that only watch."""
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    413: "Content Too Large",
+}
 
 
 class HttpError(Exception):
@@ -37,9 +48,10 @@ class HttpError(Exception):
 
 
 class AdminEndpoint:
-    """Listens for one broker."""
+    """Listens for one broker, and does what it is told by whoever has the token."""
 
-    def __init__(self, running: RunningBroker) -> None:
+    def __init__(self, running: RunningBroker, token: str) -> None:
+        self._token = token
         self._cluster = running.cluster
         self._metrics = running.metrics
         self._control = Control(running)
@@ -73,19 +85,31 @@ class AdminEndpoint:
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, str, str]:
         method, _, rest = (await reader.readline()).decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
-        size = _checked_size(await _read_headers(reader))
-        body = await reader.readexactly(size)
+        headers = await _read_headers(reader)
+        size = _checked_size(headers)
         path, _, query = target.partition("?")
+        if path not in _OPEN:
+            self._check_token(headers.get("authorization", ""))
+        body = await reader.readexactly(size)
         if method == "GET" and path == "/notes":
             since = int(query.removeprefix("since=") or 0)
             return 200, "\n".join(json.dumps(note) for note in self._cluster.notes.since(since)), JSON
+        if method == "GET" and path == "/health":
+            return 200, json.dumps({"ok": True}), JSON
         if method == "GET" and path == "/metrics":
             return 200, self._metrics.text().removesuffix("\n"), PROMETHEUS
         if method == "GET" and path == "/nodes":
             return 200, json.dumps(self._nodes()), JSON
         if method == "POST" and path.startswith("/control/"):
             return 200, json.dumps(await self._call(path.removeprefix("/control/"), body)), JSON
-        raise HttpError(404, f"{method} {path}: there are POST /control/<verb>, GET /notes, /nodes and /metrics")
+        raise HttpError(
+            404, f"{method} {path}: there are POST /control/<verb>, GET /notes, /nodes, /metrics and /health"
+        )
+
+    def _check_token(self, authorization: str) -> None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
+            raise HttpError(401, "send the token that the broker printed at its start: Authorization: Bearer <token>")
 
     def _nodes(self) -> list[dict[str, Any]]:
         return [

@@ -12,6 +12,7 @@ import click
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.groups.exchanges import TRACED, Step, chart, line, step_of
 from partita.cli.terminal import count, say
+from partita.cli.variables import TOKEN_VARIABLE
 
 LOOK_EVERY_S = 0.2
 
@@ -21,18 +22,27 @@ LOOK_EVERY_S = 0.2
 @click.option(
     "--admin-port", type=click.IntRange(1, 65535), required=True, help="The --admin-port of a Partita broker."
 )
+@click.option(
+    "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
+)
 @click.option("--svg", type=click.Path(dir_okay=False, path_type=Path), help="Write a sequence chart to this file.")
 @click.option("--max", "-n", "limit", type=click.IntRange(min=1), help="Stop after this many requests and answers.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request or answer.")
 def trace(
-    group_id: str, admin_port: int, svg: Path | None, limit: int | None, seconds: float | None, as_json: bool
+    group_id: str,
+    admin_port: int,
+    admin_token: str | None,
+    svg: Path | None,
+    limit: int | None,
+    seconds: float | None,
+    as_json: bool,
 ) -> None:
     """Show each request that members of GROUP send and each answer, with member, generation and the state after it.
 
     Works on a Partita broker that was started with --admin-port. Ends with Ctrl-C, --max or --seconds.
     """
-    port = ControlPort(admin_port)
+    port = ControlPort(admin_port, admin_token)
     for _ in port.new_notes():
         pass  # what was before
     port.call("trace_group", group_id=group_id)

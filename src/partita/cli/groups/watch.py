@@ -15,6 +15,7 @@ from partita.cli.connecting import connected
 from partita.cli.groups.changes import Look, News, seen_changes, told_changes
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.terminal import redraw, say, table_lines
+from partita.cli.variables import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from partita.admin import Admin
@@ -25,10 +26,10 @@ KEPT_NEWS = 12
 class Watcher:
     """Describes groups repeatedly and keeps the most recent changes."""
 
-    def __init__(self, admin: Admin, wanted: tuple[str, ...], notes_port: int | None) -> None:
+    def __init__(self, admin: Admin, wanted: tuple[str, ...], port: ControlPort | None) -> None:
         self.admin = admin
         self.wanted = wanted
-        self._port = None if notes_port is None else ControlPort(notes_port)
+        self._port = port
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         self._before: dict[str, Look] = {}
 
@@ -82,6 +83,9 @@ def as_json(looks: list[Look], news: list[News]) -> str:
 @click.option("--admin-port", type=click.IntRange(1, 65535),
               help="The --admin-port of a Partita broker; every rebalance is then shown with its cause.")  # fmt: skip
 @click.option(
+    "--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed at its start."
+)
+@click.option(
     "--every", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds between updates."
 )
 @click.option("--looks", type=click.IntRange(min=1), help="Stop after this many updates.")
@@ -90,6 +94,7 @@ def watch(
     group_ids: tuple[str, ...],
     bootstrap: Address,
     admin_port: int | None,
+    admin_token: str | None,
     every: float,
     looks: int | None,
     as_lines: bool,
@@ -100,7 +105,7 @@ def watch(
     the visible changes are.
     """
     with connected(bootstrap) as admin:
-        watcher = Watcher(admin, group_ids, admin_port)
+        watcher = Watcher(admin, group_ids, None if admin_port is None else ControlPort(admin_port, admin_token))
         try:
             _print_lines(watcher, every, looks) if as_lines else _draw(watcher, every, looks)
         except KeyboardInterrupt:
