@@ -266,6 +266,7 @@ def ADMIT(turn: Turn, join: Join) -> None:
     if not group.members:
         group.protocol_type = wire.protocol_type
     rebalance.add_member(turn, group, member)
+    group.has_unstored_ids |= member.instance_id in group.removed_instances
     turn.park_join(group, member, join.waiter)
     rebalance.rebalance(turn, group, member.cause(JOINED, wire.reason or ""))
 
@@ -345,7 +346,7 @@ def SWAP_PERSIST(turn: Turn, join: Join) -> None:
     swap(turn, group, old, new)
     turn.start_session(group, new)
     turn.write([record])
-    group.has_unstored_ids = False
+    group.is_stored()
     turn.out.answer(join.token, _took_over(group, old, new, join.version, was_leader=was_leader))
 
 

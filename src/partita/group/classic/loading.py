@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from partita.group import answers
 from partita.group.classic import rebalance
 from partita.group.contract import Handover
 from partita.group.notes import LOADED_OVER_SIZE, LOADED_UNASSIGNED, Cause, GroupsLoaded
 from partita.group.records import log_records
-from partita.group.state.model import COMPLETING, DEAD, NO_DEADLINE, STABLE, Group
+from partita.group.state.model import COMPLETING, DEAD, NO_DEADLINE, PREPARING, STABLE, Group
 from partita.group.state.shard import ShardState
 from partita.group.state.stored import stored_member
 from partita.group.state.turn import Turn
@@ -68,19 +68,33 @@ def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Map
 
 
 def handover(state: ShardState, now: Now) -> Handover:
-    """What the next load has to know: silences of members whose session runs, and generations that are not stored."""
+    """What the next load has to know: silences of members whose session runs, and generations that are not stored.
+
+    Members that only the log still has were removed in a rebalance that has not ended: their sessions are over.
+    """
     silences = {
         (group.group_id, member.member_id): now.mono_ms - (member.deadline_ms - member.session_timeout_ms)
         for group in state.groups.values()
         for member in group.members.values()
         if member.deadline_ms != NO_DEADLINE and not member.is_new
     }
+    for group in state.groups.values():
+        if group.state in (PREPARING, COMPLETING):
+            silences.update(_removed_but_stored(state, group))
     generations = {
         group.group_id: group.generation_told
         for group in state.groups.values()
         if group.state is COMPLETING or group.generation_told > group.generation
     }
     return Handover(silences, generations)
+
+
+def _removed_but_stored(state: ShardState, group: Group) -> Iterator[tuple[tuple[str, str], int]]:
+    value = state.hard.groups.get(group.group_id)
+    if value is not None:
+        for stored in log_records.read_group_value(value).members:
+            if stored.member_id not in group.members:
+                yield (group.group_id, stored.member_id), stored.session_timeout
 
 
 def unload(turn: Turn, error: ErrorCode) -> None:

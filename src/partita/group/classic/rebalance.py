@@ -136,6 +136,7 @@ def drop_member(turn: Turn, group: Group, member: Member, cause: Cause) -> None:
     group.count_protocols(member.protocols, -1)
     if member.instance_id is not None:
         del group.static[member.instance_id]
+        group.removed_instances[member.instance_id] = None
     if group.leader_id == member.member_id:
         group.leader_id = next(iter(group.members), None)
     note_cause(group, cause)
@@ -162,7 +163,7 @@ def _elect_joined_leader(group: Group) -> bool:
 def _become_empty(turn: Turn, group: Group) -> None:
     group.protocol_name = None
     group.subscriptions = ()
-    group.has_unstored_ids = False
+    group.is_stored()
     move(turn, group, EMPTY)
     turn.write([empty_group_record(group)])
     _note_end(turn, group, sync_phase_ms=0)
@@ -191,7 +192,7 @@ def _await_assignment(turn: Turn, group: Group, *, must_store: bool) -> None:
 
 def _store_generation(turn: Turn, group: Group, members: list[Member]) -> None:
     """Put on record that the generation was told to these members, so that no crash lets it be told again."""
-    group.has_unstored_ids = False
+    group.is_stored()
     record = abandoned_record(group, members)
     turn.write([record if turn.state.fits([record]) else empty_group_record(group)])
 
@@ -213,7 +214,7 @@ def became_synced(group: Group, member_id: str) -> None:
 
 def become_stable(turn: Turn, group: Group) -> None:
     """The assignment is stored: hand it out."""
-    group.has_unstored_ids = False
+    group.is_stored()
     move(turn, group, STABLE)
     answer_syncs(turn, group)
     _note_end(turn, group, sync_phase_ms=turn.now.mono_ms - group.sync_started_ms)

@@ -94,7 +94,8 @@ def fence_instance(turn: Turn, group_id: str, instance_id: str) -> None:
     swap(turn, group, old, new)
     turn.start_session(group, new)
     turn.write(records)
-    group.has_unstored_ids = not records
+    if records:
+        group.is_stored()
     if group.state is COMPLETING:
         rebalance.prepare(turn, group, new.cause(STATIC_REPLACED))
     elif group.state is PREPARING:

@@ -119,6 +119,7 @@ class Group:
         "pending_sync",
         "protocol_name",
         "protocol_type",
+        "removed_instances",
         "since_ms",
         "state",
         "static",
@@ -151,6 +152,8 @@ class Group:
         """How many members list each protocol."""
         self.has_unstored_ids = False
         """A static member has a new id that no record holds: after a crash its old id would fence the live process."""
+        self.removed_instances: dict[str, None] = {}
+        """Group instance ids of members that were removed, and no record says so yet."""
         self.joins_parked = 0
         self.subscriptions: tuple[bytes, ...] | None = None
         """Each member's metadata for the selected protocol, as of the last generation; None before the first one."""
@@ -178,6 +181,11 @@ class Group:
     def has_all_joined(self) -> bool:
         """Does every member wait in the join phase, and is no handed-out id still to be used?"""
         return self.joins_parked == len(self.members) and not self.pending
+
+    def is_stored(self) -> None:
+        """A record of the group was just written: it says who the members are."""
+        self.has_unstored_ids = False
+        self.removed_instances.clear()
 
     def supports_any(self, protocol_type: str, protocols: Protocols) -> bool:
         """Can a member with these protocols be in this group?"""

@@ -125,7 +125,7 @@ class Broker:
             return
         self._watch.before(asked, self.coordinator)
         step = self.coordinator.handle(asked, request, self._world.now)
-        self._watch.after(asked, self.coordinator)
+        self._watch.after(asked, self.coordinator, step)
         if not isinstance(message, HeartbeatRequest | OffsetCommitRequest | FetchOffsets):
             self._watch.stepped(self.coordinator)
         self._take(step, asked)
@@ -247,7 +247,7 @@ class Broker:
             self.coordinator.replay_batch(batch)
         step = self.coordinator.resume(self._world.now, handover, clean=clean)
         self._world.saw("*", "broker", f"loaded {len(batches)} batches")
-        self._watch.loaded(self.coordinator, self.log.batches)
+        self._watch.loaded(self.coordinator, self.log.batches, is_orderly=clean)
         if self.log.durable < self.log.end:
             self._gate.add(self.log.end, Step(), self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         self._take(step)
@@ -283,8 +283,10 @@ class Broker:
         self._gate.expire(now.mono_ms)
         while not self.is_loading and (due := self.coordinator.next_deadline_ms()) is not None and due <= now.mono_ms:
             self._watch.waking(self.coordinator)
-            self._take(self.coordinator.on_deadline(now))
+            step = self.coordinator.on_deadline(now)
+            self._watch.did_what_was_due(self.coordinator, step)
             self._watch.stepped(self.coordinator)
+            self._take(step)
         if not self.is_loading:
             self._arm()
 

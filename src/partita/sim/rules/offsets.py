@@ -240,7 +240,11 @@ class OffsetRules:
         ]
 
     def loaded(self, coordinator: GroupCoordinator) -> None:
-        """A coordinator has replayed the log."""
+        """A coordinator has replayed the log. Members that came and went without a record have left no trace there."""
+        for group in coordinator.groups.values():
+            if not group.members and group.group_id in self._inhabited_ms:
+                known_ms = self._inhabited_ms[group.group_id]
+                self._inhabited_ms[group.group_id] = min(known_ms, group.since_ms)
         found = {
             (group_id, *partition): read_offset_value(value)
             for group_id, offsets in coordinator.hard_state.offsets.items()

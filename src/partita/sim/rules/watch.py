@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from partita.group.config import GroupConfig
-from partita.group.contract import Record
+from partita.group.contract import Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.state.model import STABLE, Group
 from partita.protocol.messages.metadata import MetadataResponse
@@ -16,6 +16,7 @@ from partita.protocol.primitives import Structure
 from partita.sim.broker.asked import Asked
 from partita.sim.rules.clients import ClientRules
 from partita.sim.rules.groups import GroupRules
+from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.rules.rule import must
 from partita.sim.world.world import World
@@ -29,6 +30,7 @@ class Watch:
         self.group_id = group_id
         self.groups = GroupRules(group_id, eager=eager)
         self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
+        self.members = MemberRules(group_id, config)
         self.clients = ClientRules(self._is_member)
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
@@ -65,11 +67,13 @@ class Watch:
         self._open[asked.number] = asked
         self.offsets.observe(coordinator, self._world.now.wall_ms)
         self.groups.before(asked, coordinator)
+        self.members.before(asked, coordinator, self._world.now.mono_ms)
         self.offsets.before(asked)
 
-    def after(self, asked: Asked, coordinator: GroupCoordinator) -> None:
+    def after(self, asked: Asked, coordinator: GroupCoordinator, step: Step) -> None:
         """The broker has decided a group request."""
         self.groups.after(asked, coordinator)
+        self.members.decided(asked, step, coordinator, self._world.now.mono_ms)
 
     def answered(self, asked: Asked, response: Structure) -> None:
         """The broker has answered a request."""
@@ -79,21 +83,29 @@ class Watch:
         error = getattr(response, "error_code", 0)
         self._world.saw("=", asked.link.caller.name, f"{name} {int(error)}" if error else name)
         self.groups.answered(asked, response)
+        self.members.answered(asked, response)
         self.offsets.answered(asked, response)
 
     def appended(self, records: tuple[Record, ...], cause: Asked | str | None) -> None:
         """The broker has appended a batch to its log: for a request, a deleted topic, or because something was due."""
         assert self._coordinator is not None, "a coordinator is loaded before it appends"
         self.groups.appended(records, self._coordinator)
+        self.members.appended(records)
         self.offsets.appended(records, self._coordinator, self._world.now.wall_ms, cause)
 
     def waking(self, coordinator: GroupCoordinator) -> None:
         """The broker is about to do what is due."""
+        self.members.look(coordinator, self._world.now.mono_ms)
         self.offsets.observe(coordinator, self._world.now.wall_ms)
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
         """The broker is between two steps."""
         self.groups.stepped(coordinator)
+        self.members.stepped(coordinator, self._world.now.mono_ms)
+
+    def did_what_was_due(self, coordinator: GroupCoordinator, step: Step) -> None:
+        """The broker has done what was due."""
+        self.members.decided(None, step, coordinator, self._world.now.mono_ms)
 
     def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
         """The process of the broker dies now."""
@@ -101,11 +113,12 @@ class Watch:
         self.offsets.crashed()
         self.groups.crashing(coordinator, all_durable=all_durable)
 
-    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes]) -> None:
-        """A coordinator has replayed the log."""
+    def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, is_orderly: bool) -> None:
+        """A coordinator has replayed the log; `is_orderly`: the one before was unloaded in order."""
         self._coordinator = coordinator
         self.groups.loaded(coordinator, batches)
         self.offsets.loaded(coordinator)
+        self.members.loaded(coordinator, self._world.now.mono_ms, is_orderly=is_orderly)
 
     # The clients' side
 
