@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from partita.assignors.interface import Subscription
@@ -12,13 +13,16 @@ from partita.group.contract import GroupRequest, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.requests import FetchOffsets
 from partita.now import ManualClock
+from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchRequest
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from partita.protocol.primitives import Structure
 from partita.records.builder import build_batch
 from partita.sim.broker.asked import Asked
 from partita.sim.rules.groups import GroupRules
+from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.world.network import Link
 
@@ -43,9 +47,10 @@ class Nobody:
 class Court:
     """`ask` has a request decided and judged; `change` falsifies its answer before the rules see it."""
 
-    def __init__(self, *, eager: bool = True) -> None:
+    def __init__(self, *, eager: bool = True, initial_delay_ms: int = 0) -> None:
         self.groups = GroupRules(GROUP, eager=eager)
         self.offsets = OffsetRules(RETENTION_MS, 4096)
+        self.members = MemberRules(GROUP, GroupConfig(group_initial_rebalance_delay_ms=initial_delay_ms))
         self.clock = ManualClock(mono_ms=0, wall_ms=1_000_000)
         self.config = GroupConfig(
             group_initial_rebalance_delay_ms=0,
@@ -70,9 +75,13 @@ class Court:
         self._change = change
         self.groups.before(asked, self.coordinator)
         self.offsets.observe(self.coordinator, self.clock.now().wall_ms)
+        self.members.before(asked, self.coordinator, self.clock.now().mono_ms)
         self.offsets.before(asked)
         step = self.coordinator.handle(asked, asked.request, self.clock.now())
         self.groups.after(asked, self.coordinator)
+        self.members.decided(asked, step, self.coordinator, self.clock.now().mono_ms)
+        if not isinstance(message, HeartbeatRequest | OffsetCommitRequest | FetchOffsets):
+            self.members.stepped(self.coordinator, self.clock.now().mono_ms)
         self.take(step, asked)
         self.due()
         return self.answers.get(asked.number)
@@ -89,12 +98,15 @@ class Court:
         if step.records:
             self.log.append(build_batch([(0, key, value, ()) for key, value in step.records]))
             self.groups.appended(step.records, self.coordinator)
+            self.members.appended(step.records)
             self.offsets.appended(step.records, self.coordinator, self.clock.now().wall_ms, cause)
         for asked, answer in step.replies:
             assert isinstance(asked, Asked)
+            answer = copy(answer)  # heartbeats share theirs
             self._change(answer)
             self.answers[asked.number] = answer
             self.groups.answered(asked, answer)
+            self.members.answered(asked, answer)
             self.offsets.answered(asked, answer)
 
     def lose_everything(self) -> None:
@@ -109,7 +121,12 @@ class Court:
         """Have what is due done."""
         while (at := self.coordinator.next_deadline_ms()) is not None and at <= self.clock.now().mono_ms:
             self.offsets.observe(self.coordinator, self.clock.now().wall_ms)
-            self.take(self.coordinator.on_deadline(self.clock.now()), None)
+            now_ms = self.clock.now().mono_ms
+            self.members.look(self.coordinator, now_ms)
+            step = self.coordinator.on_deadline(self.clock.now())
+            self.members.decided(None, step, self.coordinator, now_ms)
+            self.members.stepped(self.coordinator, now_ms)
+            self.take(step, None)
         self.groups.stepped(self.coordinator)
 
     def pass_time(self, ms: int) -> None:
@@ -119,15 +136,23 @@ class Court:
 
     # What clients say
 
-    def join(self, member_id: str = "", instance_id: str | None = None, change: Change = lambda answer: None) -> Any:
-        """A member that reads topic t joins by version 9 (with an instance id) or 3."""
-        metadata = encode_subscription(Subscription(topics=("t",)))
+    def join(
+        self,
+        member_id: str = "",
+        instance_id: str | None = None,
+        change: Change = lambda answer: None,
+        *,
+        topics: tuple[str, ...] = ("t",),
+        version: int | None = None,
+    ) -> Any:
+        """A member that reads topic t joins by version 9 (with an instance id) or 3, unless told otherwise."""
+        metadata = encode_subscription(Subscription(topics=topics))
         message = JoinGroupRequest(
             group_id=GROUP, session_timeout_ms=10_000, rebalance_timeout_ms=10_000, member_id=member_id,
             group_instance_id=instance_id, protocol_type="consumer",
             protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
         )  # fmt: skip
-        return self.ask(message, 3 if instance_id is None else 9, change)
+        return self.ask(message, version or (3 if instance_id is None else 9), change)
 
     def sync(
         self, joined: Any, shares: dict[str, list[tuple[str, int]]] | None = None, change: Change = lambda answer: None
