@@ -95,6 +95,8 @@ class Admin:
     create_acls = _blocking(AsyncAdmin.create_acls)
     describe_acls = _blocking(AsyncAdmin.describe_acls)
     delete_acls = _blocking(AsyncAdmin.delete_acls)
+    alter_client_quotas = _blocking(AsyncAdmin.alter_client_quotas)
+    describe_client_quotas = _blocking(AsyncAdmin.describe_client_quotas)
     elect_leaders = _blocking(AsyncAdmin.elect_leaders)
     alter_partition_reassignments = _blocking(AsyncAdmin.alter_partition_reassignments)
     list_partition_reassignments = _blocking(AsyncAdmin.list_partition_reassignments)

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from partita.admin import acls as access
 from partita.admin import configs, groups, offsets, placement, reset_plan, topics
+from partita.admin import quotas as quota_calls
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
 from partita.admin.offsets import OffsetSpec, TopicPartition, timestamp_of
 from partita.admin.reset import Target
 from partita.admin.results import (
     ApiVersionRange,
+    ClientQuota,
     ClusterDescription,
     CommittedOffset,
     ConfigEntry,
@@ -189,6 +191,29 @@ class AsyncAdmin:
             for each in ([given] if isinstance(given, AclFilter) else map(access.filter_for, access.bindings([given])))
         ]
         return await access.delete_acls(self.cluster, filters)
+
+    async def alter_client_quotas(
+        self,
+        quotas: Mapping[str, float | None],
+        *,
+        user: str | None = "",
+        client_id: str | None = "",
+        ip: str | None = "",
+        validate_only: bool = False,
+    ) -> None:
+        """Set quotas of a user, a client id, both, or an address: {"producer_byte_rate": 1_000_000}; None removes one.
+
+        A name that is None stands for everybody without a quota. Raises InvalidRequestError.
+        """
+        whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
+        await quota_calls.alter(self.cluster, whose, quotas, validate_only=validate_only)
+
+    async def describe_client_quotas(
+        self, *, user: str | None = "", client_id: str | None = "", ip: str | None = "", strict: bool = False
+    ) -> list[ClientQuota]:
+        """All quotas, or those whose entities have these names (None: the default); with `strict`, and no others."""
+        whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
+        return await quota_calls.describe(self.cluster, whose, strict=strict)
 
     # Placement of partitions
 

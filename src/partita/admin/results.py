@@ -198,6 +198,14 @@ class PartitionLag(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class ClientQuota(Result):
+    """The quotas of one entity, whose names are by type (None: the default of the type)."""
+
+    entity: dict[str, str | None]
+    quotas: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetMove(Result):
     """One line of a reset: from the committed offset (None: none yet) to the new one.
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "partitions": ("cluster.partitions", "Move partitions between brokers and elect their leaders."),
     "config": ("cluster.config", "Show and change options of topics, brokers and groups."),
     "acls": ("cluster.acls", "List, add and remove ACLs: who may do what."),
+    "quotas": ("cluster.quotas", "List, set and remove quotas of users, client ids and addresses."),
     "produce": ("records.produce", "Write records from standard input or a file."),
     "consume": ("records.consume", "Read records, with or without a group."),
     "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),
