@@ -18,17 +18,17 @@ settings.load_profile("partita")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--conformance", action="store_true", help="also compare with Apache Kafka (needs Java and Maven)")
+    parser.addoption("--slow", action="store_true", help="also run what takes minutes: a Spark cluster, kill rounds")
     parser.addoption("--on-kafka", action="store_true", help="the Spark tests use Apache Kafka in place of our broker")
     parser.addoption("--histories", type=int, default=400, help="so many random histories of a shared Spark group")
     parser.addoption("--soak-minutes", type=float, default=0, help="kill a member every 30 s for so long, not 10 times")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the conformance tests out unless asked for: they are a gate of their own, not skipped tests."""
-    if config.getoption("--conformance"):
-        return
-    here = str(config.rootpath / "tests" / "conformance")
-    chosen = [item for item in items if not str(item.path).startswith(here)]
+    """Leave slow and conformance tests out unless asked for: they are gates of their own, not skipped tests."""
+    gates = [name for name in ("conformance", "slow") if not config.getoption(f"--{name}")]
+    closed = tuple(str(config.rootpath / "tests" / name) for name in gates)
+    chosen = [item for item in items if not str(item.path).startswith(closed)]
     if len(chosen) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen

@@ -83,6 +83,27 @@ def _way(address: Address) -> Iterator[Finding]:
         yield Finding(stage.what, stage.found, stage.is_good, True, stage.advice)
 
 
+def _executors(address: Address, master: str) -> Iterator[Finding]:
+    """One line for each executor of a Spark cluster, asked by a short job."""
+    from partita.cli.connecting import connected
+    from partita.spark import session
+    from partita.spark.executor_probe import probe
+
+    brokers = []
+    if _is_asked_about_a_cluster():
+        with connected(address) as admin:
+            brokers = [(node.host, node.port) for node in admin.describe_cluster().nodes]
+    spark = session("partita-doctor", master=master)
+    try:
+        for report in probe(spark, brokers):
+            versions = ", ".join(f"{name} {found}" for name, found in report.packages if found[:1].isdigit())
+            told = f"Python {report.python}, {versions}, {report.compiled} compiled parts"
+            advice = f"{report.fault}; install what is missing there, or let brokers advertise other addresses"
+            yield Finding(f"executor on {report.host}", told, not report.fault, True, advice if report.fault else "")
+    finally:
+        spark.stop()
+
+
 def _is_asked_about_a_cluster() -> bool:
     context = click.get_current_context()
     given = (context.get_parameter_source(name) for name in ("servers", "profile", "config_file"))
@@ -99,7 +120,13 @@ def _is_asked_about_a_cluster() -> bool:
     metavar="DIR",
     help="Rebuild the catalogue of this data directory from its topic folders. Stop the broker first.",
 )
-def doctor(bootstrap: Address, as_json: bool, data_dir: str | None) -> None:
+@click.option(
+    "--from-executors",
+    "master",
+    metavar="MASTER",
+    help="Ask the executors of this Spark cluster: their packages and their way to the brokers.",
+)
+def doctor(bootstrap: Address, as_json: bool, data_dir: str | None, master: str | None) -> None:
     """Check this installation and suggest fixes.
 
     With --bootstrap, --profile or --command-config, check the way to that cluster too, step by step. The exit code is
@@ -111,6 +138,7 @@ def doctor(bootstrap: Address, as_json: bool, data_dir: str | None) -> None:
     found = list(findings())
     try:
         found += _way(bootstrap) if _is_asked_about_a_cluster() else []
+        found += _executors(bootstrap, master) if master is not None else []
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if as_json:
