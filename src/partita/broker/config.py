@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from importlib.util import find_spec
 
 from partita.broker.options import (
     BOOLEAN,
@@ -43,6 +44,8 @@ defaults are 3000 and 3; `--kafka-defaults` brings Kafka's back.
 An embedded broker is mostly alone and mostly in tests, where nobody wants to wait for members that never come.
 """
 
+_WITH_LZ4 = frozenset({("compression.type", "lz4"), ("offsets.topic.compression.codec", 3)})
+"""Settings that make the broker compress with lz4, which is a package of its own."""
 _BITS = {INT: 31, SHORT: 15, LONG: 63}
 _KIND_NAMES = {INT: "INT", SHORT: "SHORT", LONG: "LONG", DOUBLE: "DOUBLE", BOOLEAN: "BOOLEAN"}
 
@@ -63,6 +66,10 @@ def parse(option: Option, given: object) -> Value:
             raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at least {option.low}")
         if option.high is not None and value > option.high:
             raise ConfigError(f"Invalid value {given} for configuration {option.name}: must be at most {option.high}")
+    if (option.name, value) in _WITH_LZ4 and find_spec("lz4") is None:
+        from partita.records.compression import LZ4_MISSING
+
+        raise ConfigError(f"Invalid value {given} for configuration {option.name}: {LZ4_MISSING}")
     return value
 
 
