@@ -148,6 +148,10 @@ class GroupCoordinator:
         loading.unload(turn, error)
         return turn.out.take()
 
+    def abandon(self) -> Step:
+        """Give up an input that raised; its replies are to be refused. Only `unload` may follow."""
+        return self._turn(Now(0, 0)).out.abandon()
+
     def handover(self, now: Now) -> Handover:
         """What the next `resume` should be told, asked before `unload`: restarts then keep nobody alive."""
         return loading.handover(self._state, now)

@@ -20,6 +20,7 @@ cdef class Reader:
     cpdef object take(self, Py_ssize_t size)
     @cython.locals(start=Py_ssize_t)
     cdef object _text(self, Py_ssize_t size)
+    cdef object _replaced(self, raw)
     @cython.locals(start=Py_ssize_t)
     cdef object _view(self, Py_ssize_t size)
     cpdef Py_ssize_t count(self, Py_ssize_t least_size) except -2

@@ -22,6 +22,8 @@ PAUSE_AFTER = 64
 """After how many elements of an array a codec that may pause does."""
 
 _STRING_BYTES_MAX = 0x7FFF
+_REPLACED_BYTES = _STRING_BYTES_MAX // 3
+"""A longer string may exceed the largest one when each bad byte becomes U+FFFD, which has three."""
 _int8 = Struct(">b").unpack_from
 _int16 = Struct(">h").unpack_from
 _uint16 = Struct(">H").unpack_from
@@ -182,7 +184,15 @@ class Reader:
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            return replaced(raw)
+            return self._replaced(raw)
+
+    def _replaced(self, raw: Bytes) -> str:
+        text = replaced(raw)
+        if len(raw) > _REPLACED_BYTES and len(text.encode()) > _STRING_BYTES_MAX:
+            raise MalformedRequest(
+                f"string of {len(raw)} bytes at {self.pos} that are not UTF-8: no answer can repeat it"
+            )
+        return text
 
     def string(self) -> str:
         """Read a string with a 16-bit length; null is malformed."""

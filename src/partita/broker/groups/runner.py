@@ -387,6 +387,7 @@ class ShardRunner:
         unwritten, self.unwritten = self.unwritten, []
         for step in unwritten:
             refuse(step, not_here)
+        refuse(self.coordinator.abandon(), not_here)
         if was_active:
             release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 

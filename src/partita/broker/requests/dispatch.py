@@ -148,23 +148,30 @@ class Exchange:
         except TooManyElements:
             return self._encode_in_slices(message)
         except Exception as error:
-            return self._frame_of_failure(error)
+            return self._frame_of_failure(error, message)
 
     def _encode_in_slices(self, message: Message) -> Parked:
         parked = Parked(holds_back=True)
         encoding = self.ctx.services.sliced_thread.run(lambda pause: self._frame(message, Writer(pause=pause)))
-        encoding.add_done_callback(lambda done: parked.finish(self._encoded_in_slices(done)))
+        encoding.add_done_callback(lambda done: parked.finish(self._encoded_in_slices(done, message)))
         return parked
 
-    def _encoded_in_slices(self, done: asyncio.Future[Chunks]) -> Chunks | None:
+    def _encoded_in_slices(self, done: asyncio.Future[Chunks], message: Message) -> Chunks | None:
         if done.cancelled():
             return None
         error = done.exception()
-        return self._cut(done.result()) if error is None else self._frame_of_failure(error)
+        return self._cut(done.result()) if error is None else self._frame_of_failure(error, message)
 
-    def _frame_of_failure(self, error: BaseException) -> Chunks | None:
-        answer = self.failed(error)
-        return None if answer is None else self._cut(self._frame(answer, Writer()))
+    def _frame_of_failure(self, error: BaseException, message: Message) -> Chunks | None:
+        """The message with shorter texts, if that is what it takes, else the error answer, else no connection."""
+        from partita.broker.requests.error_answers import shortened
+
+        answer = message if shortened(message) else self.failed(error)
+        try:
+            return None if answer is None else self._cut(self._frame(answer, Writer()))
+        except Exception as again:
+            self.ctx.connection.refuse(f"{self.api.name} cannot be answered: {again}")
+            return None
 
     def _frame(self, message: Message, writer: Writer) -> Chunks:
         return encode_response(self.api.key, self.ctx.version, self.correlation_id, message, writer)

@@ -12,11 +12,12 @@ from typing import Any, TypeAlias
 
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import Message
+from partita.protocol.primitives import Message, Structure
 
 Built: TypeAlias = Any
 """A Message of a module that is imported when the first error is built."""
 
+MESSAGE_CHARACTERS_MAX = 1000
 _TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 22, 36, 46, 47, 50, 60, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
@@ -29,6 +30,20 @@ def error_answer(api_key: int, version: int, request: Any, code: int) -> Message
     messages = import_module(api.request.__module__)
     answer: Message | None = _BUILDERS[api_key](messages, version, request, code)
     return answer
+
+
+def shortened(message: Structure) -> bool:
+    """Cut every error message that is too long for an answer, as one that repeats a long name; say whether any was."""
+    was_cut = False
+    for name in message.__slots__:
+        value = getattr(message, name)
+        if isinstance(value, list):
+            for element in value:
+                was_cut = (isinstance(element, Structure) and shortened(element)) or was_cut
+        elif name.endswith("error_message") and isinstance(value, str) and len(value) > MESSAGE_CHARACTERS_MAX:
+            setattr(message, name, f"{value[:MESSAGE_CHARACTERS_MAX]}...")
+            was_cut = True
+    return was_cut
 
 
 def _produce(m: Any, version: int, request: Any, code: int) -> Built | None:

@@ -61,6 +61,10 @@ class Commit:
         self.generation = wire.generation_id_or_member_epoch
 
 
+_LAST_MS = 2**63 - 1
+"""The last time that a record can say: an old client may ask for any retention. (H17)"""
+
+
 def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Store the offsets, all of them or none. An absent group is taken for an empty one."""
     wire = request.message
@@ -158,7 +162,7 @@ def _stored(turn: Turn, wire: OffsetCommitRequest, version: int) -> tuple[Offset
     """The answer and the records, one per partition whose metadata is short enough."""
     expire_ms = log_records.NO_EXPIRY
     if wire.retention_time_ms > 0 and version <= _LAST_WITH_RETENTION:
-        expire_ms = turn.now.wall_ms + wire.retention_time_ms
+        expire_ms = min(turn.now.wall_ms + wire.retention_time_ms, _LAST_MS)
     records: list[Record] = []
     topics = [
         OffsetCommitResponseTopic(

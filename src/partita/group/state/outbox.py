@@ -37,6 +37,13 @@ class Outbox:
         """Tell log, dashboard and trace what happened."""
         self._notes.append(note)
 
+    def abandon(self) -> Step:
+        """What an input left that failed halfway: replies not to be given as they are. Parked tokens stay."""
+        step = Step((), tuple(self._replies), ())
+        self.records, self._replies, self._notes, self.producer, self.marker = [], [], [], None, None
+        self.tokens_open = self.parked
+        return step
+
     def take(self) -> Step:
         """The step collected since the last call."""
         assert self.tokens_open == self.parked, f"{self.tokens_open} tokens are open, {self.parked} of them parked"

@@ -343,3 +343,33 @@ def test_whatever_goes_wrong_in_an_append_ends_in_a_replay_and_an_answer(caplog:
         assert world.committed() == 1
         assert world.commit(3) == 0
     assert [record for record in caplog.records if record.exc_info and "is replayed" in record.getMessage()]
+
+
+def test_a_commit_that_is_to_stay_for_ever_stays() -> None:
+    """H17, found by fuzzing: an old client may ask for any retention, and its end fits into the record."""
+    with shard_world() as world:
+        request = commit_request("g", 7)
+        request.retention_time_ms = 2**63 - 1
+        assert error_of(world.ask(request, "g", 2)) == 0
+        assert world.committed() == 7
+
+
+def test_a_request_that_fails_halfway_costs_its_shard_a_replay_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Found by fuzzing: the shard stayed in its load for ever, because the request that failed was still open."""
+
+    def fail(committed: CommittedOffset) -> bytes:
+        raise OverflowError("this offset cannot be written")
+
+    with shard_world() as world:
+        assert world.commit(7) == 0
+        with monkeypatch.context() as patched:
+            patched.setattr("partita.group.records.log_records.offset_value", fail)
+            assert world.commit(8) == NOT_COORDINATOR
+        runner = world.groups.runner_of("g")
+        assert runner is not None
+        assert runner.state is State.ACTIVE
+        assert world.committed() == 7
+        assert world.commit(9) == 0
+        assert world.committed() == 9
