@@ -38,19 +38,21 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Answer:
     Deviation: ListOffsets from a client that claims to be a replica, as kafka-python up to 3.0.11 does, is answered
     as for a consumer; Kafka answers with the log end offset, even under read_committed.
     """
-    counts = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
-    return answered(ctx, _answer(ctx, request, {key for key, count in counts.items() if count > 1}))
+    return answered(ctx, _answer(ctx, request))
 
 
-def _answer(
-    ctx: RequestContext, request: ListOffsetsRequest, twice: set[tuple[str, int]]
-) -> Steps[ListOffsetsResponse]:
+def _answer(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
     answers: list[ListOffsetsPartitionResponse] = []
-    asked = ((topic.name, part) for topic in request.topics for part in topic.partitions)
+    counts: Counter[tuple[str, int]] = Counter()
+    asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
     for (name, part), others_turn in sliced(asked):
         if others_turn:
             yield None
-        if (name, part.partition_index) in twice:
+        counts[name, part.partition_index] += 1
+    for (name, part), others_turn in sliced(asked):
+        if others_turn:
+            yield None
+        if counts[name, part.partition_index] > 1:
             answers.append(_error(part, ErrorCode.INVALID_REQUEST))
         else:
             answers.append((yield from _partition(ctx, request, name, part)))

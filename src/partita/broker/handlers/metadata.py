@@ -6,13 +6,13 @@ UNKNOWN_TOPIC_OR_PARTITION.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from partita.broker.handlers._operations import cluster_operations, topic_operations
 from partita.broker.handlers._partitions import described
 from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import SLICE, Steps, answered
+from partita.broker.requests.slices import SLICE, Steps, answered, sliced
 from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
 from partita.broker.topics.checks import NewTopics
 from partita.log.storage import StorageError
@@ -29,6 +29,8 @@ from partita.protocol.primitives import ZERO_UUID
 
 AUTO_CREATED_MAX = 1000
 """How many topics one request may bring into being. (H23)"""
+CREATED_AT_ONCE = 100
+"""How many of them are created with one write, before others have their turn."""
 
 
 def handle(ctx: RequestContext, request: MetadataRequest) -> Answer:
@@ -64,12 +66,19 @@ def _all(ctx: RequestContext, request: MetadataRequest) -> Steps[MetadataRespons
 
 def _named(ctx: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]) -> Steps[MetadataResponse]:
     may_create = request.allow_auto_topic_creation and ctx.config.bool("auto.create.topics.enable")
-    seen = [
-        MetadataRequestTopic(name=name, topic_id=id_)
-        for name, id_ in dict.fromkeys((t.name, t.topic_id) for t in asked)
-    ]
-    refused = _create_missing(ctx, seen) if may_create else {}
-    found = [_found(ctx, topic, refused) for topic in seen]
+    seen: dict[tuple[str | None, bytes], MetadataRequestTopic] = {}
+    for topic, others_turn in sliced(asked):
+        if others_turn:
+            yield None
+        seen.setdefault((topic.name, topic.topic_id), topic)
+    refused: dict[str, ErrorCode] = {}
+    if may_create:
+        yield from _create_missing(ctx, seen.values(), refused)
+    found = []
+    for topic, others_turn in sliced(seen.values()):
+        if others_turn:
+            yield None
+        found.append(_found(ctx, topic, refused))
     return _response(ctx, request, (yield from _described(ctx, found)))
 
 
@@ -123,28 +132,41 @@ def _brokers(ctx: RequestContext) -> list[MetadataResponseBroker]:
     ]
 
 
-def _create_missing(ctx: RequestContext, asked: list[MetadataRequestTopic]) -> dict[str, ErrorCode]:
-    """Create the topics that do not exist, with one write; return why the others could not be."""
-    planned, refused, left = NewTopics(ctx.catalogue), {}, AUTO_CREATED_MAX
-    partitions, replication = ctx.config.int("num.partitions"), ctx.config.int("default.replication.factor")
-    for topic in asked:
+def _create_missing(
+    ctx: RequestContext, asked: Iterable[MetadataRequestTopic], refused: dict[str, ErrorCode]
+) -> Steps[None]:
+    """Create the topics that do not exist, some at a time, and note in `refused` why others could not be."""
+    missing: list[str] = []
+    for topic, others_turn in sliced(asked):
+        if others_turn:
+            yield None
         name = topic.name
         if name is None or _is_by_id(ctx, topic) or ctx.catalogue.get(name) is not None or name_problem(name):
             continue
-        if left <= 0:
+        missing.append(name)
+        if len(missing) == AUTO_CREATED_MAX:
             break
-        left -= 1
+    for start in range(0, len(missing), CREATED_AT_ONCE):
+        if start:
+            yield None
+        _create(ctx, missing[start : start + CREATED_AT_ONCE], refused)
+
+
+def _create(ctx: RequestContext, names: list[str], refused: dict[str, ErrorCode]) -> None:
+    """Create these topics with one write; those that came into being meanwhile are left alone."""
+    planned = NewTopics(ctx.catalogue)
+    partitions, replication = ctx.config.int("num.partitions"), ctx.config.int("default.replication.factor")
+    for name in names:
+        if ctx.catalogue.get(name) is not None:
+            continue
         if name == OFFSETS_TOPIC:
             ctx.cluster.ensure_offsets_topic()
-        elif replication > len(ctx.cluster.alive):
-            continue
         elif planned.collision(name) or planned.are_too_many(partitions):
             refused[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
         else:
             planned.add(name, ctx.cluster.place(partitions, replication))
     with suppress(StorageError):  # then they are not there, and the client asks again
         planned.create()
-    return refused
 
 
 def _is_by_id(ctx: RequestContext, asked: MetadataRequestTopic) -> bool:
