@@ -31,7 +31,7 @@ def create_assignor(strategy: str | type[Assignor] | Assignor) -> Assignor:
     by_class_name = {cls.__name__: cls for cls in BUILT_IN.values()}
     cls = BUILT_IN.get(strategy) or by_class_name.get(strategy.rpartition(".")[2])
     if cls is None:
-        near = get_close_matches(strategy, BUILT_IN, n=1)
+        near = get_close_matches(strategy.rpartition(".")[2], [*BUILT_IN, *by_class_name], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; built in are {', '.join(BUILT_IN)}"
         raise ValueError(f"unknown assignor {strategy!r}{hint}")
     return cls()

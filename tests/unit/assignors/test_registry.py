@@ -43,6 +43,7 @@ def test_a_user_may_write_an_assignor() -> None:
     ("strategy", "message"),
     [
         ("stiky", "did you mean 'sticky'"),
+        ("RangeAssigner", "did you mean 'RangeAssignor'"),
         ("zzz", "built in are range, roundrobin, sticky, cooperative-sticky"),
         (7, "must be a name, a subclass of Assignor"),
     ],
