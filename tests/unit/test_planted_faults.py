@@ -20,6 +20,12 @@ def test_every_fault_can_be_planted() -> None:
     assert misfits == []
 
 
+def test_a_fault_that_no_history_can_show_says_why() -> None:
+    unseen = [mutant for mutant in MUTANTS if mutant.unseen]
+    assert 0 < len(unseen) < len(MUTANTS) / 3
+    assert all(mutant.unseen[-1] != "." and mutant.edits for mutant in unseen)
+
+
 def test_there_are_enough_of_them_and_each_changes_something() -> None:
     assert len(MUTANTS) >= 60
     assert len({(mutant.row, mutant.what) for mutant in MUTANTS}) == len(MUTANTS)
