@@ -15,6 +15,7 @@ from partita.now import ManualClock
 from partita.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
 from partita.spark.options import parse_source
 from partita.spark.planning.lookups import CommitRefused, Committed
+from partita.spark.planning.membership import Holding
 from partita.spark.planning.offsets import canonical_text, decode
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.stream_core import StreamCore
@@ -263,3 +264,30 @@ def test_a_position_that_was_never_committed_is_committed_before_anything_is_rea
     world = SharedWorld(7, startingOffsets="latest")
     world.engine.run(Trigger.STEPS, steps=1)
     assert world.committed() == {("a", 0): 7}
+
+
+def test_what_is_fenced_right_after_it_was_given_is_not_read_from_its_beginning() -> None:
+    """The member expires between taking part and the commit for partitions that it has just got back."""
+    world = SharedWorld(6)
+    world.engine.run(Trigger.STEPS, steps=1)
+    world.cluster.produce("a", 0, 2)
+    source = world.source
+
+    def put_out_once() -> StreamCore:
+        core = source()
+        membership = core._group._membership  # type: ignore[union-attr]  # a query in member mode has one
+        take_part = membership.take_part
+
+        def and_expire() -> Holding:
+            holding = take_part()
+            world.group.expire("spark-0")
+            membership.take_part = take_part  # type: ignore[method-assign]  # see below
+            return holding
+
+        membership.take_part = and_expire  # type: ignore[method-assign]  # a fault put in by the test
+        return core
+
+    world.engine._make_source = put_out_once
+    world.engine.run(Trigger.STEPS, steps=3)
+    assert world.cores[-1].fenced_commits == 1
+    assert world.engine.sink.written == [("a", 0, offset) for offset in range(8)]

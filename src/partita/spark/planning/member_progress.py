@@ -195,9 +195,7 @@ class MemberProgress:
             if self._options.commit_failure_fails:
                 raise CommitRefused(refusal.reason)
             if refusal.is_fenced:
-                for key in refusal.partitions:
-                    self._placed.pop(key, None)
-                    self._places.pop(key, None)
+                self._lose(refusal.partitions)
             self._remark(
                 f"group {self._group}: commit of {names(refusal.partitions)} refused ({self.failed_commits} so far, "
                 f"{self.fenced_commits} because the partitions had moved): {refusal.reason}"
@@ -207,3 +205,11 @@ class MemberProgress:
             self._pause.refused(due)
         else:
             self._pause.accepted()
+
+    def _lose(self, partitions: Collection[TopicPartition]) -> None:
+        """These are no longer held: nothing of them is planned before the group gives them again."""
+        kept = {key: tenure for key, tenure in self._held.tenures.items() if key not in partitions}
+        self._held = replace(self._held, tenures=kept)
+        for key in partitions:
+            self._placed.pop(key, None)
+            self._places.pop(key, None)
