@@ -17,16 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
-PAGES = (
-    "first-consumer",
-    "what-a-rebalance-does-to-you",
-    "arrow-to-pandas-polars-duckdb",
-    "testing-with-partita",
-    "migrating",
-    "errors",
-    "schema-registry",
-    "tracing",
-)
+GIVEN = {"spark": "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"}
+"""What the reader of a page has already; all have `bootstrap`, the address of a broker."""
 AS_A_SCRIPT = (
     "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls", "--allow-untyped-globals",
     "--allow-any-generics",
@@ -143,12 +135,14 @@ def test_pyright_strict_passes_what_is_right_and_finds_what_is_wrong(program: Pa
     assert found == marked_lines(), [one["message"][:300] for one in told["generalDiagnostics"]]
 
 
-def test_the_programs_of_the_docs_pass_mypy_strict(tmp_path: Path) -> None:
+def test_the_programs_of_every_page_pass_mypy_strict(tmp_path: Path) -> None:
     pages = []
-    for name in PAGES:
-        blocks = [block[2] for block in BLOCK.finditer((ROOT / "docs" / f"{name}.md").read_text()) if not block[1]]
-        pages.append(tmp_path / f"{name.replace('-', '_')}.py")
-        pages[-1].write_text('bootstrap: str = ""\n' + "\n".join(blocks))
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        blocks = [block[2] for block in BLOCK.finditer(path.read_text()) if not block[1]]
+        if blocks:
+            pages.append(tmp_path / f"{path.stem.replace('-', '_')}.py")
+            pages[-1].write_text('bootstrap: str = ""\n' + GIVEN.get(path.stem, "") + "\n".join(blocks))
+    assert len(pages) >= 12, "the pages with Python"
     told = mypy(tmp_path / "cache", *AS_A_SCRIPT, "--ignore-missing-imports", *map(str, pages)).stdout
     assert told == "", short(told)
 
