@@ -146,6 +146,17 @@ class ConsumerCore:
         self.membership.touch(now)
         self.coordinator.polled()
 
+    def go_on_polling(self) -> None:
+        """Nothing was handed out so far: commits and rebalances may go forward."""
+        self.membership.app_polling = True
+
+    def hand_out(self) -> None:
+        """The positions cover records that the application is still to get: no commit and no rebalance until it polls.
+
+        Otherwise an automatic commit could cover what nobody has seen yet, and a crash would lose it.
+        """
+        self.membership.app_polling = False
+
     def end_poll(self, now: Now) -> None:
         """The application left its poll: nothing of its own happens until the next one."""
         self.membership.app_polling = False

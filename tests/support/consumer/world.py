@@ -28,6 +28,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch, find_coordinator, list_offsets, metadata, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
 from partita.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
+from partita.protocol.messages.offset_commit import OffsetCommitResponse
 from partita.protocol.metadata_view import Node
 from partita.records.batch import build_batch
 
@@ -186,6 +187,7 @@ class World:
         self.held: list[tuple[SimIo, Request]] = []
         self.consumers: list[SimIo] = []
         self.uses_sessions = True
+        self.has_refused_a_commit = False
         self.unreachable = ""
         """Why no broker can be reached, as long as none can."""
         self._events: list[tuple[int, int, Callable[[], None]]] = []
@@ -351,6 +353,8 @@ class World:
             return
         io.in_flight.discard(request)
         io.answered_ms = self.now
+        if isinstance(reply, OffsetCommitResponse):
+            self.has_refused_a_commit |= any(p.error_code for topic in reply.topics for p in topic.partitions)
         response = type(reply).decode(reply.encode(request.version), request.version)
         if io.on_answer is not None:
             io.on_answer(request, response, self.now - request.sent_at_ms)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.consumer.errors import WakeupError
+from partita.consumer.errors import DeadLetterError, WakeupError
+from partita.consumer.shell.waiting import run_blocking
 from partita.errors import KafkaError
-from support.consumer.world import World
+from support.consumer.world import HOLD, World
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -171,6 +172,63 @@ def test_a_rebalance_in_the_middle_of_a_batch_comes_at_the_next_record(world: Wo
     assert resumed[T0] == passed.offset if gone == T0 else passed.offset < 100
 
 
+def test_records_go_on_while_a_cooperative_rebalance_waits_for_an_answer(world: World) -> None:
+    """Every poll of the loop returned at once and gave nothing: it kept a processor busy until the answer came."""
+    consumer = group(world, partition_assignment_strategy=["cooperative-sticky"], heartbeat_interval_ms=100)
+    loop = iter(consumer)
+    assert next(loop).offset == 0
+    world.script("OffsetCommit", HOLD)
+    consumer.enforce_rebalance("test")
+    polls: list[int] = []
+    usual = consumer._driver.metrics.poll_started
+
+    def counted() -> None:
+        polls.append(1)
+        usual()
+
+    consumer._driver.metrics.poll_started = counted
+    assert [next(loop).offset for _ in range(50)] == list(range(1, 51))
+    assert len(polls) < 5
+
+
+def test_the_last_record_of_a_batch_survives_a_break_a_pause_and_a_poll(world: World) -> None:
+    """It was in nobody's hand any more once a poll had found its partition paused: never read, though not passed."""
+    consumer = group(world, max_poll_records=5)
+    assert take(consumer, 4) == [0, 1, 2, 3]
+    consumer.pause()
+    assert not consumer.poll(0.1)
+    consumer.resume()
+    assert take(consumer, 3) == [4, 5, 6]
+
+
+@pytest.mark.parametrize("arrow", [False, True])
+def test_no_automatic_commit_covers_what_a_poll_is_about_to_return(world: World, arrow: bool) -> None:
+    """While a poll put a bad record aside, the timer of the commits could fire: a crash then lost the whole poll."""
+    consumer = group(world, auto_commit_interval_ms=1_000, value_deserializer=readable, poison_policy="dead_letter",
+                     dead_letter_topic="t-dead", max_poll_records=20)  # fmt: skip
+
+    class Slow:
+        async def send(self, error: Any) -> None:
+            world.run(3_000)
+
+        def close(self) -> None: ...
+
+    consumer._calls._delivery._dead_letters = Slow()
+    while not consumer.assignment():
+        consumer.poll(0.1, max_records=0)
+    if arrow:
+        pytest.importorskip("pyarrow")
+        world.run(3_000)
+        first = consumer.poll_arrow(1.0).column("offset").to_pylist()[0]
+    else:
+        first = next(iter(consumer.poll(1.0))).offset
+    world.run(10)
+    committed = [p.committed_offset for s in world.sent("OffsetCommit") for t in s.message.topics for p in t.partitions]
+    assert max(committed, default=0) <= first
+    consumer.poll(0.1, max_records=0)
+    world.run(1_500)
+
+
 def test_a_loop_counts_as_polling(world: World) -> None:
     """One slow record after the other is no silence, as long as each is within max_poll_interval_ms."""
     consumer = group(world, max_poll_interval_ms=10_000, session_timeout_ms=6_000)
@@ -199,6 +257,16 @@ class Cancelled(BaseException):
     """Stands for a cancelled task or Ctrl-C: comes out of a wait."""
 
 
+def unreadable(offset: int) -> bool:
+    return offset % 11 == 5
+
+
+def readable(data: bytes) -> bytes:
+    if unreadable(int(data[1:])):
+        raise ValueError("this record cannot be read")
+    return data
+
+
 class Loops:
     """Members of one group that loop, break, fail and come back; `completed` counts the bodies that ended."""
 
@@ -209,10 +277,14 @@ class Loops:
             "max_poll_records": 7,
             "heartbeat_interval_ms": 300,
             "auto_commit_interval_ms": 2_000,
+            "value_deserializer": readable,
+            "poison_policy": "dead_letter",
+            "dead_letter_topic": "t-dead",
         }
         self.completed: Counter[tuple[int, int]] = Counter()
+        self.letters: Counter[tuple[int, int]] = Counter()
         self.has_failed = False
-        self.members: list[Any] = [group(self.world, **self.options)]
+        self.members: list[Any] = [self.new_member()]
         self.loops: list[Iterator[Any] | None] = [None]
         self.current: list[Any] = [None]
 
@@ -265,14 +337,19 @@ class Loops:
     def restart(self, member: int, _: int) -> None:
         """The body raises, and the `with` block closes the consumer."""
         self.end_loop(member)
-        self._within(member, 30.0, self.members[member].close)
-        self.members[member] = group(self.world, **self.options)
+        self._close(member)
+        self.members[member] = self.new_member()
+
+    def _close(self, member: int) -> None:
+        """Who leaves in the middle of a rebalance cannot commit, as with Java's consumer: others read again."""
+        self.has_failed |= self.members[member]._driver.core.member.is_rebalancing
+        self._within(member, 60.0, self.members[member].close)
 
     def crash(self, member: int, _: int) -> None:
         self.end_loop(member)
         self.members[member]._driver.io.stop()
         self.has_failed = True
-        self.members[member] = group(self.world, **self.options)
+        self.members[member] = self.new_member()
 
     def cancel(self, member: int, waits: int) -> None:
         """The task is cancelled in one of the next waits of its loop."""
@@ -299,7 +376,7 @@ class Loops:
 
     def join(self, _: int, __: int) -> None:
         if len(self.members) < 2:
-            self.members.append(group(self.world, **self.options))
+            self.members.append(self.new_member())
             self.loops.append(None)
             self.current.append(None)
 
@@ -307,21 +384,113 @@ class Loops:
         """Everybody closes; one member reads what is left."""
         for member in range(len(self.members)):
             self.end_loop(member)
-            self._within(member, 60.0, self.members[member].close)
+            self._close(member)
         self.world.run(60_000)
-        self.members, self.loops, self.current = [group(self.world, **self.options)], [None], [None]
+        self.members, self.loops, self.current = [self.new_member()], [None], [None]
         there = {(p, n) for p in (0, 1) for n in range(self.world.logs["t", p].end)}
         for _ in range(30):
             self.loop(0, len(there) + 1)
-            if there <= self.completed.keys() and self.current[0] is None:
+            if there <= self.completed.keys() | self.letters.keys() and self.current[0] is None:
                 break
-        assert there == self.completed.keys(), f"never processed: {sorted(there - self.completed.keys())}"
-        if not self.has_failed:
+        dealt_with = self.completed.keys() | self.letters.keys()
+        assert there == dealt_with, f"neither processed nor put aside: {sorted(there - dealt_with)}"
+        if not self.has_failed and not self.world.has_refused_a_commit:
             twice = {at: n for at, n in self.completed.items() if n > 1}
             assert not twice, f"processed again though nothing failed: {twice}"
 
+    def async_loop(self, member: int, count: int) -> None:
+        """`async for`, left by break in the body behind `count` records; what was in the body was not completed."""
+        self.end_loop(member)
+        loop = aiter(self.members[member]._calls)
+        body = None
+        for _ in range(count):
+            if body is not None:
+                self.complete(body)
+            body = self._within(member, 2.0, lambda: run_blocking(anext(loop)))
+            if body is None:
+                return
 
-STEPS = ("loop", "loop", "loop", "end_loop", "poll", "commit", "restart", "crash", "cancel", "append", "join")
+    def until_end(self, member: int, count: int) -> None:
+        """A loop up to the ends; it completes all it is given, or breaks off early."""
+        self.end_loop(member)
+        body = None
+        loop = self.members[member].until_end()
+        for _ in range(count * 10):
+            if body is not None:
+                self.complete(body)
+            body = self._within(member, 2.0, lambda: next(loop, None))
+            if body is None:
+                return
+
+    def hold(self, member: int, count: int) -> None:
+        """A hold whose loop is left after `count` records, which were completed but for the last."""
+        self.end_loop(member)
+        consumer = self.members[member]
+        found = self._within(member, 2.0, lambda: consumer.poll(0.5))
+        if found is None:
+            return
+        with consumer.hold(found) as held:
+            loop, body = iter(held), None
+            for _ in range(count):
+                if body is not None:
+                    self.complete(body)
+                body = self._within(member, 2.0, lambda loop=loop: next(loop, None))
+                if body is None:
+                    return
+
+    def pause_and_poll(self, member: int, polls: int) -> None:
+        """Long work in the documented way: everything paused, polls to keep the membership, then resumed."""
+        consumer = self.members[member]
+        self.end_loop(member)
+        consumer.pause()
+        for _ in range(polls):
+            found = self._within(member, 2.0, lambda: consumer.poll(0.1))
+            assert not found, "everything is paused"
+        consumer.resume()
+
+    def batch(self, member: int, _: int) -> None:
+        """Everything fetched as one Arrow batch, completed as a whole; deserializers do not apply."""
+        self.end_loop(member)
+        batch = self._within(member, 2.0, lambda: self.members[member].poll_arrow(0.5))
+        columns = () if batch is None else (batch.column(name).to_pylist() for name in ("partition", "offset"))
+        for at in zip(*columns, strict=True):
+            self.completed[at] += 1
+
+    def unheard_dead_letter(self, member: int, _: int) -> None:
+        """The next dead letter of this member is not acknowledged: the consumer stays at the record."""
+        self.members[member]._calls._delivery._dead_letters.is_failing = True
+
+    def new_member(self) -> Any:
+        """A consumer whose unreadable records go to a stand-in for the dead-letter topic."""
+        consumer = group(self.world, **self.options)
+        consumer._calls._delivery._dead_letters = Letters(self)
+        return consumer
+
+    def letter(self, partition: int, offset: int) -> None:
+        assert unreadable(offset)
+        self.letters[partition, offset] += 1
+
+
+class Letters:
+    """Stands where dead letters are sent to their topic."""
+
+    def __init__(self, loops: Loops) -> None:
+        self._loops = loops
+        self.is_failing = False
+
+    def close(self) -> None: ...
+
+    async def send(self, error: Any) -> None:
+        if self.is_failing:
+            self.is_failing = False
+            raise DeadLetterError(error.topic_partition, error.offset, "t-dead", OSError("no broker"))
+        self._loops.letter(error.topic_partition.partition, error.offset)
+
+
+STEPS = (
+    "loop", "loop", "loop", "end_loop", "poll", "commit", "restart", "crash", "cancel", "append", "join",
+    "async_loop", "until_end", "hold", "pause_and_poll", "batch", "unheard_dead_letter",
+)  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)

@@ -123,6 +123,7 @@ class Delivery:
         while True:
             driver.check()
             with driver.io.lock:
+                core.go_on_polling()
                 seen = driver.io.activity
                 error = core.next_error()
                 if error is None:
@@ -160,6 +161,8 @@ class Delivery:
         """The next records, at most `limit`, those in hand first; None while there is nothing to hand out."""
         with self._driver.io.lock:
             in_hand = self.in_hand.take(limit)
+            if in_hand:
+                self._core.hand_out()
         return in_hand or await self._take_fetched(limit)
 
     async def _take_in_hand(self) -> bool | None:
@@ -181,6 +184,8 @@ class Delivery:
                 collected = None
                 corrupt = error
             if collected is not None:
+                if collected.records:
+                    core.hand_out()
                 if len(core.buffer) < buffered:
                     driver.step()
                 offsets = self._next_offsets(collected.records)
@@ -335,6 +340,7 @@ class Delivery:
             ends = [_end_of_data(fetch) for fetch in fetches]
             for fetch, (end, epoch) in zip(fetches, ends, strict=True):
                 core.buffer.handed_out(fetch, end, epoch)
+            core.hand_out()
             driver.step()
         parts = [
             FetchedPart(f.tp.topic, f.tp.partition, f.data, fetch_offset=start, aborted=f.aborted)

@@ -50,6 +50,7 @@ class RecordsInHand:
         self._yielded: _Part | None = None
         self._polled_ms = 0
         self._seen = -1
+        self._polled_at = -1
 
     def __len__(self) -> int:
         return sum(part.count - part.at for part in self._parts)
@@ -119,6 +120,7 @@ class RecordsInHand:
     def polled(self) -> None:
         """A poll has ended: the next one is due after a second, or when something happens."""
         self._polled_ms = self._driver.now().mono_ms
+        self._polled_at = self._driver.io.activity
 
     def pass_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
         """The application commits these offsets itself; if the record yielded last is among them, it is passed."""
@@ -146,6 +148,8 @@ class RecordsInHand:
             if part is self._yielded and part.state.is_deliverable and limit > 0:
                 self.begin_again()
             if not self._has_more(part):
+                if part is self._yielded and part.state.in_hand is part.stand:
+                    kept.append(part)  # its last record was yielded and not passed
                 continue
             if limit <= 0 or not part.state.is_deliverable:
                 kept.append(part)
@@ -188,12 +192,16 @@ class RecordsInHand:
         return part.state.in_hand is part.stand and part.at < part.count
 
     def _is_poll_due(self) -> bool:
-        """Because something happened, because the group rebalances, or after a second."""
+        """Because something happened, because the group rebalances, or after a second.
+
+        While a rebalance waits for an answer, records go on: polling again before one comes would only spin.
+        """
         core, driver = self._core, self._driver
         member, self._seen = core.member, driver.io.activity
         if member.events or driver.is_woken or driver.is_forked:
             return True
-        if member.rejoin_needed and core.subscription.is_group and not core.membership.is_held:
+        is_rejoining = member.rejoin_needed and core.subscription.is_group and not core.membership.is_held
+        if is_rejoining and self._seen != self._polled_at:
             return True
         return driver.mono_ms() - self._polled_ms >= _POLL_AT_LEAST_EVERY_MS
 
