@@ -12,9 +12,13 @@ from partita import Broker
 from partita.broker.control.verbs import CLOCK_AHEAD_MS_MAX, ControlError
 from partita.broker.embedded import StartError
 from partita.broker.launch import banner
+from partita.broker.reading.fetch_sessions import EXPIRES_MS
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.wire.server import CLOSE_TICKS_MAX, Server
 from partita.cli.main import cli
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.protocol.messages.list_groups import ListGroupsRequest
 from partita.protocol.messages.metadata import MetadataRequest
 from support.broker.raw import Raw
 
@@ -151,3 +155,31 @@ def test_the_clock_that_is_advanced_runs_retention(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(Upkeep, "retain_now", counted)
         broker.control.advance_clock(5_000)
         assert calls == [1]
+
+
+def test_the_clock_that_is_advanced_ends_fetch_sessions() -> None:
+    """H26: a session that was not used for two minutes is over."""
+    with Broker() as broker, Raw(broker.port) as raw:
+        broker.create_topics({"t": 1})
+        wanted = [FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1)])]
+        opened = raw.ask(FetchRequest(max_wait_ms=0, topics=wanted, session_epoch=0), 11)
+        going_on = FetchRequest(max_wait_ms=0, session_id=opened.session_id, session_epoch=1)
+        broker.control.advance_clock(EXPIRES_MS - 60_000)
+        assert raw.ask(going_on, 11).error_code == 0
+        broker.control.advance_clock(EXPIRES_MS)
+        going_on.session_epoch = 2
+        assert raw.ask(going_on, 11).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_the_clock_that_is_advanced_expires_offsets_and_forgets_their_group() -> None:
+    """S24: after `offsets.retention.minutes` a group without members has neither offsets nor a name."""
+    week_ms = 7 * 86_400_000
+    with Broker() as broker, Raw(broker.port) as raw:
+        broker.create_topics({"t": 1})
+        raw.find("g")
+        assert raw.commit("g", 7) == 0
+        broker.control.advance_clock(week_ms - 60_000)
+        assert raw.committed("g") == 7
+        broker.control.advance_clock(2 * week_ms)
+        assert raw.committed("g") == -1
+        assert [group.group_id for group in raw.ask(ListGroupsRequest(), 4).groups] == []
