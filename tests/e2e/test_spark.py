@@ -105,7 +105,7 @@ def test_one_topic_twice_in_a_query_is_read_twice(world: SparkWorld) -> None:
     ("options", "said"),
     [
         ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
-        ({"groupMode": "member", "group": "g", "view": "offset_commits"}, "groupMode=member reads records"),
+        ({"groupMode": "member"}, "groupMode=member needs the option group"),
         ({"view": "gruops"}, "view=gruops is not available in this release"),
         ({"assign": '{"t":[0]}', "subscribe": "t"}, "exactly one of subscribe, subscribePattern, assign"),
     ],
