@@ -44,6 +44,7 @@ _BROKER_TYPES = {
 _BROKER_SETTINGS = {
     "host": "str", "port": "int", "data_dir": "str | None", "durability": "str | None", "nodes": "int",
     "kafka_defaults": "bool", "notes_file": "str | None", "admin_port": "int | None", "admin_token": "str | None",
+    "tls": "bool", "mtls": "bool", "users": "Mapping[str, str]", "acls": "Sequence[str]",
 }  # fmt: skip
 _NAMED_BY_THE_CALL = {"key_deserializer", "value_deserializer"}
 """Parameters of their own in `Consumer`, as they decide the types of its records."""
@@ -92,7 +93,12 @@ def _module(name: str, what: str, lines: Iterable[str], base: str = "") -> str:
         "",
         "from __future__ import annotations",
         "",
-        *(["from collections.abc import " + ", ".join(n for n in ("Callable", "Iterable") if f"{n}[" in body)]),
+        *(
+            [
+                "from collections.abc import "
+                + ", ".join(n for n in ("Callable", "Iterable", "Mapping", "Sequence") if f"{n}[" in body)
+            ]
+        ),
         *_typing_names(body, base),
         "",
         *(["from partita.client_option_types import ClientOptions"] if base else []),

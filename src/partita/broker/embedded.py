@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
     from partita.broker.option_types import BrokerOptions
     from partita.broker.running import RunningBroker
+    from partita.broker.security.ready_made import ThrowAwayCertificates
     from partita.consumer.records import ConsumerRecord
     from partita.producer.batch import RecordMetadata
     from partita.producer.serializing import GivenHeaders
@@ -32,7 +33,21 @@ __all__ = ["Broker", "StartError"]
 
 T = TypeVar("T")
 _SETTING_NAMES = frozenset(
-    {"host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port", "admin_token"}
+    {
+        "host",
+        "port",
+        "data_dir",
+        "durability",
+        "nodes",
+        "kafka_defaults",
+        "notes_file",
+        "admin_port",
+        "admin_token",
+        "tls",
+        "mtls",
+        "users",
+        "acls",
+    }
 )
 START_WITHIN_SECONDS = 30.0
 LOOK_EVERY_SECONDS = 0.01
@@ -43,9 +58,10 @@ class Broker:
     """An embedded broker. In memory on a free port, unless told otherwise.
 
     `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port`, `admin_token` as
-    for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config`
-    takes them with dots. Raises StartError for an unknown option, with the closest one that exists, and for a wrong
-    value.
+    for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them
+    with dots. `tls=True` makes throw-away certificates, `mtls=True` asks clients for theirs as well, `users` maps names
+    to passwords, `acls` are lines such as "allow User:alice read topic orders"; see `client_options`. Raises
+    StartError for an unknown option, with the closest one that exists, and for a wrong value.
     """
 
     def __init__(self, config: Mapping[str, object] | None = None, **options: Unpack[BrokerOptions]) -> None:
@@ -110,6 +126,33 @@ class Broker:
     def bootstrap_by(self, listener: str) -> str:
         """The same for clients that are to come by another listener than the first. Raises KeyError."""
         return ",".join(str(node.endpoints[listener]) for node in self.cluster.nodes.values())
+
+    def client_options(
+        self, user: str | None = None, *, style: str = "partita", mechanism: str | None = None
+    ) -> dict[str, Any]:
+        """What a client has to be told to reach this broker as `user`: address, protocol, password, certificates.
+
+        `style` is whose spelling: "partita", "confluent", "aiokafka", "kafka-python" or "java". `mechanism` is PLAIN
+        unless given. With TLS and without users, `user` gets a client certificate of that name. Raises KeyError for an
+        unknown user.
+        """
+        ready_made = self.running.ready_made
+        if ready_made is None:
+            name = "bootstrap.servers" if style in ("confluent", "java") else "bootstrap_servers"
+            return {name: self.bootstrap}
+        return ready_made.client_options(self.bootstrap, user, style, mechanism)
+
+    @property
+    def tls(self) -> ThrowAwayCertificates:
+        """The throw-away certificates: `ca_file`, `server_file`, `client(name)`. Raises RuntimeError without any."""
+        ready_made = self.running.ready_made
+        if ready_made is None or ready_made.certificates is None:
+            raise RuntimeError("this broker was started without tls=True")
+        return ready_made.certificates
+
+    def _own_options(self) -> dict[str, Any]:
+        ready_made = self.running.ready_made
+        return {"bootstrap_servers": self.bootstrap} if ready_made is None else ready_made.own_options(self.bootstrap)
 
     @property
     def port(self) -> int:
@@ -202,7 +245,7 @@ class Broker:
         """
         from partita.producer.shell.client import Producer
 
-        with Producer(bootstrap_servers=self.bootstrap, linger_ms=0) as producer:
+        with Producer(**self._own_options(), linger_ms=0) as producer:
             sent = [producer.send(topic, value, key, headers, partition, timestamp) for value in values]
             return [future.result() for future in sent]
 
@@ -218,7 +261,7 @@ class Broker:
             wanted = [(topic, p.partition) for p in described if partition in (None, p.partition)]
             ends = {key: found.offset for key, found in admin.list_offsets(dict.fromkeys(wanted, "latest")).items()}
         found: list[ConsumerRecord] = []
-        with Consumer(bootstrap_servers=self.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=1) as consumer:
+        with Consumer(**self._own_options(), auto_offset_reset="earliest", fetch_max_wait_ms=1) as consumer:
             consumer.assign(wanted)
             while any(consumer.position(key) < end for key, end in ends.items()):
                 found += consumer.poll(0.1)
@@ -292,7 +335,7 @@ class Broker:
     def _admin(self) -> Admin:
         from partita.admin import Admin
 
-        return Admin(bootstrap_servers=self.bootstrap)
+        return Admin(**self._own_options())
 
     def run(self, function: Callable[[], T]) -> T:
         """Call `function` on the broker's loop and return its result."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 from secrets import token_urlsafe
@@ -19,10 +19,13 @@ from partita.broker.running import CannotListen, RunningBroker
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
-from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, listeners
+from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, Listener, listeners
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
-from partita.secret import Secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from partita.broker.security.ready_made import ReadyMade
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
 NODES_MAX = 32
@@ -41,7 +44,8 @@ class StartError(Exception):
 class BrokerSettings:
     """How to start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
 
-    The option `listeners` takes the place of `host` and `port`.
+    The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `mtls` asks
+    clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say who may do what.
     """
 
     host: str = "127.0.0.1"
@@ -53,7 +57,10 @@ class BrokerSettings:
     notes_file: str | None = None
     admin_port: int | None = None
     admin_token: str | None = None
-    users: Mapping[str, Secret] = field(default_factory=dict)
+    tls: bool = False
+    mtls: bool = False
+    users: Mapping[str, str] = field(default_factory=dict)
+    acls: Sequence[str] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -73,24 +80,24 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     """Open the store and start every node on the running loop; raise StartError when something is in the way."""
     _check(settings)
     try:
-        options = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}", **settings.options}
-        config = BrokerConfig(options, kafka_defaults=settings.kafka_defaults)
-        for name, version in config.removed.items():
-            log.warning("%s was removed in Kafka %s and has no effect", name, version)
+        ready_made = _ready_made(settings)
+        config = _config(settings, ready_made)
         wanted = listeners(config, settings.nodes)
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
     try:
-        running = RunningBroker(config, store, settings.nodes, settings.users)
+        running = RunningBroker(config, store, settings.nodes, {} if ready_made is None else ready_made.users)
     except (DataDirectoryError, ConfigError) as error:
         raise StartError(str(error)) from None
     except (StorageError, KeyError, ValueError) as error:
         raise StartError(f"the catalogue of {store.root} cannot be used: {error!r}") from None
     if settings.notes_file is not None:
         await _open_notes(running, settings.notes_file)
+    running.ready_made = ready_made
     try:
         await running.start(wanted)
+        _grant(running, settings.acls)
     except ConfigError as error:
         await running.stop()
         raise StartError(str(error)) from None
@@ -98,13 +105,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         await running.stop()
         hint = "port" if error.errno in (EADDRINUSE, EACCES) else "host"
         raise StartError(f"{error}; choose another {hint}") from None
-    exposed = [
-        str(listener.bound) for listener in wanted if listener.bound.host not in LOOPBACK and not listener.has_sasl
-    ]
-    if exposed:
-        log.warning(
-            "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(exposed)
-        )
+    _warn_of_open_doors(running, wanted)
     if settings.admin_port is not None:
         await _start_admin(running, settings.admin_port, settings.admin_token)
     return running
@@ -117,6 +118,62 @@ def _check(settings: BrokerSettings) -> None:
         raise StartError(f"ports are between 0 and {PORT_MAX}, not {settings.port}")
     if settings.admin_token is not None and not settings.admin_token.strip():
         raise StartError("the admin token is empty; give one, or none to have one made up")
+
+
+def _config(settings: BrokerSettings, ready_made: ReadyMade | None) -> BrokerConfig:
+    """The options of the broker. Raises ConfigError."""
+    options: dict[str, object] = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}"}
+    if ready_made is not None:
+        options |= ready_made.options
+    config = BrokerConfig({**options, **_dotted(settings.options)}, kafka_defaults=settings.kafka_defaults)
+    for name, version in config.removed.items():
+        log.warning("%s was removed in Kafka %s and has no effect", name, version)
+    return config
+
+
+def _ready_made(settings: BrokerSettings) -> ReadyMade | None:
+    """The security that needs no options. Raises ConfigError."""
+    if not (settings.tls or settings.mtls or settings.users or settings.acls):
+        return None
+    from partita.broker.security.ready_made import ReadyMade
+
+    return ReadyMade(
+        tls=settings.tls,
+        mtls=settings.mtls,
+        users=settings.users,
+        has_acls=bool(settings.acls),
+        given=_dotted(settings.options),
+        address=Endpoint(settings.host, settings.port),
+    )
+
+
+def _dotted(options: Mapping[str, object]) -> dict[str, object]:
+    return {name if name.startswith("listener.name.") else name.replace("_", "."): v for name, v in options.items()}
+
+
+def _warn_of_open_doors(running: RunningBroker, wanted: Sequence[Listener]) -> None:
+    """Name the addresses that others can reach and where nobody has to show who they are, or may do everything."""
+    exposed = [listener for listener in wanted if listener.bound.host not in LOOPBACK]
+    open_doors = [str(listener.bound) for listener in exposed if not listener.has_sasl]
+    if open_doors:
+        log.warning(
+            "whoever reaches %s may read, write and delete everything: nobody has to log in", ", ".join(open_doors)
+        )
+    elif exposed and running.services.rights is None:
+        log.warning("every user may read, write and delete everything: there is no authorizer.class.name")
+
+
+def _grant(running: RunningBroker, acls: Sequence[str]) -> None:
+    """Add the ACLs of the start. Raises ConfigError."""
+    if not acls:
+        return
+    from partita.security.rights.acl_text import AclTextError, acls_of
+
+    assert running.services.rights is not None, "acls bring an authorizer"
+    try:
+        running.services.rights.change(added=[acl for line in acls for acl in acls_of(line)])
+    except AclTextError as error:
+        raise ConfigError(str(error)) from None
 
 
 async def _open_notes(running: RunningBroker, path: str) -> None:
@@ -166,6 +223,13 @@ def banner(running: RunningBroker, *, shows_token: bool = True) -> list[str]:
     missing = "" if cluster.catalogue.get(OFFSETS_TOPIC) is not None else cluster.missing_nodes(len(nodes))
     if missing:
         lines.append(f"groups     not served: {missing}")
+    guards, ready_made = running.services.guards, running.ready_made
+    if guards is not None:
+        lines += guards.described()
+    if running.services.rights is not None:
+        lines.append(f"rights     {len(running.services.rights.authorizer)} ACLs")
+    if ready_made is not None and ready_made.certificates is not None:
+        lines.append(f"authority  {ready_made.certificates.ca_file} (clients: ssl.ca.location)")
     lines += [f"listener   {name} {', '.join(str(node.endpoints[name]) for node in nodes)}" for name in more]
     if running.admin_port is not None:
         told = f", token {running.admin_token}" if shows_token else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 
@@ -18,6 +18,10 @@ class BrokerOptions(TypedDict, total=False):
     notes_file: str | None
     admin_port: int | None
     admin_token: str | None
+    tls: bool
+    mtls: bool
+    users: Mapping[str, str]
+    acls: Sequence[str]
     advertised_listeners: str | Iterable[str] | None
     allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str

@@ -29,6 +29,7 @@ from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.measuring.metrics import BrokerMetrics
+    from partita.broker.security.ready_made import ReadyMade
 
 log = logging.getLogger("partita.broker")
 
@@ -71,6 +72,8 @@ class RunningBroker:
         self.admin_port: int | None = None
         self.admin_token = ""
         """What the control endpoint asks for."""
+        self.ready_made: ReadyMade | None = None
+        """The security that was asked for without options, if any."""
         self._listeners: dict[int, list[Listener]] = {}
         self._on_stop: list[Callable[[], None]] = []
 

@@ -11,14 +11,21 @@ import logging
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 from click.core import ParameterSource
 
+from partita.broker.config import ConfigError
 from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
 from partita.cli.terminal import PrintableFormatter, complain, say
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.properties import parse_properties
+
+if TYPE_CHECKING:
+    from partita.broker.running import RunningBroker
 
 DEFAULT_PORT = 9092
 
@@ -53,6 +60,22 @@ DEFAULT_PORT = 9092
     type=click.Path(dir_okay=False),
     help="Append events, such as rebalances, to this file as JSON lines.",
 )
+@click.option("--tls", is_flag=True, help="Speak TLS, with throw-away certificates for localhost.")
+@click.option("--mtls", is_flag=True, help="The same, and ask clients for certificates of the same authority.")
+@click.option(
+    "--users",
+    "users_file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Ask for SASL; these users may log in. One name=password per line.",
+)
+@click.option(
+    "--acl",
+    "acls",
+    multiple=True,
+    metavar="LINE",
+    help="Turn on the authorizer and add ACLs: 'allow User:alice read,describe topic orders-*'.",
+)
 @click.option("--admin-port", type=click.IntRange(0, 65535), help="Serve the control endpoint on this loopback port.")
 @click.option(
     "--admin-token",
@@ -72,6 +95,10 @@ def broker(
     notes_file: str | None,
     admin_port: int | None,
     admin_token: str | None,
+    tls: bool,
+    mtls: bool,
+    users_file: str | None,
+    acls: tuple[str, ...],
 ) -> None:
     """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
@@ -85,15 +112,28 @@ def broker(
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
         _refuse("--set listeners replaces --host and --port; give one or the other")
     _log_to_stderr()
+    users = _users_of(users_file) if users_file is not None else {}
     chosen = BrokerSettings(
-        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token, options=options
-    )
+        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token,
+        tls=tls, mtls=mtls, users=users, acls=acls, options=options,
+    )  # fmt: skip
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(_serve(chosen))
     except StartError as error:
         _refuse(str(error))
+
+
+def _users_of(path: str) -> dict[str, str]:
+    """Names and passwords of a properties file."""
+    try:
+        users = parse_properties(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        _refuse(f"--users {path}: {error}")
+    if not users:
+        _refuse(f"--users {path} names nobody; one name=password per line is expected")
+    return users
 
 
 def _log_to_stderr() -> None:
@@ -112,6 +152,8 @@ async def _serve(settings: BrokerSettings) -> None:
     for signum in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop by KeyboardInterrupt
             running.cluster.loop.add_signal_handler(signum, stopping.set)
+    if hasattr(signal, "SIGHUP"):
+        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload_certificates, running)
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()
@@ -127,6 +169,15 @@ async def _serve(settings: BrokerSettings) -> None:
     say("stopped")
 
 
-def _refuse(reason: str) -> None:
+def _reload_certificates(running: RunningBroker) -> None:
+    guards = running.services.guards
+    if guards is not None:
+        try:
+            guards.reload()
+        except ConfigError as error:
+            complain(str(error), command="partita broker")
+
+
+def _refuse(reason: str) -> NoReturn:
     complain(reason, command="partita broker")
     sys.exit(2)

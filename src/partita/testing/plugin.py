@@ -101,6 +101,18 @@ def partita_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
         yield broker
 
 
+@pytest.fixture
+def partita_secure_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A new in-memory broker with TLS and the user "alice", whose password is "alice-secret".
+
+    `partita_secure_broker.client_options("alice")` says what a client has to be told. The `partita` marker changes all
+    of it: other users, ACLs, client certificates. Needs `pip install 'partita[testing-tls]'`.
+    """
+    options = {"tls": True, "users": {"alice": "alice-secret"}, **_options(request)}
+    with _running(request, options.pop("topics", None), options) as broker:
+        yield broker
+
+
 @pytest.fixture(scope="module")
 def partita_module_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """One in-memory broker for the tests of a module, with the options of the module's `partita` marker."""

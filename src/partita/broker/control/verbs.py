@@ -17,12 +17,14 @@ from partita.broker.requests.apis import TABLE
 from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, truncating
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
+from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.requests.asked_about import Match
     from partita.broker.requests.context import Answer
     from partita.broker.requests.dispatch import Exchange
     from partita.broker.running import RunningBroker
+    from partita.broker.security.users import Users
     from partita.broker.topics.catalogue import Partition
     from partita.group.contract import Step
     from partita.group.coordinator import GroupCoordinator
@@ -69,6 +71,53 @@ class Control:
         `broker.control.fence_instance("orders", "instance-1")`: the old process gets FENCED_INSTANCE_ID.
         """
         self._member_verb("instance fenced", group_id, group_instance_id, lambda c: c.fence_instance)
+
+    # -- logins ----------------------------------------------------------------------------------------------------
+
+    def set_password(self, user: str, password: str) -> None:
+        """Let a user log in with this password only, by PLAIN and SCRAM; open connections stay.
+
+        `broker.control.set_password("alice", "new")`: the next login with the old one fails.
+        """
+        self._login_verb("password set", user, lambda users: users.set_password(user, Secret(password)))
+
+    def remove_user(self, user: str) -> None:
+        """Let a user log in no more; open connections stay. `broker.control.remove_user("alice")`."""
+        self._login_verb("user removed", user, lambda users: users.remove(user))
+
+    def expire_certificate(self) -> None:
+        """Show new connections a certificate that has ended; open ones stay. Needs a broker with `tls=True`.
+
+        `broker.control.expire_certificate()`: clients refuse the broker. `renew_certificate` mends it.
+        """
+        self._show_certificate(ended=True)
+
+    def renew_certificate(self) -> None:
+        """Show new connections a new, valid certificate of the same authority."""
+        self._show_certificate(ended=False)
+
+    def _login_verb(self, what: str, user: str, act: Callable[[Users], None]) -> None:
+        def on_loop() -> None:
+            users = self._running.services.users
+            act(users)
+            if self._running.ready_made is not None:
+                self._running.ready_made.users = dict(users.plain)
+            self._cluster.notes.control(what, user=user)
+
+        self._on_loop(on_loop)
+
+    def _show_certificate(self, *, ended: bool) -> None:
+        ready_made, guards = self._running.ready_made, self._running.services.guards
+        if ready_made is None or ready_made.certificates is None or guards is None:
+            raise ControlError("there are no throw-away certificates: start the broker with tls=True")
+        certificates, reload = ready_made.certificates, guards.reload
+
+        def on_loop() -> None:
+            certificates.issue_server(ended=ended)
+            reload()
+            self._cluster.notes.control("certificate expired" if ended else "certificate renewed")
+
+        self._on_loop(on_loop)
 
     def members(self, group_id: str) -> dict[str, str | None]:
         """Member id to group instance id, of the group's members now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from partita.broker.config import LISTENER_PREFIX, BrokerConfig, ConfigError, ListenerConfig
 from partita.broker.options import Value
@@ -167,6 +167,17 @@ class Guards:
                 self.sasl[listener.name] = SaslListener(listener, config, users)
         users.prepare(with_scram=any(_has_scram(each.mechanisms) for each in self.sasl.values()))
         config.on_change(self._changed)
+
+    def described(self) -> Iterator[str]:
+        """For the start banner, one line per guarded listener."""
+        for name in dict.fromkeys([*self.tls, *self.sasl]):
+            tls, sasl = self.tls.get(name), self.sasl.get(name)
+            parts = []
+            if tls is not None:
+                parts.append(f"TLS for {', '.join(tls.notes.hosts) or tls.notes.name} until {tls.notes.ends:%Y-%m-%d}")
+            if sasl is not None:
+                parts.append(f"login by {', '.join(sasl.mechanisms)}")
+            yield f"guard      {name}: {'; '.join(parts)}"
 
     def check(self, changes: Mapping[str, Value]) -> None:
         """Whether these changes of options leave every listener with a certificate. Raises ConfigError."""

@@ -1,0 +1,223 @@
+"""A secured listener without any settings: throw-away certificates, users and rights for tests.
+
+`partita.Broker(tls=True, users={"alice": "secret"}, acls=[...])` and `partita broker --tls` become ordinary options.
+`client_options` says what a client has to be told. The broker's own calls are made by a user of their own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import ssl
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from partita.broker.config import ConfigError
+from partita.broker.wire.listeners import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL, Endpoint
+from partita.secret import Secret
+from partita.security.sasl_server import MECHANISMS, OAUTHBEARER
+
+OWN_USER = "partita-control"
+"""Who the broker's own calls come from; a super user where there are ACLs."""
+NAMES = ("localhost", "127.0.0.1", "::1")
+STYLES = ("partita", "confluent", "aiokafka", "kafka-python", "java")
+NEEDS_TRUSTME = "throw-away certificates need: pip install 'partita[testing-tls]'"
+_ENDED = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
+
+
+class ThrowAwayCertificates:
+    """An authority of this broker alone, and what it signs, as PEM files in a private folder."""
+
+    def __init__(self, names: Sequence[str] = NAMES, folder: Path | None = None) -> None:
+        """Writes into `folder`, which has to exist, or into one that goes with this object. Raises ConfigError."""
+        try:
+            import trustme
+        except ImportError:
+            raise ConfigError(NEEDS_TRUSTME) from None
+        self._names = tuple(names)
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="partita-tls-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.folder = folder
+        self._authority = trustme.CA(organization_name="Partita throw-away certificates")
+        self.ca_file = self._written("ca.pem", self._authority.cert_pem.bytes())
+        self.server_file = self.issue_server()
+
+    def issue_server(self, *, ended: bool = False) -> str:
+        """A new key and certificate of the broker in its file; `ended`: one that is not valid any more."""
+        return self._issue("server.pem", self._names, self._names[0], ended=ended)
+
+    def client(self, name: str, *, ended: bool = False) -> str:
+        """The file with a client's key and certificate, whose common name is `name`."""
+        safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
+        return self._issue(f"client-{safe}.pem", [name], name, ended=ended)
+
+    def _issue(self, file: str, names: Sequence[str], common_name: str, *, ended: bool) -> str:
+        begins, ends = _ENDED if ended else (None, None)
+        identities = names if names is self._names else ["client.invalid"]
+        issued = self._authority.issue_cert(*identities, common_name=common_name, not_before=begins, not_after=ends)
+        return self._written(file, issued.private_key_and_cert_chain_pem.bytes())
+
+    def _written(self, name: str, content: bytes) -> str:
+        path = self.folder / name
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        return str(path)
+
+
+class ReadyMade:
+    """What stands behind `tls`, `mtls`, `users` and `acls`: options for the broker, and options for its clients."""
+
+    def __init__(
+        self,
+        *,
+        tls: bool,
+        mtls: bool,
+        users: Mapping[str, str],
+        has_acls: bool,
+        given: Mapping[str, object],
+        address: Endpoint,
+    ) -> None:
+        """Raises ConfigError for what does not go together."""
+        if "listeners" in given:
+            raise ConfigError("tls, users and acls make a listener of their own; give them or listeners, not both")
+        if has_acls and not (users or mtls):
+            raise ConfigError("acls need users, or mtls=True: otherwise everybody is User:ANONYMOUS")
+        if OWN_USER in users:
+            raise ConfigError(f"the user {OWN_USER} is the broker's own")
+        self._own_password = secrets.token_urlsafe(18)
+        self.users = {user: Secret(password) for user, password in users.items()}
+        if users:
+            self.users[OWN_USER] = Secret(self._own_password)
+        self.certificates = ThrowAwayCertificates() if tls or mtls else None
+        self._is_mutual = mtls
+        self.protocol = (SASL_SSL if users else SSL) if self.certificates else SASL_PLAINTEXT if users else PLAINTEXT
+        self.options: dict[str, object] = {"listeners": f"{self.protocol}://{address}"}
+        if users:
+            self.options["sasl.enabled.mechanisms"] = ",".join(self._mechanisms(address))
+        if self.certificates is not None:
+            self.options["ssl.keystore.location"] = self.certificates.server_file
+            self.options["ssl.truststore.location"] = self.certificates.ca_file
+            self.options["ssl.allow.dn.changes"] = True
+            self.options["ssl.client.auth"] = "required" if mtls else "requested" if not users else "none"
+        if has_acls:
+            self.options["authorizer.class.name"] = "standard"
+            self.options["super.users"] = f"User:{OWN_USER};{given.get('super.users') or ''}"
+        if mtls:
+            self.options["ssl.principal.mapping.rules"] = "RULE:^CN=([^,]+),.*$/$1/,DEFAULT"
+        self._chosen = str(given.get("sasl.enabled.mechanisms") or MECHANISMS[0]).split(",")[0].strip()
+
+    def client_options(
+        self, bootstrap: str, user: str | None, style: str, mechanism: str | None = None
+    ) -> dict[str, Any]:
+        """What a client has to be told to be `user`. Raises KeyError for an unknown user, ValueError for a style."""
+        if style not in STYLES:
+            raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
+        password = None
+        if self.protocol in (SASL_SSL, SASL_PLAINTEXT):
+            if user not in self.users:
+                raise KeyError(f"no user {user!r}; there are {', '.join(sorted(self.users.keys() - {OWN_USER}))}")
+            password = self.users[user].reveal()
+        certificate = None
+        if self.certificates is not None and user is not None and (self._is_mutual or password is None):
+            certificate = self.certificates.client(user)
+        given = _Given(
+            bootstrap,
+            self.protocol,
+            (mechanism or self._chosen) if password is not None else None,
+            user or "",
+            password or "",
+            self.certificates.ca_file if self.certificates else None,
+            certificate,
+        )
+        return _IN_STYLE[style](given)
+
+    def own_options(self, bootstrap: str) -> dict[str, Any]:
+        """How the broker's own clients reach it."""
+        is_somebody = self.users or self._is_mutual
+        return self.client_options(bootstrap, OWN_USER if is_somebody else None, "partita")
+
+    def _mechanisms(self, address: Endpoint) -> Sequence[str]:
+        """All of them; unsigned tokens only where nobody else can reach the listener."""
+        is_alone = address.host in ("127.0.0.1", "localhost", "::1")
+        return MECHANISMS if is_alone else [name for name in MECHANISMS if name != OAUTHBEARER]
+
+
+class _Given:
+    """The facts that every style spells in its own way."""
+
+    def __init__(
+        self, bootstrap: str, protocol: str, mechanism: str | None, user: str, password: str,
+        ca_file: str | None, certificate: str | None,
+    ) -> None:  # fmt: skip
+        self.bootstrap = bootstrap
+        self.protocol = protocol
+        self.mechanism = mechanism
+        self.user = user
+        self.password = password
+        self.ca_file = ca_file
+        self.certificate = certificate
+
+    def context(self) -> ssl.SSLContext | None:
+        """For clients that take one."""
+        if self.ca_file is None:
+            return None
+        context = ssl.create_default_context(cafile=self.ca_file)
+        if self.certificate is not None:
+            context.load_cert_chain(self.certificate)
+        return context
+
+
+def _partita(given: _Given) -> dict[str, Any]:
+    options: dict[str, Any] = {"bootstrap_servers": given.bootstrap, "security_protocol": given.protocol}
+    if given.mechanism is not None:
+        options |= {
+            "sasl_mechanism": given.mechanism, "sasl_username": given.user, "sasl_password": given.password
+        }  # fmt: skip
+    if given.ca_file is not None:
+        options["ssl_ca_location"] = given.ca_file
+    if given.certificate is not None:
+        options |= {"ssl_certificate_location": given.certificate, "ssl_key_location": given.certificate}
+    return options
+
+
+def _confluent(given: _Given) -> dict[str, Any]:
+    options = {name.replace("_", "."): value for name, value in _partita(given).items()}
+    return options
+
+
+def _aiokafka(given: _Given) -> dict[str, Any]:
+    options: dict[str, Any] = {"bootstrap_servers": given.bootstrap, "security_protocol": given.protocol}
+    if given.mechanism is not None:
+        options |= {
+            "sasl_mechanism": given.mechanism,
+            "sasl_plain_username": given.user,
+            "sasl_plain_password": given.password,
+        }
+    context = given.context()
+    return options if context is None else {**options, "ssl_context": context}
+
+
+def _java(given: _Given) -> dict[str, Any]:
+    options = {"bootstrap.servers": given.bootstrap, "security.protocol": given.protocol}
+    if given.mechanism is not None:
+        kind = "scram.Scram" if given.mechanism.startswith("SCRAM") else "plain.Plain"
+        user, password = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (given.user, given.password))
+        options["sasl.mechanism"] = given.mechanism
+        options["sasl.jaas.config"] = (
+            f'org.apache.kafka.common.security.{kind}LoginModule required username="{user}" password="{password}";'
+        )
+    if given.ca_file is not None:
+        options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": given.ca_file}
+    if given.certificate is not None:
+        options |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": given.certificate}
+    return options
+
+
+_IN_STYLE = {
+    "partita": _partita, "confluent": _confluent, "aiokafka": _aiokafka, "kafka-python": _aiokafka, "java": _java,
+}  # fmt: skip

@@ -1,0 +1,207 @@
+"""`Broker(tls=True, users=..., acls=...)`: what a test of a service's security settings needs, in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiokafka
+import confluent_kafka
+import kafka
+import pytest
+
+from partita import Admin, Broker, Consumer, Producer
+from partita.broker.launch import StartError
+from partita.errors import AuthenticationError, KafkaError, TlsError
+from partita.security.scram import HASHES
+
+PASSWORD = 'se;cr=et "quoted"'
+PASSWORD_MECHANISMS = ("PLAIN", *HASHES)
+WITHIN_SECONDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    acls = ["allow User:alice all topic orders*", "allow User:alice all group *", "allow User:bob read topic nothing"]
+    with Broker(tls=True, users={"alice": PASSWORD, "bob": "b"}, acls=acls) as running:
+        yield running
+
+
+@pytest.mark.case("SE-Q09", "SE-N22")
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
+def test_our_clients_log_in_read_and_write_in_a_group(broker: Broker, mechanism: str) -> None:
+    topic, options = f"orders-{mechanism}", broker.client_options("alice", mechanism=mechanism)
+    broker.create_topics({topic: 1})
+    with Producer(**options) as producer:
+        assert producer.send(topic, b"x").result().offset == 0
+    with Consumer(**options, group_id=mechanism, auto_offset_reset="earliest") as consumer:
+        consumer.subscribe([topic])
+        while not (records := list(consumer.poll(1.0))):
+            pass
+    assert [record.value for record in records] == [b"x"]
+    assert broker.committed(mechanism) == {(topic, 0): 1}
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-Q09", "SE-N22")
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
+def test_confluent_kafka_in_a_group(broker: Broker, mechanism: str) -> None:
+    topic = f"orders-c-{mechanism}"
+    broker.create_topics({topic: 2})
+    options = broker.client_options("alice", style="confluent", mechanism=mechanism)
+    producer = confluent_kafka.Producer(options)
+    producer.produce(topic, b"x")
+    assert producer.flush(WITHIN_SECONDS) == 0
+    consumer = confluent_kafka.Consumer({**options, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    found = consumer.poll(WITHIN_SECONDS)
+    assert found is not None
+    assert found.value() == b"x"
+    consumer.close()
+    assert sum(broker.committed(topic).values()) == 1
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-Q09", "SE-N22")
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
+def test_aiokafka_in_a_group(broker: Broker, mechanism: str) -> None:
+    topic = f"orders-a-{mechanism}"
+    broker.create_topics({topic: 2})
+    options = broker.client_options("alice", style="aiokafka", mechanism=mechanism)
+
+    async def run() -> bytes:
+        async with aiokafka.AIOKafkaProducer(**options) as producer:
+            await producer.send_and_wait(topic, b"x")
+        group = {"group_id": topic, "auto_offset_reset": "earliest"}
+        async with aiokafka.AIOKafkaConsumer(topic, **options, **group) as consumer:
+            record = await asyncio.wait_for(consumer.getone(), WITHIN_SECONDS)
+            value: bytes = record.value
+            return value
+
+    assert asyncio.run(run()) == b"x"
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-Q09", "SE-N22")
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
+def test_kafka_python_in_a_group(broker: Broker, mechanism: str) -> None:
+    topic = f"orders-k-{mechanism}"
+    broker.create_topics({topic: 2})
+    options = broker.client_options("alice", style="kafka-python", mechanism=mechanism)
+    producer = kafka.KafkaProducer(**options)
+    producer.send(topic, b"x").get(WITHIN_SECONDS)
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        topic, **options, group_id=topic, auto_offset_reset="earliest", consumer_timeout_ms=int(WITHIN_SECONDS * 1000)
+    )
+    assert next(iter(consumer)).value == b"x"
+    consumer.close()
+
+
+def test_bob_may_do_what_he_is_allowed_and_nothing_else(broker: Broker) -> None:
+    broker.create_topics({"orders-secret": 1})
+    with Admin(**broker.client_options("bob")) as admin:
+        assert [topic.name for topic in admin.list_topics()] == []
+    with Producer(**broker.client_options("bob")) as producer, pytest.raises(KafkaError):
+        producer.send("orders-secret", b"x").result()
+
+
+def test_an_unknown_user_or_style_is_named(broker: Broker) -> None:
+    with pytest.raises(KeyError, match="no user 'eve'; there are alice, bob"):
+        broker.client_options("eve")
+    with pytest.raises(ValueError, match="style must be one of partita, confluent"):
+        broker.client_options("alice", style="librdkafka")
+    assert 'password="se;cr=et \\"quoted\\""' in broker.client_options("alice", style="java")["sasl.jaas.config"]
+
+
+@pytest.mark.case("SE-N21", "SE-E12")
+def test_a_test_changes_passwords_and_certificates() -> None:
+    with Broker(tls=True, users={"alice": "old"}) as broker:
+        old = broker.client_options("alice")
+        with Admin(**old) as stays:
+            assert stays.list_topics() == []
+            broker.control.set_password("alice", "new")
+            for mechanism in PASSWORD_MECHANISMS:
+                with pytest.raises(AuthenticationError), Admin(**{**old, "sasl_mechanism": mechanism}) as refused:
+                    refused.list_topics()
+                with Admin(**broker.client_options("alice", mechanism=mechanism)) as admin:
+                    assert admin.list_topics() == []
+            broker.control.expire_certificate()
+            with pytest.raises(TlsError, match="ended on"), Admin(**broker.client_options("alice")) as refused:
+                refused.list_topics()
+            broker.control.renew_certificate()
+            broker.control.remove_user("alice")
+            with pytest.raises(AuthenticationError), Admin(**old, request_timeout_ms=5000) as refused:
+                refused.list_topics()
+            assert stays.list_topics() == []
+
+
+@pytest.mark.case("SE-H05")
+def test_certificates_instead_of_passwords() -> None:
+    acls = ["allow User:svc-orders describe topic orders"]
+    with Broker(mtls=True, acls=acls) as broker:
+        broker.create_topics({"orders": 1, "other": 1})
+        with Admin(**broker.client_options("svc-orders")) as admin:
+            assert [topic.name for topic in admin.list_topics()] == ["orders"]
+        with Admin(**broker.client_options("stranger")) as admin:
+            assert admin.list_topics() == []
+        assert Path(broker.tls.ca_file).exists()
+        without = broker.client_options("x")
+        del without["ssl_certificate_location"], without["ssl_key_location"]
+        with pytest.raises(AuthenticationError), Admin(**without) as refused:
+            refused.list_topics()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tls": True, "listeners": "PLAINTEXT://127.0.0.1:0"}, "give them or listeners, not both"),
+        ({"acls": ["allow User:a read topic t"]}, "acls need users, or mtls=True"),
+        ({"users": {"partita-control": "x"}}, "is the broker's own"),
+        ({"users": {"a": "x"}, "acls": ["allow everything"]}, "is not of the form"),
+        ({"users": {"a": "x"}, "host": "0.0.0.0"}, "would let passwords travel unencrypted"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(StartError, match=said):
+        Broker(**options).start()
+
+
+def test_several_nodes_share_certificates_and_users() -> None:
+    with Broker(tls=True, users={"alice": "x"}, nodes=3) as broker:
+        broker.create_topics({"t": 6})
+        with Producer(**broker.client_options("alice")) as producer:
+            for partition in range(6):
+                producer.send("t", b"x", partition=partition).result()
+        assert len(broker.records("t")) == 6
+
+
+@pytest.mark.case("SE-E15", "SE-P12")
+def test_credentials_outlive_a_restart_and_no_password_is_on_the_disk(tmp_path: Path) -> None:
+    secret = "a password that is nowhere else"
+    with Broker(data_dir=str(tmp_path), users={"alice": secret}) as broker:
+        broker.create_topics({"t": 1})
+    with Broker(data_dir=str(tmp_path), users={"bob": "b"}) as broker:
+        assert ("alice", "SCRAM-SHA-512", 4096) in set(broker.run(broker.running.services.users.credentials))
+        options = {**broker.client_options("bob"), "sasl_username": "alice", "sasl_password": secret}
+        with Admin(**{**options, "sasl_mechanism": "SCRAM-SHA-256"}) as admin:
+            assert len(admin.list_topics()) == 1
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        assert secret.encode() not in path.read_bytes()
+
+
+@pytest.mark.case("SE-Q11")
+def test_a_broker_without_security_imports_none_of_it() -> None:
+    code = (
+        "import sys; from partita import Broker\n"
+        "with Broker() as broker: broker.create_topics({'t': 1})\n"
+        "print([m for m in ('cryptography', 'trustme', 'jwt', 'partita.broker.security.gate') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
