@@ -7,7 +7,18 @@ import sys
 from pathlib import Path
 
 BENCH = Path(__file__).parent
-BENCHMARKS = ("start", "heartbeats", "produce_fetch", "consume", "send", "assignors", "groups", "replay", "spark")
+BENCHMARKS = (
+    "start",
+    "heartbeats",
+    "produce_fetch",
+    "tls",
+    "consume",
+    "send",
+    "assignors",
+    "groups",
+    "replay",
+    "spark",
+)
 
 
 def main(names: list[str]) -> int:

@@ -35,6 +35,7 @@ PAGES = (
     "errors",
     "security",
     "providers",
+    "test-security-settings",
     "schema-registry",
     "tracing",
 )

@@ -12,6 +12,7 @@ import logging
 import time
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from partita.broker.config import ConfigError, ListenerConfig
@@ -19,8 +20,12 @@ from partita.security.oauthbearer import checked_claims, unsecured_claims
 from partita.security.sasl_server import Claims, TokenRefused
 
 log = logging.getLogger("partita.security")
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures by private keys; never HS*, whose key would be the public one."""
+SIGNATURES = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""What keys of each type sign with; never HS*, whose key would be the public one."""
 KEY_SET_BYTES_MAX = 1 << 20
 READ_WITHIN_SECONDS = 10.0
 KEYS_MAX = 100
@@ -63,7 +68,7 @@ class SignedTokens:
         self._refresh_s = config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000
         self._retry_s = config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000
         self._read = read or read_key_set
-        self._keys: dict[str | None, Any] = {}
+        self._keys: dict[str | None, tuple[Any, list[str]]] = {}
         self._looked_at = float("-inf")
         self._unknown = False
         self._reading: asyncio.Future[None] | None = None
@@ -82,11 +87,11 @@ class SignedTokens:
 
         try:
             header = jwt.get_unverified_header(token)
-            key = self._key(header.get("kid"))
+            key, algorithms = self._key(header.get("kid"))
             claims = jwt.decode(
                 token,
                 key,
-                algorithms=list(ALGORITHMS),
+                algorithms=algorithms,
                 audience=list(self._audience) or None,
                 issuer=self._issuer,
                 leeway=self._skew_s,
@@ -96,7 +101,8 @@ class SignedTokens:
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
             raise TokenRefused(str(error)) from None
 
-    def _key(self, kid: object) -> Any:
+    def _key(self, kid: object) -> tuple[Any, list[str]]:
+        """The key of this id and the signatures it makes. Raises TokenRefused."""
         if kid is None and len(self._keys) == 1:
             return next(iter(self._keys.values()))
         key = self._keys.get(kid if isinstance(kid, str) else None)
@@ -117,21 +123,22 @@ class SignedTokens:
             self._reading = None
 
 
-def _keys_of(content: bytes) -> dict[str | None, Any]:
-    """The keys for signatures, by their ids. Raises ValueError."""
+def _keys_of(content: bytes) -> dict[str | None, tuple[Any, list[str]]]:
+    """The keys for signatures with what each may sign, by their ids. Raises ValueError."""
     import jwt
 
     found = json.loads(content)
     listed = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(listed, list):
         raise ValueError("it is no JSON Web Key Set")
-    keys: dict[str | None, Any] = {}
+    keys: dict[str | None, tuple[Any, list[str]]] = {}
     for entry in listed[:KEYS_MAX]:
-        if isinstance(entry, dict) and entry.get("kty") in ("RSA", "EC", "OKP") and entry.get("use", "sig") == "sig":
-            try:
-                keys[entry.get("kid")] = jwt.PyJWK(entry)
-            except jwt.PyJWTError:
-                continue
+        if not isinstance(entry, dict) or entry.get("use", "sig") != "sig":
+            continue
+        algorithms = [name for name in SIGNATURES.get(str(entry.get("kty")), ()) if entry.get("alg", name) == name]
+        if algorithms:
+            with suppress(jwt.PyJWTError):
+                keys[entry.get("kid")] = jwt.PyJWK(entry, algorithm=algorithms[0]).key, algorithms
     return keys
 
 
