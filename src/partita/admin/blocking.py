@@ -97,6 +97,8 @@ class Admin:
     delete_acls = _blocking(AsyncAdmin.delete_acls)
     alter_client_quotas = _blocking(AsyncAdmin.alter_client_quotas)
     describe_client_quotas = _blocking(AsyncAdmin.describe_client_quotas)
+    alter_scram_users = _blocking(AsyncAdmin.alter_scram_users)
+    describe_scram_users = _blocking(AsyncAdmin.describe_scram_users)
     elect_leaders = _blocking(AsyncAdmin.elect_leaders)
     alter_partition_reassignments = _blocking(AsyncAdmin.alter_partition_reassignments)
     list_partition_reassignments = _blocking(AsyncAdmin.list_partition_reassignments)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from partita.admin import acls as access
-from partita.admin import configs, groups, offsets, placement, reset_plan, topics
+from partita.admin import configs, groups, offsets, placement, reset_plan, scram, topics
 from partita.admin import quotas as quota_calls
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
@@ -37,6 +37,7 @@ from partita.admin.results import (
     TopicDescription,
     TopicListing,
 )
+from partita.admin.scram import ScramCredential, ScramUser
 from partita.admin.topics import NewTopic, names_of
 from partita.metrics.registry import Metrics, by_text, prometheus
 from partita.net.cluster import Cluster
@@ -214,6 +215,19 @@ class AsyncAdmin:
         """All quotas, or those whose entities have these names (None: the default); with `strict`, and no others."""
         whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
         return await quota_calls.describe(self.cluster, whose, strict=strict)
+
+    async def alter_scram_users(
+        self, set: Mapping[str, ScramUser] | None = None, *, remove: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Let users log in with new passwords, and remove credentials, each a pair of user and mechanism.
+
+        Passwords are salted here, in a thread, and not sent. Open connections stay as they are.
+        """
+        await scram.alter_scram_users(self.cluster, set or {}, remove)
+
+    async def describe_scram_users(self, users: Iterable[str] | None = None) -> list[ScramCredential]:
+        """The SCRAM credentials of users, or of all; a user without one is left out."""
+        return await scram.describe_scram_users(self.cluster, users)
 
     # Placement of partitions
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "config": ("cluster.config", "Show and change options of topics, brokers and groups."),
     "acls": ("cluster.acls", "List, add and remove ACLs: who may do what."),
     "quotas": ("cluster.quotas", "List, set and remove quotas of users, client ids and addresses."),
+    "users": ("cluster.users", "List, set and remove the SCRAM credentials of users."),
     "produce": ("records.produce", "Write records from standard input or a file."),
     "consume": ("records.consume", "Read records, with or without a group."),
     "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),
