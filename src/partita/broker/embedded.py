@@ -58,9 +58,9 @@ class Broker:
     """An embedded broker. In memory on a free port, unless told otherwise.
 
     `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port`, `admin_token` as
-    for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config` takes them
-    with dots. `tls=True` makes throw-away certificates, `mtls=True` asks clients for theirs as well, `users` maps names
-    to passwords, `acls` are lines such as "allow User:alice read topic orders"; see `client_options`. Raises
+    for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config`
+    takes them with dots. `tls=True` makes throw-away certificates, `mtls=True` asks clients for theirs as well, `users`
+    maps names to passwords, `acls` are lines such as "allow User:alice read topic orders"; see `client_options`. Raises
     StartError for an unknown option, with the closest one that exists, and for a wrong value.
     """
 
