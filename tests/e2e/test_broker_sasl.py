@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from partita.protocol.messages.api_versions import ApiVersionsRequest
+from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from partita.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -526,3 +528,42 @@ def test_the_files_of_the_broker_stay_its_own(tmp_path: Path) -> None:
         secured(tmp_path, sasl__jaas__config="PlainLoginModule required user_a='b';"),
     ):
         pass
+
+
+@pytest.mark.case("SE-G13")
+def test_a_fetch_that_waits_is_answered_before_the_renewal_behind_it(short: Secured) -> None:
+    short.broker.create_topics({"waits": 1})
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+    fetch = FetchRequest(max_wait_ms=1200, min_bytes=1, topics=[FetchTopic(topic="waits", partitions=[wanted])])
+    with short.raw("SASL_PLAINTEXT") as client:
+        begin = time.monotonic()
+        client.log_in()
+        wait_until(begin, 1050)
+        client.send(fetch, 12)
+        client.send(SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        client.send(SaslAuthenticateRequest(auth_bytes=plain("alice", PASSWORD)), 2)
+        assert client.recv(FetchRequest.API_KEY, 12)[1].error_code == 0
+        assert client.recv(SaslHandshakeRequest.API_KEY, 1)[1].error_code == 0
+        assert client.recv(SaslAuthenticateRequest.API_KEY, 2)[1].error_code == 0
+        assert client.serves()
+
+
+@pytest.mark.case("SE-D11")
+def test_an_unknown_extension_of_scram_is_ignored(place: Secured) -> None:
+    with place.raw("SASL_PLAINTEXT") as client:
+        client.handshake("SCRAM-SHA-256")
+        answer = client.authenticate(b"n,,n=alice,r=abc,tokenauth=false,other=thing")
+        assert (answer.error_code, bytes(answer.auth_bytes)[:5]) == (0, b"r=abc")
+
+
+@pytest.mark.case("SE-P13", "SE-P12")
+def test_described_options_tell_no_secret(place: Secured) -> None:
+    resource = DescribeConfigsResource(resource_type=4, resource_name="1", configuration_keys=None)
+    with place.raw("PLAINTEXT") as client:
+        (result,) = client.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True), 4).results
+    rows = {row.name: row for row in result.configs}
+    for name in ("sasl.jaas.config", "ssl.keystore.password", "ssl.keystore.key", "ssl.truststore.password"):
+        assert (rows[name].value, rows[name].is_sensitive) == (None, True)
+    told = [row.value for row in rows.values()] + [synonym.value for row in rows.values() for synonym in row.synonyms]
+    assert not any(PASSWORD in value for value in told if value)
+    assert PASSWORD not in repr(place.broker.cluster.config.given)
