@@ -16,7 +16,7 @@ CALLS = (
     ["cluster"], ["topics", "list"], ["topics", "describe", "t"], ["topics", "configs", "t"], ["partitions", "list"],
     ["config", "get", "topic", "t"], ["produce", "t"], ["consume", "t", "-e"], ["perf", "consume", "t"],
     ["groups", "list"], ["groups", "lag"], ["mirror", "t", "--prefix", "x.", "-e"],
-    ["groups", "watch", "--looks", "1"],
+    ["groups", "watch", "--looks", "1"], ["acls", "list"], ["quotas", "list"], ["users", "list"],
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def test_every_command_takes_a_properties_file(partita_broker: Broker, tmp_path:
 
 
 def test_commands_that_connect_are_all_here() -> None:
-    without = {"broker", "profiles", "doctor", "demo", "sim"}
+    without = {"broker", "profiles", "doctor", "demo", "sim", "pipeline"}
     assert {words[0] for words in CALLS} == set(COMMANDS) - without
 
 

@@ -233,6 +233,17 @@ class PartitionLog:
             i += 1
         return memoryview(b"")
 
+    def readable_bytes(self, offset: int, up_to: int) -> int | None:
+        """How many bytes there are from `offset` to `up_to`; None where another segment goes on below `up_to`.
+
+        `read` may return less: it never puts pieces together. (Kafka: LogOffsetMetadata.positionDiff, onOlderSegment)
+        """
+        segments = self.segments
+        segment = segments[max(0, bisect_right(segments, offset, key=_base_offset) - 1)]
+        if up_to > segment.next_offset:
+            return None
+        return max(0, segment.position_of(up_to) - segment.position_of(offset))
+
     def aborted_transactions(self, offset: int, records: memoryview) -> list[Aborted]:
         """The aborted transactions a reader of `records`, fetched from `offset`, must know of, by first offset."""
         if not len(records) or not self.producers.aborted:

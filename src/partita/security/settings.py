@@ -42,12 +42,11 @@ _OPTIONS = tuple(o for o in CLIENT_OPTIONS if o in SECURITY_OPTIONS or o.name ==
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A PEM or PKCS12 file, or PEM text; `kind` is "" when the content decides."""
+    """A PEM or PKCS12 file, whichever its content is, or PEM text."""
 
     option: str
     location: str | None = None
     pem: Secret | None = None
-    kind: str = ""
     password: Secret | None = None
 
 
@@ -170,21 +169,21 @@ def _tls(values: Mapping[str, Any]) -> TlsSettings:
 
 
 def _trust_stores(values: Mapping[str, Any]) -> list[Store]:
-    kind, password = values["ssl_truststore_type"] or "", values["ssl_truststore_password"] or None
+    password = values["ssl_truststore_password"] or None
     return [
-        *_file(values, "ssl_truststore_location", kind, password),
+        *_file(values, "ssl_truststore_location", password),
         *_pem(values, "ssl_truststore_certificates"),
-        *_file(values, "ssl_ca_location", "PEM"),
+        *_file(values, "ssl_ca_location"),
         *_pem(values, "ssl_ca_pem"),
     ]
 
 
 def _certificates(values: Mapping[str, Any]) -> list[Store]:
-    kind, password = values["ssl_keystore_type"] or "", values["ssl_keystore_password"] or None
+    password = values["ssl_keystore_password"] or None
     return [
-        *_file(values, "ssl_keystore_location", kind, password),
+        *_file(values, "ssl_keystore_location", password),
         *_pem(values, "ssl_keystore_certificate_chain"),
-        *_file(values, "ssl_certificate_location", "PEM"),
+        *_file(values, "ssl_certificate_location"),
         *_pem(values, "ssl_certificate_pem"),
     ]
 
@@ -192,21 +191,21 @@ def _certificates(values: Mapping[str, Any]) -> list[Store]:
 def _keys(values: Mapping[str, Any]) -> list[Store]:
     return [
         *_pem(values, "ssl_keystore_key"),
-        *_file(values, "ssl_key_location", "PEM"),
+        *_file(values, "ssl_key_location"),
         *_pem(values, "ssl_key_pem"),
     ]
 
 
-def _file(values: Mapping[str, Any], option: str, kind: str, password: Secret | None = None) -> list[Store]:
+def _file(values: Mapping[str, Any], option: str, password: Secret | None = None) -> list[Store]:
     location = values[option]
-    return [Store(option, location=location, kind=kind, password=password)] if location else []
+    return [Store(option, location=location, password=password)] if location else []
 
 
 def _pem(values: Mapping[str, Any], option: str) -> list[Store]:
     text = values[option]
     if not text:
         return []
-    return [Store(option, pem=text if isinstance(text, Secret) else Secret(text), kind="PEM")]
+    return [Store(option, pem=text if isinstance(text, Secret) else Secret(text))]
 
 
 def _one_store(what: str, stores: list[Store]) -> Store | None:

@@ -98,9 +98,10 @@ class _Fetch:
             total += size
             left = max(0, left - size)
             has_reason = has_reason or _is_reason(data)
-        if found and total < min(self._request.min_bytes, self._limit) and not has_reason:
-            self._remember(found, total)
-            return None
+        if found and total < self._enough and not has_reason:
+            self._remember(found)
+            if self._total < self._enough:
+                return None
         return self._response(self._plan.answer(found))
 
     def look(self, moved: Moved, is_final: bool) -> FetchResponse | None:
@@ -113,24 +114,35 @@ class _Fetch:
             data = self._read(self._wanted[partition], self._limit, at_least_one=True)
             if _is_reason(data):
                 return True
-            size = len(data.records or b"")
-            self._total += size - self._sizes.get(partition, 0)
-            self._sizes[partition] = size
-        return self._total >= min(self._request.min_bytes, self._limit)
+            self._count_readable(partition, data)
+        return self._total >= self._enough
 
     def partitions(self) -> list[Partition]:
         """What to wait for. All of them are here: with an error there would have been an answer."""
         return list(self._wanted)
 
-    def _remember(self, found: list[tuple[Wanted, PartitionData]], total: int) -> None:
-        self._total = total
+    @property
+    def _enough(self) -> int:
+        return min(self._request.min_bytes, self._limit)
+
+    def _remember(self, found: list[tuple[Wanted, PartitionData]]) -> None:
         for wanted, data in found:
             topic = self._topic(wanted)
             partition = topic.partition(wanted.asked.partition) if topic is not None else None
             if partition is not None:
                 self._wanted[partition] = wanted
                 if data.records:
-                    self._sizes[partition] = len(data.records)
+                    self._count_readable(partition, data)
+
+    def _count_readable(self, partition: Partition, data: PartitionData) -> None:
+        """Count what there is to read, of which one answer may hold a part: waiting would not make it hold more."""
+        asked = self._wanted[partition].asked
+        size = 0
+        if data.records:
+            readable = partition.log.readable_bytes(asked.fetch_offset, self._up_to(partition.log))
+            size = self._enough if readable is None else min(readable, asked.partition_max_bytes)
+        self._total += size - self._sizes.get(partition, 0)
+        self._sizes[partition] = size
 
     def _topic(self, wanted: Wanted) -> Topic | None:
         if isinstance(wanted.topic, bytes):
@@ -178,17 +190,23 @@ class _Fetch:
             if diverging is not None:
                 data.diverging_epoch = diverging
                 return data
-        is_committed = self._request.isolation_level == READ_COMMITTED
-        up_to = last_stable_offset if is_committed else log.high_watermark
+        up_to = self._up_to(log)
         max_bytes = max(0, min(asked.partition_max_bytes, left))
         records = log.read(offset, max_bytes, up_to=up_to, at_least_one=at_least_one)
         data.records = records
-        if is_committed:
+        if self._is_committed:
             data.aborted_transactions = [
                 AbortedTransaction(producer_id=entry.producer_id, first_offset=entry.first_offset)
                 for entry in log.aborted_transactions(offset, records)
             ]
         return data
+
+    @property
+    def _is_committed(self) -> bool:
+        return self._request.isolation_level == READ_COMMITTED
+
+    def _up_to(self, log: PartitionLog) -> int:
+        return log.last_stable_offset if self._is_committed else log.high_watermark
 
     def _elsewhere(self, asked: FetchPartition, topic: Topic | None, code: ErrorCode) -> PartitionData:
         data = _error(asked, code)

@@ -146,8 +146,7 @@ def _key_store(config: ListenerConfig) -> tuple[Store | None, Store | None]:
     location = config.maybe("ssl.keystore.location")
     if location is None:
         return None, None
-    kind, password = config.text("ssl.keystore.type"), config.secret("ssl.keystore.password")
-    return Store("ssl.keystore.location", location, kind=kind, password=password), None
+    return Store("ssl.keystore.location", location, password=config.secret("ssl.keystore.password")), None
 
 
 def _trust_store(config: ListenerConfig) -> Store | None:
@@ -157,5 +156,4 @@ def _trust_store(config: ListenerConfig) -> Store | None:
     location = config.maybe("ssl.truststore.location")
     if location is None:
         return None
-    kind, password = config.text("ssl.truststore.type"), config.secret("ssl.truststore.password")
-    return Store("ssl.truststore.location", location, kind=kind, password=password)
+    return Store("ssl.truststore.location", location, password=config.secret("ssl.truststore.password"))
