@@ -21,7 +21,7 @@ CALLS = (
 
 
 @pytest.mark.case("SE-Q06")
-@pytest.mark.partita(topics={"t": 1})
+@pytest.mark.partita(topics={"t": 1}, authorizer_class_name="standard", super_users="User:ANONYMOUS")
 @pytest.mark.parametrize("words", CALLS, ids=" ".join)
 def test_every_command_takes_a_properties_file(partita_broker: Broker, tmp_path: Path, words: list[str]) -> None:
     file = tmp_path / "client.properties"

@@ -59,20 +59,21 @@ async def _wide(fetch: _Fetch, wait_ms: int) -> Message | None:
     answer = await in_slices(fetch.ctx, fetch.read(is_final=wait_ms <= 0))
     if answer is not None:
         return answer
-    ready = FetchResponse()
-    await fetch.ctx.long_polls.wait(
-        fetch.partitions(),
-        lambda moved, is_final: ready if is_final or fetch.is_enough(moved) else None,
-        wait_ms,
-        fetch.ctx.connection,
-    )
+    if not fetch.is_enough(fetch.moved()):
+        ready = FetchResponse()
+        await fetch.ctx.long_polls.wait(
+            fetch.partitions(),
+            lambda moved, is_final: ready if is_final or fetch.is_enough(moved) else None,
+            wait_ms,
+            fetch.ctx.connection,
+        )
     return await in_slices(fetch.ctx, fetch.read(is_final=True))
 
 
 class _Fetch:
     """One request: its partitions are read once, those that move are looked at again, and it is answered once."""
 
-    __slots__ = ("_limit", "_plan", "_refused", "_request", "_sizes", "_total", "_wanted", "ctx")
+    __slots__ = ("_limit", "_plan", "_read_to", "_refused", "_request", "_sizes", "_total", "_wanted", "ctx")
 
     def __init__(self, ctx: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
         self.ctx = ctx
@@ -81,6 +82,8 @@ class _Fetch:
         self._limit = min(request.max_bytes, MAX_ANSWER_BYTES, ctx.config.int("fetch.max.bytes"))
         self._refused = _refused(ctx, plan)
         self._wanted: dict[Partition, Wanted] = {}
+        self._read_to: dict[Partition, int] = {}
+        """Where each partition ended for this reader when it was read."""
         self._sizes: dict[Partition, int] = {}
         """How much there was in each partition when it was last looked at."""
         self._total = 0
@@ -117,6 +120,10 @@ class _Fetch:
             self._count_readable(partition, data)
         return self._total >= self._enough
 
+    def moved(self) -> list[Partition]:
+        """The partitions that went on while others were read."""
+        return [partition for partition, end in self._read_to.items() if self._up_to(partition.log) != end]
+
     def partitions(self) -> list[Partition]:
         """What to wait for. All of them are here: with an error there would have been an answer."""
         return list(self._wanted)
@@ -131,6 +138,7 @@ class _Fetch:
             partition = topic.partition(wanted.asked.partition) if topic is not None else None
             if partition is not None:
                 self._wanted[partition] = wanted
+                self._read_to[partition] = data.last_stable_offset if self._is_committed else data.high_watermark
                 if data.records:
                     self._count_readable(partition, data)
 

@@ -234,6 +234,35 @@ def test_a_fetch_of_many_partitions_leaves_others_their_turn(plane: DataPlane, m
     assert not plane.services.long_polls.waiting
 
 
+def test_what_comes_while_a_wide_fetch_is_read_wakes_it(plane: DataPlane) -> None:
+    """A5: a record of a partition that was read already must not wait for the end of the poll."""
+    width = 2 * SLICE + 1
+    plane.topic("wide", partitions=width)
+    request = fetch_request([("wide", partition, 0) for partition in range(width)], max_wait_ms=60_000)
+    task = asyncio.ensure_future(plane.begin("fetch", 12, request), loop=plane.loop)
+    put(plane, "v0", topic="wide", partition=0)
+    while not task.done() and not plane.services.long_polls.waiting:
+        plane.turn()
+    assert not plane.services.long_polls.waiting, "it does not wait"
+    sizes = [len(p.records) for t in task.result().responses for p in t.partitions]
+    assert (sizes[0], sum(sizes)) == (SIZE, SIZE)
+
+
+def test_a_fetch_counts_what_there_is_and_not_what_one_answer_holds(plane: DataPlane) -> None:
+    """A log in memory answers with one of its blocks at a time; waiting would not make that more."""
+    big = batch("v" * 40_000)
+    for _ in range(3):
+        assert plane.produce(big, "t", 0).error_code == 0
+    there = len(big) * 3
+    for min_bytes, waits in ((there, False), (there + 1, True)):
+        answer = plane.begin(
+            "fetch", 12, fetch_request([("t", 0, 0)], max_wait_ms=60_000, min_bytes=min_bytes, max_bytes=1 << 20)
+        )
+        assert isinstance(answer, FetchResponse) is not waits
+    data = plane.fetch(0, 12)
+    assert len(data.records) < there, "it is less than what there is"
+
+
 def test_many_wide_fetches_together_leave_others_their_turn(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     """A5: slices of different requests stand in one line; others do not wait for one of each."""
     monkeypatch.setattr(turns, "ROUND_SECONDS", 0.0)
