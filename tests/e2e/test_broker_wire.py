@@ -203,6 +203,16 @@ def test_api_versions_of_the_future_is_answered_as_version_0(raw: Raw) -> None:
     assert raw.ask(ApiVersionsRequest(), 0).error_code == 0
 
 
+def test_the_limit_of_a_request_holds_for_one_that_arrives_whole() -> None:
+    """H1: it must not depend on how many reads the request takes."""
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="x" * 2_000)])
+    with Broker(socket_request_max_bytes=1_000) as broker, Raw(broker.port) as raw:
+        with pytest.raises((EOFError, OSError)):
+            raw.ask(request, 4)
+        with Raw(broker.port) as other:
+            assert other.ask(MetadataRequest(topics=[]), 4).brokers
+
+
 def test_an_announced_length_alone_takes_no_memory(broker: Broker) -> None:
     announced = struct.pack(">i", 100 * 1024 * 1024) + bytes(12)
     sockets = [socket.create_connection(("127.0.0.1", broker.port)) for _ in range(20)]

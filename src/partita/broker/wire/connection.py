@@ -313,7 +313,7 @@ class Connection(asyncio.BufferedProtocol):
         while end - start >= 4:
             (size,) = _LENGTH.unpack_from(data, start)
             stop = start + 4 + size
-            if stop > end or size < self._answerer.frame_bytes_min:
+            if stop > end or not self._answerer.frame_bytes_min <= size <= self._answerer.frame_bytes_max:
                 check_length(size, self._answerer.frame_bytes_min, self._answerer.frame_bytes_max)
                 if size >= OWN_BUFFER_FROM_BYTES:
                     if self._must_wait():
