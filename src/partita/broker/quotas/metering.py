@@ -3,6 +3,8 @@
 The request is done, its answer says how long to wait, and until then the connection is not read. A fetch of someone who
 is over the quota already is answered at once without records. Changes of topics over the quota are refused, from the
 versions on that have a code for it.
+
+Deviation: a fetch that goes over its quota keeps its records and tells the time to wait; Kafka throws the records away.
 """
 
 from __future__ import annotations
