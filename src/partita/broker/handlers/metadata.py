@@ -161,6 +161,8 @@ def _create(ctx: RequestContext, names: list[str], refused: dict[str, ErrorCode]
             continue
         if name == OFFSETS_TOPIC:
             ctx.cluster.ensure_offsets_topic()
+        elif replication > len(ctx.cluster.alive):
+            continue
         elif planned.collision(name) or planned.are_too_many(partitions):
             refused[name] = ErrorCode.INVALID_TOPIC_EXCEPTION
         else:
