@@ -143,7 +143,7 @@ def threads() -> str:
         _box(650, 264, 300, 50, ["upkeep threads", "sync, compaction, retention"]),
         _arrow("M430 195 C480 195 490 86 644 86"), _arrow("M430 220 C560 220 580 102 644 102"),
         '<text x="460" y="78" class="small">one connection per broker</text>',
-        '<text x="460" y="250" class="small">one more to the coordinator:</text>',
+        '<text x="460" y="250" class="small">one more for the group:</text>',
         '<text x="460" y="267" class="small">a fetch that waits holds</text>',
         '<text x="460" y="284" class="small">up no heartbeat</text>',
     ]  # fmt: skip
