@@ -113,6 +113,15 @@ def test_s35_a_commit_of_a_partition_of_another_generation() -> None:
     breaks("S35", partial(rules.commit_sent, "a", commit(1, generation=2)))
 
 
+def test_a_commit_of_what_a_cooperative_member_revokes_as_a_generation_begins_is_right() -> None:
+    """It is nobody else's before the next generation. A partition that was lost is another matter."""
+    rules = owner(read=0)
+    rules.processed(TP, [0])
+    rules.given_up("a", [TP], ("m-a", 2))
+    rules.commit_sent("a", commit(1, generation=2))
+    breaks("S35", partial(rules.commit_sent, "a", commit(1, generation=3)))
+
+
 def test_s36_a_partition_is_assigned_twice() -> None:
     breaks("S36", partial(owner().assigned, "a", [TP], "m-a", 2))
 

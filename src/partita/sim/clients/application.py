@@ -144,7 +144,9 @@ class Application:
             yield from self._commit_done({tp: self._done_upto(tp) for tp in event.partitions if self._has(tp)})
         yield from self._sleep(*self.habits.callback_ms)
         if not isinstance(event, Assigned):
-            clients.given_up(self.name, event.partitions)
+            generation = self.core.member.generation
+            revoked_in = (generation.member_id, generation.id) if isinstance(event, Revoked) else None
+            clients.given_up(self.name, event.partitions, revoked_in)
             self._tell("r" if isinstance(event, Revoked) else "l", clients.owned_by(self.name))
 
     def _tell(self, kind: str, owned: list[tuple[str, int]]) -> None:

@@ -78,14 +78,22 @@ class ClientRules:
             seen.owned[tp] = None
             seen.position.pop(tp, None)
             seen.read.pop(tp, None)
-        seen.owned_in[member_id, generation] = dict(seen.owned)
+        seen.owned_in.setdefault((member_id, generation), {}).update(seen.owned)
 
-    def given_up(self, client: str, partitions: Iterable[TopicPartition]) -> None:
-        """A revoked- or lost-callback returned."""
+    def given_up(
+        self, client: str, partitions: Iterable[TopicPartition], revoked_in: tuple[str, int] | None = None
+    ) -> None:
+        """A revoked-callback returned, as this member in this generation, or a lost-callback, without one.
+
+        What a cooperative member revokes when a generation begins is nobody else's before the next one, so a commit of it
+        in that generation is right.
+        """
         seen = self._of(client)
         for tp in partitions:
             must(tp in seen.owned, "S36", f"{client} gives up {tp}, which it does not have")
             del seen.owned[tp]
+            if revoked_in is not None:
+                seen.owned_in.setdefault(revoked_in, {})[tp] = None
 
     def killed(self, client: str) -> None:
         """The process is gone, and owns nothing."""
