@@ -85,8 +85,8 @@ class ClientRules:
     ) -> None:
         """A revoked-callback returned, as this member in this generation, or a lost-callback, without one.
 
-        What a cooperative member revokes when a generation begins is nobody else's before the next one, so a commit of it
-        in that generation is right.
+        What a cooperative member revokes when a generation begins is nobody else's before the next one, so a commit of
+        it in that generation is right.
         """
         seen = self._of(client)
         for tp in partitions:
