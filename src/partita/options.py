@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
-from partita.references import UnresolvedReference, resolve
 from partita.secret import Secret
 
 Value: TypeAlias = Any
@@ -121,9 +120,7 @@ def unknown_option(spelled: str, known: Iterable[str]) -> str:
 
 
 def check_value(option: Option, value: object) -> Value:
-    """The value in the option's type, within its bounds. Text is converted as Kafka does, references are resolved."""
-    if isinstance(value, str):
-        value = resolved(option.name, value)
+    """The value in the option's type, within its bounds. Text is converted as Kafka does."""
     if value is None:
         if option.nullable or option.default is None:
             return None
@@ -134,14 +131,6 @@ def check_value(option: Option, value: object) -> Value:
     if option.choices:
         return _check_choice(option, converted)
     return converted
-
-
-def resolved(name: str, text: str) -> str:
-    """The text of option `name` with its references replaced. Raises ConfigError when there is nothing to refer to."""
-    try:
-        return resolve(text)
-    except UnresolvedReference as error:
-        raise ConfigError(f"{name}: {error}") from None
 
 
 def _convert(option: Option, value: object) -> Value:

@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from partita.options import ConfigError
 from partita.properties import parse_properties
 
 _REFERENCE = re.compile(r"\$\{(env|file|dir):(?:([^}]*):)?([^}:]*)\}")
@@ -26,6 +29,23 @@ class UnresolvedReference(ValueError):
 def resolve(text: str) -> str:
     """The text with every reference replaced. Raises UnresolvedReference."""
     return _REFERENCE.sub(_value, text) if "${" in text else text
+
+
+def resolve_option(name: str, value: Any) -> Any:
+    """The value of option `name`, resolved if it is text. Raises ConfigError when there is nothing to refer to."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return resolve(value)
+    except UnresolvedReference as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def resolve_options(given: Any) -> Any:
+    """Options with every value resolved. What is no mapping stays, for whoever checks it. Raises ConfigError."""
+    if not isinstance(given, Mapping):
+        return given
+    return {name: resolve_option(name, value) for name, value in given.items()}
 
 
 def _value(found: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from partita.client_options import CLIENT_OPTIONS
 from partita.net.config import ClientConfig
 from partita.options import Option, check_options
+from partita.references import resolve_options
 from partita.security.settings import security_of
 
 OPTIONS: tuple[Option, ...] = (
@@ -28,7 +29,7 @@ OPTIONS: tuple[Option, ...] = (
 
 def admin_config(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> tuple[list[str], ClientConfig]:
     """The servers to start from and the options of connections. Raises ConfigError."""
-    values = check_options(OPTIONS, options, config)
+    values = check_options(OPTIONS, resolve_options(options), resolve_options(config))
     values["security"] = security_of(values)
     names = ClientConfig.__dataclass_fields__.keys() & values.keys() - {"bootstrap_servers", "client_id"}
     servers: list[str] = values["bootstrap_servers"]

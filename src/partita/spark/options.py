@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from typing import Any
 from zlib import crc32
 
-from partita.options import ConfigError, Option, check_value, resolved
+from partita.options import ConfigError, Option, check_value
+from partita.references import resolve_option, resolve_options
 from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
@@ -224,7 +225,7 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
     for spelled, value in options.items():
         name = spelled.lower()
         if name in by_name:
-            given.values[by_name[name].name] = check_value(by_name[name], value)
+            given.values[by_name[name].name] = check_value(by_name[name], resolve_option(spelled, value))
         elif name.startswith("kafka."):
             _take_client_option(given, spelled, value, side, is_table)
         elif name in others and (is_table or side is WRITES or name == "topic"):
@@ -234,7 +235,7 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
         elif not _has_no_effect(name):
             raise ConfigError(_unknown(spelled, side.known))
     try:
-        security_of_options(given.client)
+        security_of_options(resolve_options(given.client))
     except ConfigError as error:
         raise ConfigError(f"{error} (in Spark every one of these options has dots and the prefix kafka.)") from None
     if not given.client.get("bootstrap.servers", "").strip():
@@ -282,7 +283,7 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
         given.warnings.append(f"{spelled} is not known and has no effect")
     elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:
         given.warnings.append(f"{spelled} has no effect when {side.doing}")
-    given.client[name.removeprefix("kafka.")] = resolved(spelled, value)
+    given.client[name.removeprefix("kafka.")] = resolve_option(spelled, value)
 
 
 def _has_no_effect(name: str) -> bool:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from partita import Consumer
-from partita.consumer.config import ConsumerConfig
+from partita import Admin, AsyncConsumer, Consumer, Producer
 from partita.options import ConfigError
-from partita.references import UnresolvedReference, resolve
+from partita.references import UnresolvedReference, resolve, resolve_options
 from partita.security.settings import security_of_options
 from partita.spark.options import parse_source
 
@@ -61,10 +60,13 @@ def test_what_is_missing_is_named_and_no_value_is_told(secrets: Path, text: str,
 
 @pytest.mark.case("SE-Q02")
 def test_every_option_of_a_client_may_be_a_reference(secrets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MAX_POLL", "7")
-    assert ConsumerConfig.of({"bootstrap.servers": "b:1", "max.poll.records": "${env:MAX_POLL}"}).max_poll_records == 7
-    with pytest.raises(ConfigError, match=r"^group_id: \$\{env:NO_SUCH\}: the environment variable NO_SUCH is not set"):
-        Consumer(bootstrap_servers="127.0.0.1:1", group_id="${env:NO_SUCH}")
+    monkeypatch.setenv("BAD", "-7")
+    for client, name in ((Consumer, "max.poll.records"), (AsyncConsumer, "max.poll.records"), (Producer, "linger.ms"),
+                         (Admin, "request.timeout.ms")):  # fmt: skip
+        with pytest.raises(ConfigError, match=f"^{name.replace('.', '_')} must be at least .*, not -7$"):
+            client({"bootstrap.servers": "127.0.0.1:1", name: "${env:BAD}"})
+        with pytest.raises(ConfigError, match=r"^client_id: .* the environment variable NO_SUCH is not set"):
+            client(bootstrap_servers="127.0.0.1:1", client_id="${env:NO_SUCH}")
 
 
 @pytest.mark.case("SE-Q02")
@@ -85,6 +87,6 @@ def test_a_secret_of_a_spark_job_is_resolved_in_the_process_that_connects(
     assert client["bootstrap.servers"] == "broker.example:9093"
     assert client["sasl.password"] == "${env:BILLING_PASSWORD}", "the value must not travel with the job"
     monkeypatch.setenv("BILLING_PASSWORD", "of the executor")
-    sasl = security_of_options(client).sasl
+    sasl = security_of_options(resolve_options(client)).sasl
     assert sasl is not None
     assert sasl.password.reveal() == "of the executor"

@@ -20,6 +20,7 @@ from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_bloc
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.now import Clock
 from partita.protocol.metadata_view import TopicView
+from partita.references import resolve_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +88,11 @@ class Consumer(Generic[K, V]):
         clock: Clock | None = None,
         **options: Unpack[ConsumerOptions],
     ) -> None:
-        checked = ConsumerConfig.of(config, **options, **given_deserializers(key_deserializer, value_deserializer))
+        checked = ConsumerConfig.of(
+            resolve_options(config),
+            **resolve_options(options),
+            **given_deserializers(key_deserializer, value_deserializer),
+        )
         self._start(ConsumerDriver(checked, BlockingWaiter(), strict=True, clock=clock))
 
     @classmethod

@@ -34,6 +34,7 @@ from partita.errors import InvalidTopicError, error_for
 from partita.now import Clock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import TopicView
+from partita.references import resolve_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +103,11 @@ class AsyncConsumer(Generic[K, V]):
         clock: Clock | None = None,
         **options: Unpack[ConsumerOptions],
     ) -> None:
-        checked = ConsumerConfig.of(config, **options, **given_deserializers(key_deserializer, value_deserializer))
+        checked = ConsumerConfig.of(
+            resolve_options(config),
+            **resolve_options(options),
+            **given_deserializers(key_deserializer, value_deserializer),
+        )
         self._start(ConsumerDriver(checked, AsyncWaiter(), strict=False, clock=clock))
 
     @classmethod

@@ -25,6 +25,7 @@ from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
 from partita.protocol.primitives import Buffer
+from partita.references import resolve_options
 
 if TYPE_CHECKING:
     from partita.producer.option_types import ProducerOptions
@@ -122,7 +123,7 @@ class AsyncProducer:
     """The asyncio face, and all there is to say about sending. `async with AsyncProducer(...)` or `Producer(...)`."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
-        self.config = ProducerConfig.of(config, **options)
+        self.config = ProducerConfig.of(resolve_options(config), **resolve_options(options))
         self._driver = ProducerDriver(self.config)
         self._key_serializer = serializer(self.config.values["key_serializer"], "key_serializer")
         self._value_serializer = serializer(self.config.values["value_serializer"], "value_serializer")
