@@ -69,7 +69,8 @@ def _package(package: str, purpose: str, remedy: str) -> Finding:
 
 
 def _java() -> Finding:
-    from partita.spark.java import JavaNotFound, ensure_java
+    from partita.java import JavaNotFound
+    from partita.spark.java import ensure_java
 
     try:
         found = ensure_java()

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from partita.spark.java import JavaNotFound, ensure_java
+from partita.java import JavaNotFound
+from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped
 from partita.spark.progress import lag
 

