@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from partita.protocol.schema_file import Field, Versions
-from partita.protocol.schema_types import STRUCT_CODES, default, is_number, least_size, method
+from partita.protocol.schema_types import (
+    STRUCT_CODES,
+    default,
+    is_empty_unless_said,
+    is_number,
+    least_size,
+    method,
+)
 
 
 def codec_source(name: str, fields: Sequence[Field], versions: Versions, flexible: Versions) -> list[str]:
@@ -99,8 +106,12 @@ def _read_body(fields: Sequence[Field], span: Versions, flexible: bool) -> list[
         condition = _condition(field.versions, span)
         lines.append(f"m.{field.name} = {value}" + (f" if {condition} else {default(field)}" if condition else ""))
     absent = [field for field in fields if field not in _ordinary(fields, span)]
-    lines += [f"m.{field.name} = {default(field)}" for field in absent]
+    lines += [f"m.{field.name} = {_if_absent(field)}" for field in absent]
     return lines + _read_tags(_tagged(fields, span), span) if flexible else lines
+
+
+def _if_absent(field: Field) -> str:
+    return f"{field.type}()" if is_empty_unless_said(field) else default(field)
 
 
 def _read(field: Field, span: Versions, flexible: bool, tagged: bool) -> str:
@@ -243,6 +254,8 @@ def _write_tags(tagged: list[Field], span: Versions) -> list[str]:
 def _differs(field: Field) -> str:
     """A tagged field is written only when it does not have its default."""
     value = f"m.{field.name}"
+    if is_empty_unless_said(field):
+        return f"{value} != {field.type}()"
     if default(field) == "None":
         return f"{value} is not None"
     if field.is_array:

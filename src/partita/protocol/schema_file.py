@@ -3,7 +3,8 @@
 A message starts in column 0: `kind Name first-last [flexible first+]`. Its fields follow, indented by two
 spaces a level, in wire order: `name type [versions] [null versions] [tag number [versions]] [plain] [= default]`.
 Types: int8 int16 uint16 int32 int64 float64 boolean string bytes records uuid, or a struct's name, whose fields
-follow one level deeper; `[]` before makes an array, `?` behind makes it nullable (`null` narrows the versions).
+follow one level deeper; `[]` before makes an array, `?` behind makes it nullable (`null` narrows the versions). A
+tagged nullable struct without a default is null in a new message, and read as an empty one where its tag is missing.
 Versions are `2`, `2-5` or `2+`; left out: all of the parent's. `plain`: never in the flexible encoding.
 """
 

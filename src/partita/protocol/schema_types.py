@@ -38,6 +38,13 @@ def default(field: Field) -> str:
     return _ZEROS.get(field.type, "0")
 
 
+def is_empty_unless_said(field: Field) -> bool:
+    """A tagged nullable struct without a default of its own: left out of the bytes it is an empty one, not null."""
+    return (
+        field.is_struct and not field.is_array and bool(field.nullable) and field.tag is not None and not field.default
+    )
+
+
 def is_number(field: Field) -> bool:
     """Whether the field always has the same size, so that it can be read together with its neighbours."""
     return field.type in STRUCT_CODES and not field.is_array

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import partita.protocol
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.schema_file import Field, Schema, parse
+from partita.protocol.schema_types import is_empty_unless_said
 
 Records = Iterator[str | None]
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -116,6 +117,8 @@ def struct_from_json(
             given[field.name] = value_from_json(module, field, json[key], version, records)
         else:
             assert field.tag is not None or not in_version(field, version), f"{name} v{version}: {key} is missing"
+            if is_empty_unless_said(field):
+                given[field.name] = getattr(module, field.type)()
     return getattr(module, name)(**given)
 
 

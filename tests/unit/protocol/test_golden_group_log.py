@@ -1,4 +1,4 @@
-"""Keys and values of `__consumer_offsets`, offsets and classic groups: Kafka's bytes, both ways."""
+"""Keys and values of `__consumer_offsets`, offsets, classic groups and KIP-848 groups: Kafka's bytes, both ways."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from partita.protocol.messages import consumer_group_log as consumer
 from partita.protocol.messages.group_log import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -18,8 +19,18 @@ from support.vectors.schemas import described
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 SCHEMAS = {message.schema.name: message for message in described()}
-KEYS = {0: LegacyOffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
-VALUES = {0: OffsetCommitValue, 1: OffsetCommitValue, 2: GroupMetadataValue}
+KEYS: dict[int, type[Message]] = {0: LegacyOffsetCommitKey, 1: OffsetCommitKey, 2: GroupMetadataKey}
+VALUES: dict[int, type[Message]] = {0: OffsetCommitValue, 1: OffsetCommitValue, 2: GroupMetadataValue}
+for key, value in (
+    (consumer.ConsumerGroupMetadataKey, consumer.ConsumerGroupMetadataValue),
+    (consumer.ConsumerGroupPartitionMetadataKey, consumer.ConsumerGroupPartitionMetadataValue),
+    (consumer.ConsumerGroupMemberMetadataKey, consumer.ConsumerGroupMemberMetadataValue),
+    (consumer.ConsumerGroupTargetAssignmentMetadataKey, consumer.ConsumerGroupTargetAssignmentMetadataValue),
+    (consumer.ConsumerGroupTargetAssignmentMemberKey, consumer.ConsumerGroupTargetAssignmentMemberValue),
+    (consumer.ConsumerGroupCurrentMemberAssignmentKey, consumer.ConsumerGroupCurrentMemberAssignmentValue),
+    (consumer.ConsumerGroupRegularExpressionKey, consumer.ConsumerGroupRegularExpressionValue),
+):
+    KEYS[key.MIN_VERSION], VALUES[key.MIN_VERSION] = key, value
 
 
 def load(name: str) -> list[dict[str, Any]]:
@@ -41,7 +52,7 @@ def read(cls: type[Message], hex_bytes: str) -> tuple[int, Message]:
 def test_there_are_vectors_of_every_version() -> None:
     assert {(case["key_id"], case["value_version"]) for case in CASES} >= {(1, v) for v in range(5)} | {
         (2, v) for v in range(5)
-    }
+    } | {(kind, 0) for kind in (3, 4, 5, 6, 7, 8, 16)}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"key{case['key_id']}-v{case['value_version']}")

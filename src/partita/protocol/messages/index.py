@@ -43,6 +43,8 @@ INDEX: tuple[tuple[int, str, str, tuple[int, int], int | None], ...] = (
     (50, "DescribeUserScramCredentials", "describe_user_scram_credentials", (0, 0), 0),
     (51, "AlterUserScramCredentials", "alter_user_scram_credentials", (0, 0), 0),
     (60, "DescribeCluster", "describe_cluster", (0, 2), 0),
+    (68, "ConsumerGroupHeartbeat", "consumer_group_heartbeat", (0, 1), 0),
+    (69, "ConsumerGroupDescribe", "consumer_group_describe", (0, 1), 0),
     (74, "ListConfigResources", "list_config_resources", (0, 1), 0),
     (75, "DescribeTopicPartitions", "describe_topic_partitions", (0, 0), 0),
 )
