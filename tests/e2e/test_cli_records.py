@@ -146,9 +146,10 @@ def test_a_mistake_is_told_at_once(run: Run, words: list[str], stdin: str | None
     run(*words, stdin=stdin, code=code, told=told)
 
 
-def test_a_topic_that_nobody_creates_is_told() -> None:
+@pytest.mark.parametrize("words", [("produce", "typo"), ("perf", "produce", "typo")])
+def test_a_topic_that_nobody_creates_is_told(words: tuple[str, ...]) -> None:
     with Broker(auto_create_topics_enable=False) as broker:
-        result = CliRunner().invoke(cli, ["produce", "typo", "-b", broker.bootstrap], input="x\n")
+        result = CliRunner().invoke(cli, [*words, "-b", broker.bootstrap], input="x\n")
     assert result.exit_code == 1
     assert "create it with: partita topics create typo" in result.output
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,10 +14,12 @@ from partita.cli.terminal import complain, count
 
 if TYPE_CHECKING:
     from partita.admin import Admin
+    from partita.producer.shell.client import Producer
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 CONNECT_TIMEOUT_MS = 3_000
+CREATED_WITHIN_S = 3.0
 
 
 def json_option(command: F) -> F:
@@ -114,3 +117,18 @@ def partition_pairs(admin: Admin, given: Iterable[str]) -> list[tuple[str, int]]
         else:
             pairs.append(wanted)
     return list(dict.fromkeys(pairs))
+
+
+def writable_partitions(producer: Producer, topic: str) -> int:
+    """The number of partitions of a topic, which is created if the broker does that. Raises ClickException if not."""
+    until = time.monotonic() + CREATED_WITHIN_S
+    while True:
+        numbers = producer.partitions_for(topic)
+        if numbers:
+            return len(numbers)
+        if time.monotonic() >= until:
+            raise click.ClickException(
+                f"there is no topic {topic}, and the broker does not create it; create it with: "
+                f"partita topics create {topic}"
+            )
+        time.sleep(0.1)

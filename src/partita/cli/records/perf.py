@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import connected, json_option, require_broker, require_topics
+from partita.cli.connecting import connected, json_option, require_broker, require_topics, writable_partitions
 from partita.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def produce_(
     took: list[float] = []
     failures: list[Exception] = []
     with Producer(bootstrap.client_options() | settings_of(settings)) as producer:
-        producer.partitions_for(topic)
+        writable_partitions(producer, topic)
         began = time.perf_counter()
         for number in range(records):
             if rate is not None:

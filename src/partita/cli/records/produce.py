@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import require_broker
+from partita.cli.connecting import require_broker, writable_partitions
 from partita.cli.records.formats import from_json, parse_delimiter
 from partita.cli.terminal import count, say
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from partita.producer.shell.client import DeliveryFuture, Producer
 
 TELL_EVERY = 100_000
-CREATED_WITHIN_S = 3.0
 CHUNK_BYTES = 1 << 16
 
 
@@ -66,7 +64,7 @@ def produce(
     require_broker(bootstrap)
     try:
         with Producer(options) as producer:
-            partitions = _partitions(producer, topic)
+            partitions = writable_partitions(producer, topic)
             _check_partition(topic, partitions, shape.partition, "")
             sent = _send(producer, topic, _records(files, shape, topic, partitions))
     except KafkaError as error:
@@ -96,21 +94,6 @@ def _shape(given: dict[str, Any]) -> Shape:
 
 def _encoded(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
-
-
-def _partitions(producer: Producer, topic: str) -> int:
-    """How many partitions the topic has; it is created if the broker does that. Raises ClickException if not."""
-    until = time.monotonic() + CREATED_WITHIN_S
-    while True:
-        numbers = producer.partitions_for(topic)
-        if numbers:
-            return len(numbers)
-        if time.monotonic() >= until:
-            raise click.ClickException(
-                f"there is no topic {topic}, and the broker does not create it; create it with: "
-                f"partita topics create {topic}"
-            )
-        time.sleep(0.1)
 
 
 def _check_partition(topic: str, partitions: int, wanted: int | None, where: str) -> None:
