@@ -25,7 +25,7 @@ from partita.protocol.messages.metadata import MetadataRequest
 from partita.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from support.broker.raw import Raw
 from support.broker.secured import Secured, SecuredRaw, secured
-from support.certificates import Certificates, as_pkcs12, encrypted, key_and_chain
+from support.certificates import Certificates, as_pkcs12, client_hello, encrypted, key_and_chain
 
 RULES = "RULE:^CN=(svc-[a-z]+),O=.*$/$1/U,RULE:^CN=([A-Za-z]+),.*$/$1@team/L,DEFAULT"
 
@@ -398,7 +398,7 @@ def test_who_has_logged_in_stays(place: Secured) -> None:
 @pytest.mark.case("SE-A24")
 def test_a_storm_of_handshakes_holds_up_no_other_listener(place: Secured) -> None:
     context = place.trusting()
-    hello = _client_hello(context)
+    hello = client_hello(context)
     peers = []
     for _ in range(300):
         peer = socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10)
@@ -417,11 +417,46 @@ def test_a_storm_of_handshakes_holds_up_no_other_listener(place: Secured) -> Non
     assert slowest < 0.1
 
 
-def _client_hello(context: ssl.SSLContext) -> bytes:
+@pytest.mark.case("SE-P08")
+@pytest.mark.parametrize("cuts", [(1,), (5,), (3, 8, 100), tuple(range(1, 60))], ids=str)
+def test_a_handshake_that_comes_in_pieces(place: Secured, cuts: tuple[int, ...]) -> None:
+    """OpenSSL begins when the first record is whole; the broker is asked in between, so each piece arrives alone."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = place.trusting().wrap_bio(incoming, outgoing, server_hostname="localhost")
     with suppress(ssl.SSLWantReadError):
-        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
-    return outgoing.read()
+        client.do_handshake()
+    hello = outgoing.read()
+    with (
+        place.raw("PLAINTEXT") as canary,
+        socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer,
+    ):
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start, stop in zip((0, *cuts), (*cuts, len(hello)), strict=True):
+            peer.sendall(hello[start:stop])
+            assert canary.serves()
+        while True:
+            incoming.write(peer.recv(65536))
+            with suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+                break
+        peer.sendall(outgoing.read())
+        assert client.version() == "TLSv1.3"
+
+
+@pytest.mark.case("SE-P08", "SE-A09")
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"\x16", b"\x16\x03\x01\x00\x50half", b"\x16\x03\x01\xff\xff" + b"x" * 40_000, b"\x16" * 20_000, b"G"],
+)
+def test_who_leaves_in_the_middle_of_a_handshake_leaves_nothing_behind(place: Secured, first: bytes) -> None:
+    before = connections(place)
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer, suppress(ConnectionError):
+            peer.sendall(first)
+    with place.raw("SSL") as raw:
+        assert raw.serves()
+    while connections(place) > before:
+        pass
 
 
 def test_a_large_request_in_many_records(place: Secured) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,3 +85,11 @@ def as_pkcs8(path: Path) -> Path:
     made = path.with_suffix(".pkcs8.pem")
     made.write_bytes(loaded.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()) + chain.encode())
     return made
+
+
+def client_hello(context: ssl.SSLContext) -> bytes:
+    """What a client sends first: one whole record."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    return outgoing.read()

@@ -87,9 +87,10 @@ class Sockets:
         self._listeners.clear()
         self._end_if_idle()
 
-    def forget(self, fd: int) -> None:
-        """A transport is gone."""
-        self.transports.pop(fd, None)
+    def forget(self, transport: SocketTransport) -> None:
+        """A transport is gone; the next one may have its descriptor's number already."""
+        if self.transports.get(transport.fd) is transport:
+            del self.transports[transport.fd]
         self._end_if_idle()
 
     def _end_if_idle(self) -> None:
@@ -379,5 +380,5 @@ class SocketTransport(asyncio.Transport):
         try:
             self._protocol.connection_lost(error)
         finally:
-            self._sockets.forget(self.fd)
+            self._sockets.forget(self)
             self._endpoint.close()

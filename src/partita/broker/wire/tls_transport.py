@@ -2,7 +2,8 @@
 
 What differs from plain sockets: OpenSSL may hold decrypted bytes that epoll knows nothing of, so a transport that stops
 reading early asks for another look; reading may have to write and writing to read; a slice that was refused must be
-offered again as it was. (security.md 3.2.)
+offered again as it was. (security.md 3.2.) OpenSSL begins when the first record of the handshake is there as a whole:
+its buffers are large, and half a record is kept by the kernel at no cost of ours.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ SENT_AT_ONCE_BYTES = 1024 * 1024
 """A peer's fair share of one wake-up; the rest waits for the next one."""
 SLICE_BYTES = 256 * 1024
 """What one call encrypts; OpenSSL wants the very same bytes again when the peer does not take them."""
+_HANDSHAKE = 22
+"""The type of the record that a handshake begins with."""
+_HEADER_BYTES = 5
+_RECORD_BYTES_MAX = _HEADER_BYTES + 16 * 1024
 
 
 class Secured(Protocol):
@@ -38,7 +43,10 @@ class TlsTransport(SocketTransport):
     `handshake_failed` is told why a handshake failed. Deadlines are the protocol's affair.
     """
 
-    __slots__ = ("_handshake_failed", "_is_secured", "_offered", "_wants_read_to_write", "_wants_write_to_read")
+    __slots__ = (
+        "_awaited_bytes", "_context", "_handshake_failed", "_is_secured", "_offered", "_wants_read_to_write",
+        "_wants_write_to_read",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -50,11 +58,10 @@ class TlsTransport(SocketTransport):
         context: ssl.SSLContext,
         handshake_failed: Callable[[object, OSError], None],
     ) -> None:
-        endpoint.setblocking(False)
-        secure = context.wrap_socket(
-            endpoint, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
-        )
-        super().__init__(sockets, secure, address, protocol)
+        super().__init__(sockets, endpoint, address, protocol)
+        self._context = context
+        self._awaited_bytes = 0
+        """How much of the first record epoll was asked to wait for."""
         self._handshake_failed = handshake_failed
         self._is_secured = False
         self._offered: memoryview | None = None
@@ -76,7 +83,9 @@ class TlsTransport(SocketTransport):
     def on_ready(self, events: int) -> None:
         """Do what epoll says is possible: go on with the handshake, send the rest, receive more."""
         if not self._is_secured:
-            if not self._is_lost and self._sockets.may_shake_hands():
+            if self._is_lost or not (isinstance(self._endpoint, ssl.SSLSocket) or self._has_begun()):
+                return
+            if self._sockets.may_shake_hands():
                 self._shake_hands()
             return
         if self._unsent and (events & WRITABLE or self._wants_read_to_write):
@@ -94,8 +103,43 @@ class TlsTransport(SocketTransport):
         if not (self._is_lost or self._is_paused or self._is_closing) and self._secure.pending():
             self._receive()
 
+    def _has_begun(self) -> bool:
+        """Whether the first record is there; if not, epoll waits for so many bytes.
+
+        Epoll may wake up with fewer: the peer has closed, or the kernel lacks memory. Then OpenSSL has the word.
+        """
+        try:
+            begun = self._endpoint.recv(_RECORD_BYTES_MAX, socket.MSG_PEEK)
+            needed = first_record_bytes(begun)
+            if begun and len(begun) < needed and self._awaited_bytes < needed:
+                self._endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, needed)
+                self._awaited_bytes = needed
+                return False
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as error:
+            self._lose(error)
+            return False
+        return True
+
+    def _wrap(self) -> None:
+        """Let OpenSSL take over the socket. Raises OSError when the peer is gone already."""
+        if self._awaited_bytes:
+            self._endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+        bare = self._endpoint
+        try:
+            self._endpoint = self._context.wrap_socket(
+                bare, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+            )
+        except OSError:
+            if bare.fileno() < 0:
+                self._watched = 0  # the descriptor is closed, and epoll has forgotten it
+            raise
+
     def _shake_hands(self) -> None:
         try:
+            if not isinstance(self._endpoint, ssl.SSLSocket):
+                self._wrap()
             self._secure.do_handshake()
         except ssl.SSLWantReadError:
             self._wants_write_to_read = False
@@ -185,3 +229,15 @@ class TlsTransport(SocketTransport):
                 self._secure.unwrap()
         self._offered = None
         super()._lose(error)
+
+
+def first_record_bytes(begun: bytes) -> int:
+    """How many bytes the first record of a handshake has, as far as these first bytes tell; 0 for what is no handshake.
+
+    The whole header is asked for first. A record that claims more than the longest one is OpenSSL's to refuse.
+    """
+    if begun and begun[0] != _HANDSHAKE:
+        return 0
+    if len(begun) < _HEADER_BYTES:
+        return _HEADER_BYTES
+    return min(_HEADER_BYTES + int.from_bytes(begun[3:5], "big"), _RECORD_BYTES_MAX)
