@@ -154,6 +154,11 @@ class MetadataView:
         view = self.partition(topic, partition)
         return None if view is None else self.nodes.get(view.leader)
 
+    def has_online_replica(self, topic: str, partition: int, node_id: int) -> bool:
+        """Whether this node exists, and its replica of the partition is not known to be offline."""
+        view = self.partition(topic, partition)
+        return view is not None and node_id in self.nodes and node_id not in view.offline
+
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The current leader's epoch; -1 unknown."""
         view = self.partition(topic, partition)

@@ -165,6 +165,7 @@ SECRET = ("password", "secret", "jaas", "token", "keystore.key")
 CLIENT = {
     "kafka.bootstrap.servers": "brokers to ask first, host:port separated by commas",
     "kafka.client.id": "name shown in the broker's logs",
+    "kafka.client.rack": "source: rack of the tasks, which fetch from a replica there; each task resolves ${env:NAME}",
     "kafka.isolation.level": "read_uncommitted (default) or read_committed",
     "kafka.request.timeout.ms": "how long one answer may take",
     "kafka.default.api.timeout.ms": "how long a broker that does not answer is waited for",
@@ -196,6 +197,9 @@ CLIENT = {
     "kafka.delivery.timeout.ms": "sink: how long a batch is retried",
 }
 """The client options that we act on; any other `kafka.*` is accepted with a warning."""
+
+CLIENT_OF_EXECUTOR = ("kafka.client.rack",)
+"""Client options whose references mean something else on each executor, and are resolved there."""
 
 CLIENT_NO_EFFECT = (
     "kafka.linger.ms",

@@ -235,7 +235,7 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
         elif not _has_no_effect(name):
             raise ConfigError(_unknown(spelled, side.known))
     try:
-        security_of_options(resolve_options(given.client))
+        security_of_options(resolve_options(without_executors(given.client)))
     except ConfigError as error:
         raise ConfigError(f"{error} (in Spark every one of these options has dots and the prefix kafka.)") from None
     if not given.client.get("bootstrap.servers", "").strip():
@@ -283,7 +283,13 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
         given.warnings.append(f"{spelled} is not known and has no effect")
     elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:
         given.warnings.append(f"{spelled} has no effect when {side.doing}")
-    given.client[name.removeprefix("kafka.")] = resolve_option(spelled, value)
+    is_for_executor = name in table.CLIENT_OF_EXECUTOR
+    given.client[name.removeprefix("kafka.")] = value if is_for_executor else resolve_option(spelled, value)
+
+
+def without_executors(client: Mapping[str, str]) -> dict[str, str]:
+    """The client options but for those that only executors resolve."""
+    return {name: value for name, value in client.items() if f"kafka.{name}" not in table.CLIENT_OF_EXECUTOR}
 
 
 def _has_no_effect(name: str) -> bool:

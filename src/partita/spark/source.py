@@ -27,6 +27,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from partita.options import ConfigError
+from partita.references import resolve_option
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cluster.group_members import GroupMembers
@@ -230,7 +231,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
-    reader = RangeReader(link_to(options.client), partition.task, _settings(options))
+    reader = RangeReader(link_to(options.client), partition.task, fetch_settings(options))
     decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
     if options.view != "records":
         from partita.spark.reading.views import decoder
@@ -240,7 +241,8 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
         yield decode(batch, schema)
 
 
-def _settings(options: SourceOptions) -> FetchSettings:
+def fetch_settings(options: SourceOptions) -> FetchSettings:
+    """How a task of this read fetches, on the executor where this is called. Raises ConfigError."""
     client: Mapping[str, str] = options.client
     plain = FetchSettings()
     return FetchSettings(
@@ -251,4 +253,5 @@ def _settings(options: SourceOptions) -> FetchSettings:
         max_wait_ms=whole_number(client, "fetch.max.wait.ms", plain.max_wait_ms),
         max_bytes=whole_number(client, "fetch.max.bytes", plain.max_bytes),
         partition_max_bytes=whole_number(client, "max.partition.fetch.bytes", plain.partition_max_bytes),
+        rack=resolve_option("kafka.client.rack", client.get("client.rack", "")),
     )

@@ -29,7 +29,8 @@ TOPIC_ID = bytes(range(16))
 class ScriptedBroker:
     """`fetches` maps an offset to what is answered there: bytes of batches, or an error code, or a list of such."""
 
-    def __init__(self) -> None:
+    def __init__(self, leader: ScriptedBroker | None = None) -> None:
+        self.leader = leader
         self.topic_id = TOPIC_ID
         self.fetches: dict[int, bytes | int | list[bytes | int]] = {}
         self.log_start = 0
@@ -39,9 +40,17 @@ class ScriptedBroker:
         self.produced: list[tuple[int, bytes]] = []
         self.stored: list[tuple[int, bytes]] = []
         self.message_bytes_max: int | None = None
+        self.follower: ScriptedBroker | None = None
+        """A second broker of the cluster."""
+        self.rack, self.named = "", -1
+        """The rack for whose clients another broker is named, and its id."""
+        self.fetched: list[tuple[int, str]] = []
+        """Offset and rack of every fetch."""
         self.server = WireServer(self.answer)
 
     def answer(self, key: int, version: int, request: Any) -> Any:
+        if key == 3 and self.leader is not None:
+            return self.leader.answer(key, version, request)
         match key:
             case 0:
                 return self._produce(request)
@@ -53,26 +62,37 @@ class ScriptedBroker:
                 return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=found)])
             case 3:
                 parts = [MetadataResponsePartition(partition_index=p, leader_id=1, leader_epoch=0) for p in range(2)]
+                servers = [self.server] if self.follower is None else [self.server, self.follower.server]
                 return MetadataResponse(
-                    brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self.server.port)],
+                    brokers=[
+                        MetadataResponseBroker(node_id=i, host="127.0.0.1", port=server.port)
+                        for i, server in enumerate(servers, 1)
+                    ],
                     topics=[MetadataResponseTopic(name="t", topic_id=self.topic_id, partitions=parts)],
                 )
         return None
 
     def _fetch(self, request: Any) -> FetchResponse:
         asked = request.topics[0].partitions[0]
-        found = self.fetches.get(asked.fetch_offset, b"")
-        if isinstance(found, list):
-            found = found.pop(0)
+        self.fetched.append((asked.fetch_offset, request.rack_id))
+        names_follower = self.named >= 0 and request.rack_id == self.rack
+        found = b"" if names_follower else self._found(asked)
         data = PartitionData(
             partition_index=asked.partition,
             error_code=found if isinstance(found, int) else 0,
             high_watermark=self.high_watermark,
             aborted_transactions=self.aborted,
+            preferred_read_replica=self.named if names_follower else -1,
             records=None if isinstance(found, int) else found,
         )
         topic = FetchableTopicResponse(topic="t", topic_id=request.topics[0].topic_id, partitions=[data])
         return FetchResponse(responses=[topic])
+
+    def _found(self, asked: Any) -> bytes | int:
+        found = self.fetches.get(asked.fetch_offset, b"")
+        if isinstance(found, list):
+            found = found.pop(0)
+        return found
 
     def _produce(self, request: Any) -> ProduceResponse:
         error = self.produce_errors.pop(0) if self.produce_errors else 0
@@ -88,11 +108,21 @@ class ScriptedBroker:
 
 
 @contextmanager
-def scripted_broker(client: dict[str, str] | None = None) -> Iterator[tuple[ScriptedBroker, BrokerLink]]:
-    """The broker, and a link to it with these client options; the server runs in the loop of a link of its own."""
+def scripted_broker(
+    client: dict[str, str] | None = None, rack: str = ""
+) -> Iterator[tuple[ScriptedBroker, BrokerLink]]:
+    """The broker, and a link to it with these client options; the server runs in the loop of a link of its own.
+
+    With a `rack` it is a leader with a follower in that rack.
+    """
     broker, runner = ScriptedBroker(), BrokerLink({"bootstrap.servers": "127.0.0.1:1"})
-    runner.call(broker.server.__aenter__())
+    if rack:
+        broker.follower, broker.rack, broker.named = ScriptedBroker(leader=broker), rack, 2
+    servers = [one.server for one in (broker, broker.follower) if one is not None]
+    for server in servers:
+        runner.call(server.__aenter__())
     try:
         yield broker, BrokerLink({"bootstrap.servers": f"127.0.0.1:{broker.server.port}"} | (client or {}))
     finally:
-        runner.call(broker.server.__aexit__())
+        for server in servers:
+            runner.call(server.__aexit__())

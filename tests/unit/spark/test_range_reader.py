@@ -34,7 +34,7 @@ def batch(base: int, count: int, **more: Any) -> bytes:
     return build_batch([(base + i, None, str(base + i).encode(), ()) for i in range(count)], base_offset=base, **more)
 
 
-def read(link: BrokerLink, begin: int, end: int, topic_id: bytes = TOPIC_ID, **settings: bool) -> list[int]:
+def read(link: BrokerLink, begin: int, end: int, topic_id: bytes = TOPIC_ID, **settings: Any) -> list[int]:
     task = RangeTask("t", 0, begin, end, 0, topic_id)
     batches = RangeReader(link, task, FetchSettings(max_wait_ms=0, **settings)).batches()
     rows = [row for found in batches for row in found.to_pylist()]

@@ -18,7 +18,7 @@ from partita.errors import error_for
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.fetch import FetchResponse, PartitionData
-from partita.protocol.metadata_view import MetadataView, Node
+from partita.protocol.metadata_view import Node
 
 
 class FetchAnswers:
@@ -149,9 +149,3 @@ class FetchAnswers:
             del self._resting[tp]
         else:
             self._positions.out_of_range(tp, slot.offset)
-
-
-def is_good_replica(view: MetadataView, tp: TopicPartition, node_id: int) -> bool:
-    """Does this node exist, and is its replica of the partition online?"""
-    partition = view.partition(*tp)
-    return partition is not None and node_id in view.nodes and node_id not in partition.offline

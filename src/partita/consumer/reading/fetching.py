@@ -13,7 +13,7 @@ from typing import Any
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import PartitionState
-from partita.consumer.reading.fetch_answer import FetchAnswers, is_good_replica
+from partita.consumer.reading.fetch_answer import FetchAnswers
 from partita.consumer.reading.fetch_buffer import FetchBuffer
 from partita.consumer.reading.fetch_session import FetchSession, FetchSlot, SessionRequest
 from partita.consumer.reading.positions import Positions
@@ -116,7 +116,7 @@ class Fetching:
     def _node_for(self, tp: TopicPartition, state: PartitionState, now: Now) -> Node | None:
         view = self._metadata.view
         if state.preferred_replica >= 0:
-            if now.mono_ms < state.preferred_until_ms and is_good_replica(view, tp, state.preferred_replica):
+            if now.mono_ms < state.preferred_until_ms and view.has_online_replica(*tp, state.preferred_replica):
                 return view.nodes[state.preferred_replica]
             if now.mono_ms < state.preferred_until_ms:
                 self._metadata.request_update()

@@ -20,6 +20,7 @@ from partita.net.config import ClientConfig
 from partita.options import ConfigError
 from partita.references import resolve_options
 from partita.security.settings import security_of_options
+from partita.spark.options import without_executors
 
 T = TypeVar("T")
 TIMES = (
@@ -72,7 +73,7 @@ def link_to(client: Mapping[str, str]) -> BrokerLink:
 def _config(client: Mapping[str, str]) -> ClientConfig:
     plain = ClientConfig()
     times: dict[str, Any] = {name.replace(".", "_"): whole_number(client, name, 0) for name in TIMES if name in client}
-    security = security_of_options(resolve_options(client))
+    security = security_of_options(resolve_options(without_executors(client)))
     if security.sasl is not None and isinstance(security.sasl.token_provider, str):
         provider = imported(security.sasl.token_provider)
         security = replace(security, sasl=replace(security.sasl, token_provider=provider))

@@ -23,7 +23,7 @@ from partita.consumer.topic_partition import TopicPartition as Tp
 from partita.errors import FencedInstanceIdError, KafkaError
 from partita.now import Clock
 from partita.spark.cluster.broker_link import imported
-from partita.spark.options import MemberOptions, SourceOptions
+from partita.spark.options import MemberOptions, SourceOptions, without_executors
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.membership import Holding, Refusal
 from partita.spark.planning.starts import SourceError
@@ -150,7 +150,8 @@ def anywhere(pattern: str) -> re.Pattern[str]:
 def consumer_options(options: SourceOptions, number: int) -> dict[str, Any]:
     """The options of member `number`, in Kafka's own spelling: those of the read that a consumer knows."""
     known = {name for option in OPTIONS for name in (option.name, *option.aliases)}
-    taken: dict[str, Any] = {name: v for name, v in options.client.items() if name.replace(".", "_") in known}
+    client = without_executors(options.client)  # a member reads nothing, so where it runs decides nothing
+    taken: dict[str, Any] = {name: v for name, v in client.items() if name.replace(".", "_") in known}
     provider = taken.get("sasl.oauth.token.provider")
     if isinstance(provider, str):
         taken["sasl.oauth.token.provider"] = imported(provider)

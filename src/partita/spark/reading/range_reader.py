@@ -6,14 +6,15 @@ while the batch ran are a loss. A broker that gives no answer ends in an error a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from partita.errors import error_for
+from partita.errors import KafkaError, error_for
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from partita.protocol.primitives import ZERO_UUID, Buffer
 from partita.records.header import cut, read_header
@@ -23,6 +24,7 @@ from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.starts import DataLossError, LossReason, SourceError
 from partita.spark.positions import EARLIEST
 from partita.spark.reading.portions import BYTES_MAX, Portion, Portions, bounded
+from partita.spark.reading.serving_node import ServingNode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +37,7 @@ TOPIC_CHANGED = frozenset({ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.INCONSISTENT_TO
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """How to fetch; sizes in bytes."""
+    """How to fetch; sizes in bytes. `rack` is where this task runs; empty: the leader serves."""
 
     read_committed: bool = False
     fail_on_data_loss: bool = True
@@ -45,6 +47,7 @@ class FetchSettings:
     max_bytes: int = 64 << 20
     partition_max_bytes: int = 8 << 20
     batch_bytes: int = BYTES_MAX
+    rack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class RangeReader:
         self._where = f"{task.topic}-{task.partition}"
         self._short_answers = 0
         self._portions = Portions(settings.batch_bytes)
+        self._node = ServingNode(link.cluster, task.topic, task.partition, settings.rack)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All records of the range, in order. Raises DataLossError, SourceError or KafkaError."""
@@ -116,14 +120,8 @@ class RangeReader:
         return fetched
 
     async def _fetch_once(self, position: int) -> Fetched:
-        """One request. Raises a retriable KafkaError when it should be recreated."""
-        cluster, task = self._link.cluster, self._task
-        leader = await cluster.leader_for(task.topic, task.partition)
-        max_version = FETCH_BY_NAME if task.topic_id == ZERO_UUID else None
-        answer = await cluster.request(leader.id, self._request(position), max_version=max_version)
-        if answer.error_code:
-            raise error_for(answer.error_code, self._where)
-        told = answer.responses[0].partitions[0]
+        """One answer. Raises a retriable KafkaError when it should be asked for again."""
+        task, told = self._task, await self._told(position)
         if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             return await self._out_of_range(position)
         if told.error_code in TOPIC_CHANGED:
@@ -145,6 +143,28 @@ class RangeReader:
             aborted = tuple((a.producer_id, a.first_offset) for a in told.aborted_transactions or ())
         return Fetched(position, self._behind(told.records, position), told.records, aborted)
 
+    async def _told(self, position: int) -> PartitionData:
+        """What the serving broker says; the leader, when a replica nearby could not say it."""
+        loop = asyncio.get_running_loop()
+        while True:
+            node_id = await self._node.find(loop.time())
+            try:
+                told = await self._ask(node_id, position)
+            except KafkaError:
+                self._node.shun()
+                raise
+            if self._node.is_replica and (told.error_code or not told.records):
+                self._node.shun()
+            elif told.error_code or not self._node.told(told.preferred_read_replica, loop.time()):
+                return told
+
+    async def _ask(self, node_id: int, position: int) -> PartitionData:
+        max_version = FETCH_BY_NAME if self._task.topic_id == ZERO_UUID else None
+        answer = await self._link.cluster.request(node_id, self._request(position), max_version=max_version)
+        if answer.error_code:
+            raise error_for(answer.error_code, self._where)
+        return answer.responses[0].partitions[0]
+
     def _request(self, position: int) -> FetchRequest:
         task, settings = self._task, self._settings
         partition = FetchPartition(
@@ -155,6 +175,7 @@ class RangeReader:
             min_bytes=1,
             max_bytes=settings.max_bytes,
             isolation_level=int(settings.read_committed),
+            rack_id=self._node.rack,
             topics=[FetchTopic(topic=task.topic, topic_id=task.topic_id, partitions=[partition])],
         )
 
