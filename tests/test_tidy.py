@@ -31,7 +31,7 @@ ONE_FILE_FOR_EACH_API = frozenset({"handlers", "messages", "schema"})
 
 PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
 LAYERS = {
-    "cli": PEOPLE, "demo": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
+    "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
     "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
@@ -55,6 +55,7 @@ PURE = (
     "security",
     "sim",
     "spark.planning",
+    "designs.rules",
 )
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")

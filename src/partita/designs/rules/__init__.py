@@ -1,0 +1,1 @@
+"""What the consumers and coordinators of the old designs decide, without sockets, threads or clocks."""
