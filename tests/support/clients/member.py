@@ -1,7 +1,8 @@
 """One member of a consumer group, made with ours or a third-party client, in a process of its own.
 
-`python group_member.py CLIENT BOOTSTRAP GROUP TOPIC CLIENT_ID` consumes until SIGTERM, commits what it has handed over,
-and prints one JSON object a line: what was assigned, which records came, what was committed, that it closed.
+`python member.py CLIENT BOOTSTRAP GROUP TOPIC CLIENT_ID ASSIGNOR SESSION_MS` consumes until SIGTERM, commits what
+it has handed over, and prints one JSON object per line: what was assigned, which records came, what was committed, that
+it closed. Without assignor ("") and session (0), each client takes its default here.
 """
 
 from __future__ import annotations
@@ -12,11 +13,25 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 SESSION_MS, HEARTBEAT_MS, POLL_S = 6_000, 100, 0.25
 SOON_MS = 1_500
 """The session of our own members, who are killed many times a test."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the member is to do. `assignor` is Kafka's name of one, or "" for the client's default."""
+
+    bootstrap: str
+    group: str
+    topic: str
+    client_id: str
+    assignor: str
+    session_ms: int
+    """0: what suits the client in the tests."""
 
 
 def say(event: str, **details: object) -> None:
@@ -32,34 +47,35 @@ def say_assigned(partitions: Iterable[int]) -> None:
     say("assigned", partitions=sorted(partitions))
 
 
-def settings(bootstrap: str, group: str, client_id: str) -> dict[str, Any]:
+def settings(task: Task) -> dict[str, Any]:
     """What the members with options in Python's spelling have in common."""
     return {
-        "bootstrap_servers": bootstrap,
-        "group_id": group,
-        "client_id": client_id,
+        "bootstrap_servers": task.bootstrap,
+        "group_id": task.group,
+        "client_id": task.client_id,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "session_timeout_ms": SESSION_MS,
+        "session_timeout_ms": task.session_ms or SESSION_MS,
         "heartbeat_interval_ms": HEARTBEAT_MS,
     }
 
 
-def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
+def confluent(task: Task) -> None:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     consumer = Consumer(
         {
-            "bootstrap.servers": bootstrap,
-            "group.id": group,
-            "client.id": client_id,
+            "bootstrap.servers": task.bootstrap,
+            "group.id": task.group,
+            "client.id": task.client_id,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": SESSION_MS,
+            "session.timeout.ms": task.session_ms or SESSION_MS,
             "heartbeat.interval.ms": HEARTBEAT_MS,
             "reconnect.backoff.max.ms": 200,
             "topic.metadata.refresh.interval.ms": 1000,
             "log_level": 0,
+            **({"partition.assignment.strategy": task.assignor} if task.assignor else {}),
         }
     )
     owned: set[int] = set()
@@ -73,7 +89,7 @@ def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
         say_assigned(owned)
 
     stopped = stop_on_sigterm()
-    consumer.subscribe([topic], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
+    consumer.subscribe([task.topic], on_assign=assigned, on_revoke=revoked, on_lost=revoked)
     while not stopped.is_set():
         messages = [m for m in consumer.consume(500, POLL_S) if m.error() is None]
         if messages:
@@ -87,7 +103,7 @@ def confluent(bootstrap: str, group: str, topic: str, client_id: str) -> None:
     consumer.close()
 
 
-def kafka_python(bootstrap: str, group: str, topic: str, client_id: str) -> None:
+def kafka_python(task: Task) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
     from kafka.errors import KafkaError
 
@@ -98,11 +114,9 @@ def kafka_python(bootstrap: str, group: str, topic: str, client_id: str) -> None
         def on_partitions_revoked(self, revoked: Iterable[Any]) -> None:
             say_assigned(())
 
-    consumer = KafkaConsumer(
-        **settings(bootstrap, group, client_id), reconnect_backoff_max_ms=200, metadata_max_age_ms=1000
-    )
+    consumer = KafkaConsumer(**settings(task), reconnect_backoff_max_ms=200, metadata_max_age_ms=1000)
     stopped = stop_on_sigterm()
-    consumer.subscribe([topic], listener=Listener())
+    consumer.subscribe([task.topic], listener=Listener())
     while not stopped.is_set():
         records = [r for batch in consumer.poll(timeout_ms=POLL_S * 1000).values() for r in batch]
         if records:
@@ -117,12 +131,14 @@ def kafka_python(bootstrap: str, group: str, topic: str, client_id: str) -> None
     consumer.close()
 
 
-def aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> None:
-    asyncio.run(_aiokafka(bootstrap, group, topic, client_id))
+def aiokafka(task: Task) -> None:
+    asyncio.run(_aiokafka(task))
 
 
-async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> None:
+async def _aiokafka(task: Task) -> None:
     from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+    from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+    from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
     from aiokafka.errors import KafkaError
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
@@ -134,8 +150,10 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> N
 
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    consumer = AIOKafkaConsumer(**settings(bootstrap, group, client_id), metadata_max_age_ms=1000)
-    consumer.subscribe([topic], listener=Listener())
+    assignors = {"range": (RangePartitionAssignor,), "roundrobin": (RoundRobinPartitionAssignor,)}
+    chosen = {"partition_assignment_strategy": assignors[task.assignor]} if task.assignor else {}
+    consumer = AIOKafkaConsumer(**settings(task), **chosen, metadata_max_age_ms=1000)
+    consumer.subscribe([task.topic], listener=Listener())
     await consumer.start()
     while not stopped.is_set():
         records = [r for batch in (await consumer.getmany(timeout_ms=POLL_S * 1000)).values() for r in batch]
@@ -151,22 +169,20 @@ async def _aiokafka(bootstrap: str, group: str, topic: str, client_id: str) -> N
     await consumer.stop()
 
 
-def partita(bootstrap: str, group: str, topic: str, client_id: str) -> None:
+def partita(task: Task) -> None:
     from partita import Consumer
     from partita.errors import KafkaError
 
     stopped = stop_on_sigterm()
-    with Consumer(
-        bootstrap_servers=bootstrap,
-        group_id=group,
-        client_id=client_id,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        session_timeout_ms=SOON_MS,
-        heartbeat_interval_ms=HEARTBEAT_MS,
-        reconnect_backoff_max_ms=200,
-    ) as consumer:
-        consumer.subscribe([topic], on_assigned=lambda _: say_assigned(p for _, p in consumer.assignment()))
+    options = {**settings(task), "session_timeout_ms": task.session_ms or SOON_MS, "reconnect_backoff_max_ms": 200}
+    if task.assignor:
+        options["partition_assignment_strategy"] = task.assignor
+    with Consumer(options) as consumer:
+
+        def say_held(_: object) -> None:
+            say_assigned(p for _, p in consumer.assignment())
+
+        consumer.subscribe([task.topic], on_assigned=say_held, on_lost=lambda _: say_assigned(()))
         while not stopped.is_set():
             records = consumer.poll(POLL_S)
             if not records:
@@ -190,5 +206,6 @@ CLIENTS = {"partita": partita, "confluent-kafka": confluent, "aiokafka": aiokafk
 
 if __name__ == "__main__":
     say("started")
-    CLIENTS[sys.argv[1]](*sys.argv[2:])
+    client, bootstrap, group, topic, client_id, assignor, session_ms = sys.argv[1:]
+    CLIENTS[client](Task(bootstrap, group, topic, client_id, assignor, int(session_ms)))
     say("closed")

@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from support.clients import java_member
 
 WITHIN_S = 30.0
 MEMBER = Path(__file__).with_name("member.py")
@@ -21,22 +25,43 @@ MEMBER = Path(__file__).with_name("member.py")
 class Member:
     """One process. Its facts are read under the group's condition."""
 
-    def __init__(self, name: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[str], facts: java_member.Facts | None = None) -> None:
         self.name = name
         self.process = process
+        self.facts = facts
         self.partitions: list[int] = []
         self.closed = False
         self.log: list[dict[str, Any]] = []
 
+    def uncommitted(self) -> Iterable[tuple[int, int]]:
+        """Records that this member told of and did not commit, once for each time it read them."""
+        waiting: list[tuple[int, int]] = []
+        for fact in self.log:
+            if fact["event"] == "records":
+                waiting += [(partition, offset) for partition, offset, _ in fact["records"]]
+            elif fact["event"] == "committed":
+                ends = {int(partition): offset for partition, offset in fact["offsets"].items()}
+                waiting = [(partition, offset) for partition, offset in waiting if offset >= ends.get(partition, 0)]
+        return waiting
+
 
 class MemberProcesses:
-    """`with MemberProcesses(client, bootstrap, group, topic) as processes: processes.start("a", "b", "c")`."""
+    """`with MemberProcesses(client, bootstrap, group, topic) as processes: processes.start("a", "b", "c")`.
 
-    def __init__(self, client: str, bootstrap: str, group: str, topic: str) -> None:
+    `client` is one of member.py, or "java". Without assignor and session, members take what suits their client here.
+    """
+
+    def __init__(
+        self, client: str, bootstrap: str, group: str, topic: str, assignor: str = "", session_ms: int = 0
+    ) -> None:
         self.group = group
-        self._arguments = (client, bootstrap, group, topic)
+        self._client = client
+        self._task = (bootstrap, group, topic)
+        self._more = (assignor, str(session_ms))
         self._changed = threading.Condition()
+        self._folder = tempfile.TemporaryDirectory()
         self.members: dict[str, Member] = {}
+        self.gone: list[Member] = []
         self.seen: list[tuple[int, int, str]] = []
         self.committed: dict[int, int] = {}
 
@@ -47,13 +72,19 @@ class MemberProcesses:
         for member in self.members.values():
             member.process.kill()
             member.process.wait()
+        self._folder.cleanup()
 
-    def start(self, *names: str) -> None:
+    def start(self, *names: str, client: str | None = None) -> None:
+        """Start members; with `client`, by that one."""
         for name in names:
-            client, *rest = self._arguments
-            command = [sys.executable, str(MEMBER), client, *rest, name]
+            client = client or self._client
+            task = (*self._task, name, *self._more)
+            if client == "java":
+                command = java_member.command(task, Path(self._folder.name))
+            else:
+                command = [sys.executable, str(MEMBER), client, *task]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            member = self.members[name] = Member(name, process)
+            member = self.members[name] = Member(name, process, java_member.Facts() if client == "java" else None)
             threading.Thread(target=self._listen, args=(member,), daemon=True).start()
 
     def kill(self, name: str) -> Member:
@@ -61,14 +92,29 @@ class MemberProcesses:
         member = self.members.pop(name)
         member.process.kill()
         member.process.wait()
+        self.gone.append(member)
         return member
 
-    def stop(self) -> None:
-        """Ask every member to leave, and wait until all have."""
-        for member in self.members.values():
+    def stop(self, *names: str) -> None:
+        """Ask these members, or all, to leave, and wait until they have."""
+        leaving = [self.members[name] for name in names or tuple(self.members)]
+        for member in leaving:
             member.process.terminate()
-        for member in self.members.values():
-            assert member.process.wait(WITHIN_S) == 0, f"{member.name} failed: {member.log[-5:]}"
+        for member in leaving:
+            expected = 0 if member.facts is None else java_member.ENDED_BY_SIGTERM
+            assert member.process.wait(WITHIN_S) == expected, f"{member.name} failed: {member.log[-5:]}"
+            if names:
+                self.gone.append(self.members.pop(member.name))
+
+    def unexplained(self) -> set[tuple[int, int]]:
+        """Records that came more often than uncommitted work can explain, as (partition, offset).
+
+        A record may come once more for each member that had read it and did not get its commit through.
+        """
+        came = Counter((partition, offset) for partition, offset, _ in self.seen)
+        for member in (*self.members.values(), *self.gone):
+            came.subtract(member.uncommitted())
+        return {record for record, times in came.items() if times > 1}
 
     def values(self) -> set[str]:
         return {value for _, _, value in self.seen}
@@ -95,7 +141,8 @@ class MemberProcesses:
                 if not line.endswith("\n"):
                     return  # killed in the middle of a word
                 with self._changed:
-                    self._take(member, json.loads(line))
+                    for fact in [json.loads(line)] if member.facts is None else member.facts.of(line):
+                        self._take(member, fact)
                     self._changed.notify_all()
 
     def _take(self, member: Member, fact: dict[str, Any]) -> None:
