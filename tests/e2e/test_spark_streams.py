@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from partita.spark import lag, lag_seconds, metrics, metrics_text
+from partita.spark.progress import lag_of, lag_seconds_of
 from support.spark.world import Collector
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ def test_available_now_reads_in_limited_batches_and_commits_the_last_one_too(wor
     assert progress is not None
     end = json.loads(progress["sources"][0]["endOffset"])
     assert end["t"] == {world.topic: {"0": [2, 4, 0], "1": [1, 2, 0]}}
+    first = query.recentProgress[0]
+    assert lag_of(first) == {world.topic: {0: 2, 1: 1}}, "the lag behind the first batch"
+    ages = lag_seconds_of(first)[world.topic]
+    assert ages == {0: pytest.approx(time.time() - 1.7e9, abs=300), 1: pytest.approx(ages[0], abs=1)}
+    assert (lag(query), lag_seconds(query)) == ({world.topic: {0: 0, 1: 0}},) * 2
     world.produce("xyz")
     sink.run(world.stream(**options))
     assert sink.values[2:] == [["x", "y", "z"]]
@@ -70,6 +77,8 @@ def test_an_idle_stream_has_no_lag(world: SparkWorld) -> None:
         assert eventually(lambda: world.committed().get(0, (0, ""))[0] == 2)
         world.produce("c")
         assert eventually(lambda: world.committed()[0][0] == 3)
+        assert metrics(query)["maxOffsetsBehindLatest"] == metrics(query)["failedCommits"] == 0
+        assert f'records_lag{{query="{query.id}",topic="{world.topic}",partition="0"}} 0' in metrics_text(world.spark)
     finally:
         query.stop()
     assert sink.values == [["a", "b"], ["c"]]

@@ -430,12 +430,16 @@ def test_two_sources_one_idle_restart_each_from_its_own_checkpoint() -> None:
 
 def test_progress_tells_the_real_end() -> None:
     world = World(cluster_of(10), maxOffsetsPerTrigger="4")
+    world.clock = ManualClock(wall_ms=10_000)
     core = world.source()
     assert core.report_latest() is None
     core.latest_offset(core.initial_offset(), use_limits=True)
     latest = core.report_latest()
     assert latest is not None
     assert latest["t"] == {"a": {"0": [10, 10, 0]}}
+    assert latest["lag"] == {"a": {"0": [6, 9.96]}}, "the first of them is of the time 40"
+    world.engine.run()
+    assert (world.cores[-1].report_latest() or {})["lag"] == {}
 
 
 def test_an_idle_query_waits_for_records_but_not_for_the_first_of_several() -> None:

@@ -13,12 +13,22 @@ from typing import TYPE_CHECKING
 from partita.java import JavaNotFound
 from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped
-from partita.spark.progress import lag
+from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["JavaNotFound", "commit_stopped", "ensure_java", "lag", "register", "session"]
+__all__ = [
+    "JavaNotFound",
+    "commit_stopped",
+    "ensure_java",
+    "lag",
+    "lag_seconds",
+    "metrics",
+    "metrics_text",
+    "register",
+    "session",
+]
 
 
 def register(spark: SparkSession) -> SparkSession:

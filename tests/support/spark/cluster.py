@@ -100,6 +100,9 @@ class MemoryCluster:
     def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
         return {key: 100.0 * (key[1] + 1) for key in wanted}
 
+    def record_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {key: 10 * offset for key, offset in wanted.items()}
+
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
         return {key: c for key, c in self.groups.get(group, {}).items() if key in partitions}
 

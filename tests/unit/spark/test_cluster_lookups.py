@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from partita.records.batch import build_batch
 from partita.spark.cluster.broker_link import BrokerLink, link_to
-from partita.spark.cluster.cluster_lookups import ClusterLookups
+from partita.spark.cluster.cluster_lookups import SAMPLE_BYTES, ClusterLookups
 from partita.spark.options import TopicSelection, parse_sink
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.writing.sink import write_rows
@@ -56,6 +62,31 @@ def test_offsets_by_time_epoch_ends_and_sizes(link: BrokerLink) -> None:
     (size,) = lookups.record_bytes({("orders", 1): 0}).values()
     assert 100 < size < 150
     assert lookups.record_bytes({("orders", 0): 0}) == {("orders", 0): 1.0}
+
+
+def test_the_time_of_a_record_is_found_in_any_batch(partita_broker: Broker, link: BrokerLink) -> None:
+    """Issue 13, item 4: lag in seconds is the age of the first record that no batch holds."""
+    partita_broker.create_topics(dict.fromkeys(("plain", "packed", "large", "empty"), 1))
+    config = CreatableTopicConfig(name="message.timestamp.type", value="LogAppendTime")
+    stamped = CreatableTopic(name="stamped", num_partitions=1, replication_factor=1, configs=[config])
+    link.call(link.cluster.request(None, CreateTopicsRequest(topics=[stamped], timeout_ms=5000)))
+    produced = {
+        "plain": build_batch([(1_000 * i, None, b"x", ()) for i in range(1, 5)]),
+        "packed": build_batch([(1_000 * i, None, b"x", ()) for i in range(1, 5)], codec=4),
+        "large": build_batch([(5_000, None, b"x" * (SAMPLE_BYTES + 1), ()), (6_000, None, b"x", ())]),
+        "stamped": build_batch([(1, None, b"x", ())]),
+    }
+    for topic, batch in produced.items():
+        data = PartitionProduceData(index=0, records=batch)
+        topics = [TopicProduceData(name=topic, partition_data=[data])]
+        link.call(link.cluster.request(None, ProduceRequest(acks=-1, timeout_ms=5000, topic_data=topics), 9))
+    lookups = ClusterLookups(link)
+    wanted = {("plain", 0): 0, ("packed", 0): 2, ("large", 0): 1, ("stamped", 0): 0, ("empty", 0): 0}
+    found = lookups.record_times(wanted)
+    assert found.pop(("stamped", 0)) > 1_700_000_000_000
+    assert found == {("plain", 0): 1_000, ("packed", 0): 3_000, ("large", 0): 6_000}
+    assert lookups.record_times({("plain", 0): 3}) == {("plain", 0): 4_000}
+    assert lookups.record_times({("nosuch", 0): 3}) == {}, "a look for the lag fails no query"
 
 
 def test_commits_are_found_again_with_their_metadata(link: BrokerLink) -> None:

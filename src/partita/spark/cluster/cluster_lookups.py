@@ -29,6 +29,7 @@ from partita.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from partita.protocol.metadata_view import TopicView
+from partita.records.batch import LOG_APPEND_TIME, InvalidBatch, iter_records
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.cluster.news_wait import NewsWait
@@ -39,6 +40,7 @@ from partita.spark.positions import EARLIEST, LATEST, TopicPartition
 
 COMMIT_BUDGET_MS = 5_000
 SAMPLE_BYTES = 64 << 10
+TIMES_BUDGET_MS, ASKED_ALONE_MAX = 1_000, 16
 FETCH_BY_NAME = 12
 OFFSET_FETCH_ONE_GROUP = 7
 OFFSET_COMMIT_BY_NAME = 9
@@ -85,6 +87,10 @@ class ClusterLookups:
     def record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
         """The average size in bytes of a record from these offsets on, from one small fetch."""
         return self._link.call(self._record_bytes(wanted))
+
+    def record_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The timestamp of the first record at or after each offset, found within a second, for some partitions."""
+        return self._link.call(self._record_times(wanted))
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
         """What the group has committed; partitions without a committed offset are left out."""
@@ -170,6 +176,31 @@ class ClusterLookups:
         return await self._ask_leaders(wanted, request, answers)
 
     async def _record_bytes(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, float]:
+        found = await self._sampled(wanted)
+        measured = {key: _average_size(answer.records) for key, answer in found.items()}
+        self._record_sizes.update({key: size for key, size in measured.items() if size is not None})
+        known = [self._record_sizes[key] for key in wanted if key in self._record_sizes]
+        # A broker sends nothing of a partition whose next batch exceeds the sample, unless it is the first asked for.
+        usual = sum(known) / len(known) if known else 1.0
+        return {key: self._record_sizes.get(key, usual) for key in wanted}
+
+    async def _record_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        times: dict[TopicPartition, int | None] = {}
+        try:
+            async with asyncio.timeout(TIMES_BUDGET_MS / 1000):
+                found = await self._sampled(wanted)
+                times = {key: _time_at(answer.records, wanted[key]) for key, answer in found.items()}
+                # What a broker left out, as above, is the first one of a request of its own.
+                for key in sorted(key for key, time in times.items() if time is None)[:ASKED_ALONE_MAX]:
+                    alone = await self._sampled({key: wanted[key]})
+                    times[key] = _time_at(alone[key].records, wanted[key])
+        except (TimeoutError, KafkaError, InvalidBatch):
+            pass  # the lag in records is told without the one in seconds
+        return {key: time for key, time in times.items() if time is not None}
+
+    async def _sampled(self, wanted: Mapping[TopicPartition, int]) -> Found:
+        """A small fetch from each of these offsets on."""
+
         def request(topics: dict[str, list[int]]) -> FetchRequest:
             return FetchRequest(
                 max_wait_ms=100,
@@ -189,13 +220,7 @@ class ClusterLookups:
         def answers(response: Any) -> Found:
             return {(t.topic, p.partition_index): p for t in response.responses for p in t.partitions}
 
-        found = await self._ask_leaders(wanted, request, answers, max_version=FETCH_BY_NAME)
-        measured = {key: _average_size(answer.records) for key, answer in found.items()}
-        self._record_sizes.update({key: size for key, size in measured.items() if size is not None})
-        known = [self._record_sizes[key] for key in wanted if key in self._record_sizes]
-        # A broker sends nothing of a partition whose next batch exceeds the sample, unless it is the first asked for.
-        usual = sum(known) / len(known) if known else 1.0
-        return {key: self._record_sizes.get(key, usual) for key in wanted}
+        return await self._ask_leaders(wanted, request, answers, max_version=FETCH_BY_NAME)
 
     async def _ask_leaders(
         self,
@@ -321,3 +346,21 @@ def _average_size(records: Any) -> float | None:
         size += len(entry)
         count += read_header(entry).last_offset_delta + 1 if magic >= 2 else 1
     return size / count if count else None
+
+
+def _time_at(records: Any, offset: int) -> int | None:
+    """The timestamp of the first record of a fetch answer that lies at `offset` or behind it; None if none does."""
+    for magic, entry in cut(records or b""):
+        if magic < 2:
+            return None
+        header = read_header(entry)
+        if header.next_offset <= offset or header.is_control:
+            continue
+        if header.timestamp_type == LOG_APPEND_TIME:
+            return header.max_timestamp
+        if header.base_offset >= offset:
+            return header.base_timestamp
+        found = next((record.timestamp for record in iter_records(entry) if record.offset >= offset), None)
+        if found is not None:
+            return found
+    return None

@@ -51,6 +51,13 @@ class Lookups(Protocol):
         """The average size in bytes of a record from these offsets on."""
         ...
 
+    def record_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The timestamp (milliseconds) of the first record at or after each offset, as far as it is quickly known.
+
+        Nothing is raised: what the cluster does not tell is left out.
+        """
+        ...
+
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
         """What the group has committed; partitions without a committed offset are left out."""
         ...

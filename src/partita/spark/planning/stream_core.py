@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from partita.now import Clock
 from partita.protocol.primitives import ZERO_UUID
 from partita.spark.options import SourceOptions, check_stream
+from partita.spark.planning.backlog import first_unread, told
 from partita.spark.planning.batch_core import LOOK_AGAIN, LOOK_AGAIN_PAUSE_MS, existing
 from partita.spark.planning.group_progress import GroupProgress
 from partita.spark.planning.lookups import Lookups
@@ -73,6 +74,7 @@ class StreamCore:
         self._vanished: frozenset[TopicPartition] = frozenset()
         self._last_cut_ms: int | None = None
         self._seen_topics: set[str] = set()
+        self._reached: Mapping[TopicPartition, Range] = {}
 
     @property
     def failed_commits(self) -> int:
@@ -110,6 +112,7 @@ class StreamCore:
         self._check_added(start, view)
         planned = self._next(start, self._group.visible(view), use_limits=use_limits)
         self._is_idle = planned is None
+        self._reached = (planned or start).ranges
         if planned is None and self._targets is not None:
             self._group.ended()
         if planned is None and is_foreign(start_json):
@@ -121,12 +124,20 @@ class StreamCore:
         return end_json
 
     def report_latest(self) -> OffsetJson | None:
-        """The real ends, for Spark's progress; None before the first look."""
+        """The real ends, for Spark's progress, and how far behind the query is; None before the first look."""
         if self._looked is None:
             return None
         view = self._group.visible(self._looked[1])
         ranges = {key: Range(f.latest, f.latest, f.leader_epoch) for key, f in view.partitions.items()}
-        return encode(StreamOffset(ranges, view.topic_ids))
+        unread = first_unread({key: r.end for key, r in self._reached.items()}, view)
+        return encode(StreamOffset(ranges, view.topic_ids)) | told(
+            unread,
+            view,
+            self._lookups.record_times(unread) if unread else {},
+            now_ms=self._clock.now().wall_ms,
+            failed_commits=self.failed_commits,
+            fenced_commits=self.fenced_commits,
+        )
 
     def partitions(self, start_json: OffsetJson | None, end_json: OffsetJson) -> list[RangeTask]:
         """The tasks of the batch that ends here. Needs no cluster: a logged batch is planned again exactly.
