@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from partita import Admin, Broker
 from partita.admin import AclBinding, AclFilter, SomeFailed
+from partita.broker.launch import StartError
 from partita.cli.main import cli
 from partita.errors import InvalidRequestError, SecurityDisabledError
 from partita.security.rights.acls import Operation, PatternType, Permission, ResourceType
@@ -132,3 +135,33 @@ def test_what_is_no_acl_is_bad_input(run: Run, words: list[str], told: str) -> N
 def test_a_host_that_can_never_match_is_warned_of(run: Run) -> None:
     told = run("add", "--allow", "User:a", "--topic", "t", "--host", "example.com")
     assert "host example.com is no address: this rule will never match" in told
+
+
+def damaged(folder: Path, line: int, *, is_torn: bool) -> None:
+    """A catalogue after a crash: the line from behind is torn, or a byte of it is wrong."""
+    (folder / "clean").unlink()
+    path = folder / "catalogue"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line] = lines[line][: len(lines[line]) // 2] if is_torn else lines[line].replace(b"User:a", b"User:x", 1)
+    path.write_bytes(b"".join(lines))
+
+
+@pytest.mark.case("SE-P16")
+def test_a_damaged_catalogue_never_forgets_a_denial(tmp_path: Path) -> None:
+    """A line that a crash tore was answered to nobody. Anything else is refused: no fewer denials are ever served."""
+    settings = {"authorizer.class.name": "standard", "super.users": "User:ANONYMOUS"}
+    denials = [f"deny User:{user} read topic t" for user in ("a", "b", "c")]
+    with Broker(settings, data_dir=str(tmp_path / "d")) as broker, Admin(bootstrap_servers=broker.bootstrap) as admin:
+        for denial in denials:
+            admin.create_acls(denial)
+    for name in ("torn", "bad"):
+        shutil.copytree(tmp_path / "d", tmp_path / name)
+    damaged(tmp_path / "bad", -3, is_torn=False)
+    with pytest.raises(StartError, match=r"catalogue is damaged in line \d+"):
+        Broker(settings, data_dir=str(tmp_path / "bad")).start()
+    damaged(tmp_path / "torn", -1, is_torn=True)
+    with (
+        Broker(settings, data_dir=str(tmp_path / "torn")) as broker,
+        Admin(bootstrap_servers=broker.bootstrap) as admin,
+    ):
+        assert [acl.principal for acl in admin.describe_acls()] == ["User:a", "User:b"]

@@ -419,6 +419,7 @@ def test_notes_are_written_as_json_lines(tmp_path: Path) -> None:
     assert (note["what"], note["ms"]) == ("clock advanced", 3)
 
 
+@pytest.mark.case("SE-P20")
 def test_the_admin_endpoint_does_what_control_does(raw: Raw) -> None:
     with Broker(admin_port=0) as broker, Raw(broker.port) as other:
         base = f"http://127.0.0.1:{broker.running.admin_port}"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import aiokafka
 import confluent_kafka
@@ -205,3 +205,24 @@ def test_a_broker_without_security_imports_none_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def poll_for_ever(consumer: Consumer) -> NoReturn:
+    while True:
+        consumer.poll(0.1)
+
+
+@pytest.mark.case("SE-G14", "SE-N21")
+def test_a_login_that_cannot_be_renewed_is_told_once() -> None:
+    """The password changes while the client is connected: the end of its login is told with its cause."""
+    with Broker({"connections.max.reauth.ms": 1_100}, users={"alice": "old"}) as broker:
+        broker.create_topics({"t": 1})
+        consumer = Consumer(**broker.client_options("alice"), group_id="g")
+        consumer.subscribe(["t"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        broker.control.set_password("alice", "new")
+        with pytest.raises(AuthenticationError, match="refused the login of user 'alice'") as caught:
+            poll_for_ever(consumer)
+        assert "old" not in str(caught.value)
+        consumer.close()

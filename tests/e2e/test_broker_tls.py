@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from partita import Broker
+from partita import Admin, Broker
 from partita.broker.launch import StartError
 from partita.broker.wire.server import LOGIN_TICKS_MAX
+from partita.errors import TlsError
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -471,3 +472,32 @@ def test_a_large_request_in_many_records(place: Secured) -> None:
         raw.socket.sendall(struct.pack(">h", 4) + b"text" + b"\0" * (2_000_000 - 16))
         assert raw.recv(SaslHandshakeRequest.API_KEY, 1)[1].error_code == 34
         assert raw.serves()
+
+
+@pytest.mark.case("SE-O07")
+def test_a_broker_that_the_metadata_names_must_show_its_own_name_before_it_is_told_anything(tmp_path: Path) -> None:
+    """The certificate is good for localhost; the metadata says 127.0.0.1, which it does not name."""
+    certificates = Certificates(tmp_path)
+    settings = {
+        "listeners": "SASL_SSL://127.0.0.1:0",
+        "ssl.keystore.location": str(certificates.issue("localhost", "localhost")),
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": "PlainLoginModule required user_alice='secret';",
+    }
+    with Broker(settings) as broker:
+        with (
+            Admin(
+                bootstrap_servers=f"localhost:{broker.port}",
+                security_protocol="SASL_SSL",
+                ssl_ca_location=str(certificates.ca),
+                sasl_mechanism="PLAIN",
+                sasl_username="alice",
+                sasl_password="secret",
+            ) as admin,
+            pytest.raises(TlsError) as caught,
+        ):
+            admin.create_topic("t")
+        said = str(caught.value)
+        assert f"127.0.0.1:{broker.port} shows a certificate for localhost" in said
+        assert "the cluster calls its broker 1 by this address: advertised.listeners" in said
+        assert [note["note"] for note in broker.notes()].count("Login") == 1, "by the address of the bootstrap list"

@@ -11,7 +11,7 @@ import secrets
 from typing import TYPE_CHECKING
 
 from partita.errors import AuthenticationError
-from partita.net.errors import Disconnected, VersionMismatch
+from partita.net.errors import Disconnected
 from partita.net.kerberos import KerberosClient, load_library
 from partita.net.tokens import TokenSource
 from partita.protocol.error_codes import ErrorCode
@@ -69,10 +69,10 @@ class Login:
             raise AuthenticationError(
                 f"{address} does not serve SaslAuthenticate: it has no SASL listener, or is older than Kafka 1.0"
             )
-        try:
-            answer = await connection.send(SaslHandshakeRequest(mechanism=mechanism), _HANDSHAKE_VERSION)
-        except VersionMismatch:
-            raise AuthenticationError(f"{address} speaks only the SASL handshake of Kafka before 1.0") from None
+        low, high = connection.versions.get(SaslHandshakeRequest.API_KEY, (0, 0))
+        if not low <= _HANDSHAKE_VERSION <= high:
+            raise AuthenticationError(f"{address} speaks only the SASL handshake of Kafka before 1.0")
+        answer = await connection.send(SaslHandshakeRequest(mechanism=mechanism), _HANDSHAKE_VERSION)
         match answer.error_code:
             case ErrorCode.NONE:
                 return

@@ -77,7 +77,7 @@ class Broker:
     address = "broker.example:9093"
 
     def __init__(self, *answers: bytes) -> None:
-        self.versions = {36: (0, 2)}
+        self.versions = {17: (0, 1), 36: (0, 2)}
         self.answers = list(answers)
         self.got: list[bytes] = []
 

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from partita.broker.wire.tls_transport import first_record_bytes
 from partita.consumer.config import ConsumerConfig
-from partita.errors import AuthenticationError
+from partita.errors import AuthenticationError, TlsError
 from partita.net.config import ClientConfig
 from partita.net.connection import Connection
+from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
+from partita.net.refusals import SUSPICIONS_MAX
+from partita.protocol.framing import encode_response
+from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from partita.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from partita.secret import Secret
 from partita.security import scram
 from support.broker.wire_server import CLOSE, WireServer
+from support.certificates import Certificates
 from support.loops import in_loop
 from support.sasl_server import SaslAnswers
 
@@ -251,4 +259,112 @@ async def test_a_login_is_renewed_on_the_same_connection_and_requests_wait_meanw
 async def test_odd_lifetimes_neither_loop_nor_overflow(lifetime_ms: int) -> None:
     answers = SaslAnswers({"alice": "secret"}, lifetime_ms=lifetime_ms)
     await log_in(answers, client("PLAIN"))
+    assert answers.logins == 1
+
+
+@pytest.mark.case("SE-D18")
+@in_loop
+async def test_heartbeats_go_on_while_a_password_is_stretched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work for 16,384 iterations waits for a heartbeat of the same loop: on that loop it would wait in vain."""
+    has_begun, was_answered = threading.Event(), threading.Event()
+    waited: list[bool] = []
+
+    def slow(mechanism: str, password: Secret, salt: bytes, iterations: int) -> bytes:
+        has_begun.set()
+        waited.append(was_answered.wait(10))
+        return scram.salted_password(mechanism, password, salt, iterations)
+
+    monkeypatch.setattr("partita.net.login.salted_password", slow)
+    answers = SaslAnswers({"alice": "secret"}, iterations=16_384)
+    async with WireServer(answers) as server, WireServer(lambda key, version, request: _beat(key)) as other:
+        beating = await Connection.open("127.0.0.1", other.port, ClientConfig())
+        logging_in = asyncio.create_task(Connection.open("127.0.0.1", server.port, client("SCRAM-SHA-512")))
+        assert await asyncio.to_thread(has_begun.wait, 10)
+        await beating.send(HeartbeatRequest(group_id="g", member_id="m", generation_id=1))
+        was_answered.set()
+        (await logging_in).close()
+        beating.close()
+    assert waited == [True]
+    assert answers.logins == 1
+
+
+def _beat(key: int) -> HeartbeatResponse | None:
+    return HeartbeatResponse() if key == HeartbeatRequest.API_KEY else None
+
+
+@pytest.mark.case("SE-O06")
+@pytest.mark.parametrize("mechanism", ["PLAIN", *SCRAMS])
+@in_loop
+async def test_a_broker_that_wants_the_login_in_plain_text_learns_nothing(mechanism: str, tmp_path: Path) -> None:
+    """It offers SASL without TLS, whatever comes; all that it is sent is the beginning of a TLS handshake."""
+    received: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read(65536))
+        offer = SaslHandshakeResponse(mechanisms=["PLAIN", *SCRAMS])
+        writer.writelines(encode_response(17, 1, 1, offer))
+        received.append(await reader.read(65536))
+        writer.close()
+
+    trusted = {"ssl_ca_location": str(Certificates(tmp_path).ca)}
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(TlsError, match="does not speak TLS, and security_protocol is SASL_SSL"):
+            await Connection.open("127.0.0.1", port, client(mechanism, "SASL_SSL", **trusted))
+    assert received[0].startswith(b"\x16\x03")
+    assert len(received[0]) == first_record_bytes(received[0])
+    for said in received:
+        assert b"alice" not in said
+        assert b"secret" not in said
+    assert not received[1:] or received[1][:1] in (b"", b"\x15"), "an alert at most"
+
+
+@pytest.mark.case("SE-O08")
+@pytest.mark.parametrize(
+    ("served", "said"),
+    [
+        ({17: (0, 1)}, "does not serve SaslAuthenticate: it has no SASL listener, or is older than Kafka 1.0"),
+        ({17: (0, 0), 36: (0, 2)}, "speaks only the SASL handshake of Kafka before 1.0"),
+        ({36: (0, 2)}, "speaks only the SASL handshake of Kafka before 1.0"),
+        ({}, "does not serve SaslAuthenticate"),
+    ],
+)
+@in_loop
+async def test_the_login_of_old_brokers_is_refused_and_nothing_is_told(
+    served: dict[int, tuple[int, int]], said: str
+) -> None:
+    """Tokens without headers tell no errors; Kafka's own clients have left them behind, too (KIP-896)."""
+    asked: list[int] = []
+
+    def answer(key: int, version: int, request: Any) -> Any:
+        asked.append(key)
+        ranges = {18: (0, 4), **served}
+        return ApiVersionsResponse(
+            api_keys=[ApiVersion(api_key=k, min_version=low, max_version=high) for k, (low, high) in ranges.items()]
+        )
+
+    async with WireServer(answer) as server:
+        with pytest.raises(AuthenticationError, match=said):
+            await Connection.open("127.0.0.1", server.port, client("PLAIN"))
+    assert 36 not in asked
+
+
+@pytest.mark.case("SE-N20")
+@in_loop
+async def test_a_broker_that_is_down_is_tried_again_and_logged_in_to() -> None:
+    """A refused connection is no wrong password: the next attempt is made, without an error in between."""
+    answers = SaslAnswers({"alice": "secret"})
+    server = WireServer(answers)
+    async with server:
+        port = server.port
+    pool = ConnectionPool(client("PLAIN"))
+    for _ in range(2 * SUSPICIONS_MAX):
+        with pytest.raises(Disconnected) as caught:
+            await pool.connect(("bootstrap", 1), "127.0.0.1", port)
+        assert caught.value.retriable
+    listener = await asyncio.start_server(server._serve, "127.0.0.1", port)
+    async with listener:
+        connection = await pool.connect(("bootstrap", 1), "127.0.0.1", port)
+        assert connection.is_open
+        pool.close()
     assert answers.logins == 1

@@ -113,6 +113,7 @@ def test_a_history_that_diverged_is_told(plane: DataPlane) -> None:
     assert plane.fetch(3, last_fetched_epoch=9).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+@pytest.mark.case("SE-P17")
 def test_whoever_claims_to_be_a_replica_is_refused(plane: DataPlane) -> None:
     """H27."""
     put(plane, "v0")

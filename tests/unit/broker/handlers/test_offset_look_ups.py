@@ -88,6 +88,7 @@ def test_a_partition_named_twice_is_an_invalid_request(plane: DataPlane) -> None
     assert {p.error_code for p in answer.topics[0].partitions} == {ErrorCode.INVALID_REQUEST}
 
 
+@pytest.mark.case("SE-P17")
 @pytest.mark.parametrize("replica_id", [0, 1])
 def test_whoever_claims_to_be_a_replica_sees_no_more_than_a_consumer(plane: DataPlane, replica_id: int) -> None:
     """H27; kafka-python 3.0.0 to 3.0.11 ask as replica 0."""

@@ -9,6 +9,11 @@ import pytest
 from partita import Broker
 from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from partita.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
@@ -19,6 +24,7 @@ from partita.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsCursor,
     DescribeTopicPartitionsRequest,
 )
+from partita.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersTopic
 from partita.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -26,6 +32,7 @@ from partita.protocol.messages.incremental_alter_configs import (
 )
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from partita.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from partita.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -282,3 +289,23 @@ def test_authorized_operations_are_those_of_who_asks(broker: Broker, alice: Raw,
     assert of_cluster(admin) == sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
     allow(broker, acl("alice", ALTER, CLUSTER_NAME, CLUSTER))
     assert of_cluster(alice) == (1 << ALTER) + (1 << DESCRIBE)
+
+
+@pytest.mark.case("SE-K30")
+def test_elections_and_reassignments_are_rights_on_the_cluster(broker: Broker, alice: Raw) -> None:
+    moved = ReassignableTopic(name="t", partitions=[ReassignablePartition(partition_index=0, replicas=[1])])
+    elected = ElectLeadersTopic(topic="t", partitions=[0])
+
+    def codes() -> list[int]:
+        return [
+            alice.ask(ElectLeadersRequest(topic_partitions=[elected], timeout_ms=1000), 2).error_code,
+            alice.ask(AlterPartitionReassignmentsRequest(topics=[moved], timeout_ms=1000), 0).error_code,
+            alice.ask(ListPartitionReassignmentsRequest(topics=None, timeout_ms=1000), 0).error_code,
+        ]
+
+    allow(broker, acl("alice", Operation.ALL, "t"))
+    assert codes() == [31, 31, 31]
+    allow(broker, acl("alice", DESCRIBE, CLUSTER_NAME, CLUSTER))
+    assert codes() == [31, 31, 0]
+    allow(broker, acl("alice", ALTER, CLUSTER_NAME, CLUSTER))
+    assert codes() == [0, 0, 0]
