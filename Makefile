@@ -34,6 +34,9 @@ check: ## run ruff, mypy --strict and the architecture tests; check that generat
 	@$(PY) tools/option_types.py --check
 	@$(PY) tools/command_line.py --check
 	@$(PY) tools/package_check.py
+	@.venv/bin/hadolint Dockerfile
+	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.compose-spec compose.yaml
+	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 bench: ## measure speed beside other clients and brokers; print one JSON line per result

@@ -1,7 +1,8 @@
-"""Build the source distribution and the pure wheel in a temporary folder and check them as an index would.
+"""Build the source distribution and the pure wheel in a temporary folder; check them as an index and a user would.
 
-Checks the metadata (`twine check --strict`) and that the source distribution has what distributors need: tests,
-documents, the changelog and the declarations of the compiled parts.
+Checks the metadata (`twine check --strict`), that the source distribution has what distributors need (tests, documents,
+the changelog, the declarations of the compiled parts), and that the wheel works in a fresh virtual environment with the
+dependencies it declares and nothing else: `tools/installed_check.py` runs there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import venv
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,19 +33,36 @@ def _isolation() -> list[str]:
     return ["--no-isolation"] if is_here else []
 
 
+def _run(folder: str, *command: str) -> bool:
+    """Run a command in a folder that is not the project's; print what it said if it failed."""
+    environment = {name: text for name, text in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(command, env=environment | {"PARTITA_PURE": "1"}, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(done.stdout[-4000:] + done.stderr[-4000:])
+    return done.returncode == 0
+
+
+def _wheel_works(folder: str, wheel: Path) -> bool:
+    """Install the wheel into a fresh virtual environment and use it there."""
+    fresh = Path(folder, "fresh")
+    venv.create(fresh, with_pip=True)
+    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
+    install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    return _run(folder, *install) and _run(folder, python, "-I", str(ROOT / "tools" / "installed_check.py"))
+
+
 def main() -> int:
     """Build and check; print what is wrong and return 1, or return 0."""
     with tempfile.TemporaryDirectory() as folder:
-        build = [sys.executable, "-m", "build", *_isolation(), "--outdir", folder, str(ROOT)]
-        environment = {**os.environ, "PARTITA_PURE": "1"}
-        for command in (build, [sys.executable, "-m", "twine", "check", "--strict", f"{folder}/*"]):
-            done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
-            if done.returncode != 0:
-                print(done.stdout[-4000:] + done.stderr[-4000:])
-                return 1
-        (archive,) = Path(folder).glob("*.tar.gz")
+        built = _run(folder, sys.executable, "-m", "build", *_isolation(), "--outdir", folder, str(ROOT))
+        files = [str(path) for path in Path(folder).iterdir()]
+        if not built or not _run(folder, sys.executable, "-m", "twine", "check", "--strict", *files):
+            return 1
+        (archive,), (wheel,) = Path(folder).glob("*.tar.gz"), Path(folder).glob("*.whl")
         with tarfile.open(archive) as opened:
             names = {name.partition("/")[2] for name in opened.getnames()}
+        if not _wheel_works(folder, wheel):
+            return 1
     missing = [name for name in EXPECTED if name not in names]
     strange = sorted(name for name in names if name.endswith(".so") or "__pycache__" in name)
     print("".join(f"the source distribution lacks {name}\n" for name in missing), end="")

@@ -7,10 +7,12 @@ import re
 import sys
 import zlib
 from pathlib import Path
+from runpy import run_path
 
 import click
 import pytest
 
+import partita
 from partita.cli.main import cli
 from partita.records import compression
 from partita.records.compression import GZIP, LZ4, codec_number, compress, decompress
@@ -61,6 +63,33 @@ def test_the_composed_broker_is_called_as_the_command_line_says() -> None:
     words = re.findall(r"^      - (.*)$", text.partition("entrypoint:")[2].partition("    ports:")[0], re.M)
     assert words[0] == "partita"
     check_call(words[1:])
+
+
+@pytest.mark.parametrize(
+    ("tag", "changelog", "said"),
+    [
+        ("v0.2.0", "# Changelog\n\n## 0.2.0 (2026-12-01)\n", []),
+        ("0.2.0", "## 0.2.0 (2026-12-01)", ["the tag 0.2.0 does not name version 0.2.0", "expected v0.2.0"]),
+        ("v0.3.0", "## 0.2.0 (2026-12-01)", ["the tag v0.3.0 does not name version 0.2.0"]),
+        ("v0.2.0", "## 0.2.0 (unreleased)", ["CHANGELOG.md calls 0.2.0 'unreleased'"]),
+        ("v0.2.0", "## 0.1.0 (2026-12-01)", ["CHANGELOG.md has no section '## 0.2.0 (date)'"]),
+    ],
+)
+def test_a_release_is_the_version_that_its_tag_names(tag: str, changelog: str, said: list[str]) -> None:
+    faults = run_path(str(ROOT / "tools" / "release_check.py"))["faults"]
+    found = " ".join(faults(tag, '__version__ = "0.2.0"\n', changelog))
+    assert bool(found) == bool(said)
+    assert all(part in found for part in said)
+
+
+def test_the_version_has_one_home() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    assert 'dynamic = ["version"]' in project
+    assert not re.search(r"^version = \"", project, re.M)
+    faults = run_path(str(ROOT / "tools" / "release_check.py"))["faults"]
+    version = partita.__version__
+    package = (ROOT / "src" / "partita" / "__init__.py").read_text()
+    assert faults(f"v{version}", package, f"## {version} (2026-12-01)") == []
 
 
 def test_what_only_one_command_uses_is_an_extra() -> None:
