@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.consumer.records import ConsumerRecords as ConsumerRecords
     from partita.consumer.shell.blocking import Consumer as Consumer
     from partita.consumer.shell.client import AsyncConsumer as AsyncConsumer
+    from partita.consumer.topic_partition import GroupMetadata as GroupMetadata
     from partita.consumer.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from partita.consumer.topic_partition import TopicPartition as TopicPartition
     from partita.errors import *  # noqa: F403
@@ -43,6 +44,7 @@ _HOMES = {
     "Consumer": "partita.consumer.shell.blocking",
     "ConsumerRecord": "partita.consumer.records",
     "ConsumerRecords": "partita.consumer.records",
+    "GroupMetadata": "partita.consumer.topic_partition",
     "NewTopic": "partita.admin",
     "OffsetAndMetadata": "partita.consumer.topic_partition",
     "Producer": "partita.producer.shell.client",

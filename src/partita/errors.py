@@ -1,7 +1,4 @@
-"""Errors a caller meets: one class per error code, all of them `KafkaError`.
-
-Clients raise `error_for(code, message)`; callers catch the class they can help with, or ask `.retriable`.
-"""
+"""Errors a caller meets, one class per error code, all of them `KafkaError`; `error_for(code, message)` makes them."""
 
 from __future__ import annotations
 
@@ -11,9 +8,11 @@ from partita.protocol.error_codes import ErrorCode
 
 
 class KafkaError(Exception):
-    """What went wrong, by Kafka's own code. `retriable`: the same call may succeed if it is repeated."""
+    """What went wrong, by Kafka's own code. `retriable`: repeating may help; `txn_requires_abort`: an abort helps."""
 
     code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+    fatal: ClassVar[bool] = False
+    txn_requires_abort: ClassVar[bool] = False
 
     def __init_subclass__(cls, code: ErrorCode | None = None) -> None:
         if code is not None:
@@ -25,13 +24,27 @@ class KafkaError(Exception):
         return self.code.retriable
 
     def __str__(self) -> str:
-        return f"{self.code.name}: {super().__str__() or self.code.meaning}"
+        is_wrapped = self.code is ErrorCode.UNKNOWN_SERVER_ERROR and (self.fatal or self.txn_requires_abort)
+        text = super().__str__() or self.code.meaning
+        return text if is_wrapped else f"{self.code.name}: {text}"
 
 
 def error_for(code: int, message: str | None = "") -> KafkaError:
     """The error of this code, ready to raise; the code's meaning stands in for an empty message."""
     kind = _CLASSES[ErrorCode(code)]
     return kind(message) if message else kind()
+
+
+class FatalTransactionError(KafkaError):
+    """A transactional producer cannot go on: close it. The cause, if the class does not say it, is chained."""
+
+    fatal: ClassVar[bool] = True
+
+
+class AbortableTransactionError(KafkaError):
+    """The transaction cannot be committed: abort it. The cause, if the class does not say it, is chained."""
+
+    txn_requires_abort: ClassVar[bool] = True
 
 
 class UnknownServerError(KafkaError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
@@ -230,7 +243,7 @@ class InvalidTxnStateError(KafkaError, code=ErrorCode.INVALID_TXN_STATE):
     """The transaction's state does not allow this."""
 
 
-class InvalidProducerIdMappingError(KafkaError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
+class InvalidProducerIdMappingError(FatalTransactionError, code=ErrorCode.INVALID_PRODUCER_ID_MAPPING):
     """The producer id does not belong to this transactional id."""
 
 
@@ -405,7 +418,7 @@ class ThrottlingQuotaExceededError(KafkaError, code=ErrorCode.THROTTLING_QUOTA_E
     """The quota is used up; wait before the next request."""
 
 
-class ProducerFencedError(KafkaError, code=ErrorCode.PRODUCER_FENCED):
+class ProducerFencedError(FatalTransactionError, code=ErrorCode.PRODUCER_FENCED):
     """A newer producer uses this transactional id."""
 
 
@@ -525,7 +538,7 @@ class InvalidRegistrationError(KafkaError, code=ErrorCode.INVALID_REGISTRATION):
     """The broker registration is not valid."""
 
 
-class TransactionAbortableError(KafkaError, code=ErrorCode.TRANSACTION_ABORTABLE):
+class TransactionAbortableError(AbortableTransactionError, code=ErrorCode.TRANSACTION_ABORTABLE):
     """The transaction can only be aborted."""
 
 
@@ -581,4 +594,5 @@ class ShareSessionLimitReachedError(KafkaError, code=ErrorCode.SHARE_SESSION_LIM
     """The broker holds as many share sessions as it may."""
 
 
-_CLASSES: dict[ErrorCode, type[KafkaError]] = {kind.code: kind for kind in KafkaError.__subclasses__()}
+_PARENTS = (KafkaError, FatalTransactionError, AbortableTransactionError)
+_CLASSES = {kind.code: kind for parent in _PARENTS for kind in parent.__subclasses__() if "code" in vars(kind)}

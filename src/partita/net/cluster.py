@@ -91,6 +91,18 @@ class Cluster:
 
         return await self.retry(once, timeout_ms=timeout_ms)
 
+    async def coordinator_connection(self, key: str, key_type: int = 0) -> Connection:
+        """The open connection to a coordinator, for callers that judge errors by themselves: one attempt.
+
+        Raises a KafkaError; a coordinator that cannot be reached is forgotten.
+        """
+        node = await self.coordinator_for(key, key_type)
+        try:
+            return await self.pool.connect(node.id, node.host, node.port)
+        except Disconnected:
+            self.forget_coordinator(key, key_type)
+            raise
+
     async def request_coordinator(self, group_id: str, message: Request[R], *, timeout_ms: int | None = None) -> R:
         """Send to a group's coordinator, looking it up again when an answer's `error_code` says that it moved."""
 

@@ -59,6 +59,9 @@ class Connection(asyncio.BufferedProtocol):
         self.host = host
         self.port = port
         self.versions: dict[int, tuple[int, int]] = {}
+        self.finalized_features: dict[str, int] = {}
+        """The level of each feature that the cluster has agreed on, as of `features_epoch`."""
+        self.features_epoch = -1
         self.last_used = 0.0
         self.traffic: Traffic | None = None
         """Where traffic is counted, if anywhere."""
@@ -271,6 +274,8 @@ class Connection(asyncio.BufferedProtocol):
         if answer.error_code:
             raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
         self.versions = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
+        self.finalized_features = {f.name: f.max_version_level for f in answer.finalized_features}
+        self.features_epoch = answer.finalized_features_epoch
 
     def _renew_after(self, login: Login, lifetime_ms: int) -> None:
         """Renew the login at 85 to 95 % of its life. (KIP-368)"""

@@ -74,6 +74,8 @@ class Accumulator:
         self.used_bytes = 0
         self.flushes = 0
         self.is_short_of_memory = False
+        self.is_completing = False
+        """A transaction is being committed: nothing lingers."""
         self._config = config
         self._serial = 0
 
@@ -118,6 +120,7 @@ class Accumulator:
             first.is_closed
             or len(queue.waiting) > 1
             or self.flushes > 0
+            or self.is_completing
             or self.is_short_of_memory
             or now_ms >= first.created_ms + self._config.linger_ms
         )
@@ -141,7 +144,7 @@ class Accumulator:
         config = self._config
         self._serial += 1
         builder = BatchBuilder(codec=config.codec, max_bytes=max(1, config.batch_size), level=config.codec_level)
-        return Batch(topic, partition, builder, now_ms, self._serial)
+        return Batch(topic, partition, builder, now_ms, self._serial, config.transactional_id is not None)
 
     def _close_if_full(self, batch: Batch) -> bool:
         if batch.builder.size_in_bytes >= self._config.batch_size:

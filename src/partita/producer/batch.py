@@ -49,6 +49,7 @@ class Batch:
     builder: BatchBuilder
     created_ms: int
     serial: int
+    is_transactional: bool = False
     order: int = -1
     is_closed: bool = False
     is_done: bool = False
@@ -70,7 +71,10 @@ class Batch:
     def build(self) -> bytes:
         """The encoded batch, with the producer id, epoch and sequence it has now."""
         return self.builder.build(
-            producer_id=self.producer_id, producer_epoch=self.producer_epoch, base_sequence=self.base_sequence
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=self.base_sequence,
+            is_transactional=self.is_transactional,
         )
 
 

@@ -42,9 +42,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
     Option("metadata_max_idle_ms", "int", 300_000, "when topics that are not used are forgotten", minimum=5_000),
     Option("interceptor_classes", "list", [], "objects with on_send(record) and on_acknowledgement(metadata, error)"),
-    Option("transactional_id", "str", None, "transactions are not supported yet; refused", nullable=True),
-    Option("transaction_timeout_ms", "int", 60_000, "time of a transaction", minimum=0),
-    Option("transaction_two_phase_commit_enable", "bool", False, "transactions of two phases"),
+    Option("transactional_id", "str", None, "name of a producer with transactions, kept over restarts", nullable=True),
+    Option("transaction_timeout_ms", "int", 60_000, "the broker aborts a transaction after this", minimum=1),
+    Option("transaction_two_phase_commit_enable", "bool", False, "two-phase commit is not supported; refused"),
     Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
     Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
     Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",
@@ -77,6 +77,8 @@ class ProducerConfig:
     partitioner: Callable[..., int] | None
     ignore_keys: bool
     adaptive: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
 
     @classmethod
     def of(cls, config: Mapping[str, Value] | None = None, /, **options: Value) -> ProducerConfig:
@@ -111,18 +113,27 @@ _TAKEN_OVER = (
     "retries",
     "retry_backoff_ms",
     "retry_backoff_max_ms",
+    "transactional_id",
+    "transaction_timeout_ms",
 )
 
 
 def _refuse_unsupported(values: dict[str, Value]) -> None:
-    if values["transactional_id"] is not None:
-        raise ConfigError("transactional_id: transactions are not supported yet; leave it out")
+    if values["transaction_two_phase_commit_enable"]:
+        raise ConfigError("transaction_two_phase_commit_enable: two-phase commit is not supported; leave it out")
+    if values["transactional_id"] is not None and not values["transactional_id"].strip():
+        raise ConfigError(
+            "transactional_id must be a name that is not blank; leave it out to send without transactions"
+        )
     values["security"] = security_of(values)
 
 
 def _idempotence(values: Mapping[str, Value], given: set[str], acks: int) -> bool:
-    """On by default; options at odds with it switch it off, unless it was asked for by name."""
+    """On by default; options at odds with it switch it off, unless it was asked for by name or transactions need it."""
+    is_transactional = values["transactional_id"] is not None
     if not values["enable_idempotence"]:
+        if is_transactional:
+            raise ConfigError("with transactional_id enable_idempotence must be true, not false")
         return False
     in_flight = values["max_in_flight_requests_per_connection"]
     reasons = [
@@ -131,8 +142,9 @@ def _idempotence(values: Mapping[str, Value], given: set[str], acks: int) -> boo
         *([f"max_in_flight_requests_per_connection must be at most {MAX_IN_FLIGHT_IDEMPOTENT}, not {in_flight}"]
           if in_flight > MAX_IN_FLIGHT_IDEMPOTENT else []),
     ]  # fmt: skip
-    if reasons and "enable_idempotence" in given:
-        raise ConfigError(f"with enable_idempotence {'; '.join(reasons)}")
+    if reasons and (is_transactional or "enable_idempotence" in given):
+        wanted = "transactional_id" if is_transactional else "enable_idempotence"
+        raise ConfigError(f"with {wanted} {'; '.join(reasons)}")
     return not reasons
 
 

@@ -1,7 +1,8 @@
 """The producer's rules put together: what is sent when, and what an answer means for a batch.
 
 The shell calls `add` for each record, sends what `poll` returns, and reports back with `on_response` and `on_failure`;
-callbacks of what is finished are taken with `take_callbacks`. (Kafka: Sender, TransactionManager.)
+callbacks of what is finished are taken with `take_callbacks`. With a transactional id `transactions` holds the state of
+the transaction; its requests come out of `poll` as well. (Kafka: Sender, TransactionManager.)
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from partita.producer.batch import Batch, Delivery, Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError
 from partita.producer.intake import Intake
+from partita.producer.transactions.calls import Ask
+from partita.producer.transactions.core import Transactions
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.produce import (
     PartitionProduceData,
@@ -26,9 +29,11 @@ from partita.protocol.messages.produce import (
     TopicProduceData,
 )
 from partita.protocol.metadata_view import MetadataView, Node
-from partita.protocol.primitives import ZERO_UUID
+from partita.protocol.primitives import ZERO_UUID, Message
 
 NAMES_ONLY_UP_TO = 12
+ADDED_BEFORE_UP_TO = 11
+"""The last version of Produce whose partitions must have been added to the transaction."""
 IDLE_MS = 60_000
 EPOCH_MAX = 32_767
 
@@ -40,10 +45,14 @@ class Sending:
     node_id: int
     batches: tuple[Batch, ...]
     topic_ids: dict[str, bytes]
+    is_added_before: bool = False
+    """The batches' partitions were added to the transaction; a newer version would add them once more."""
 
     @property
     def max_version(self) -> int | None:
         """The highest version that can carry it: newer ones need the ids of all topics."""
+        if self.is_added_before:
+            return ADDED_BEFORE_UP_TO
         return NAMES_ONLY_UP_TO if ZERO_UUID in self.topic_ids.values() else None
 
 
@@ -54,6 +63,7 @@ class Poll(NamedTuple):
     topics_wanted: set[str]
     wants_producer_id: bool
     wait_ms: int
+    ask: Ask | None = None
 
 
 class ProducerCore:
@@ -76,23 +86,39 @@ class ProducerCore:
         self._stale_topics: set[str] = set()
         self._callbacks: list[Callable[[], object]] = []
         self._failures: list[Failure] = []
+        self.transactions = Transactions(config) if config.transactional_id is not None else None
 
     def add(self, delivery: Delivery, now_ms: int) -> bool:
         """Take a record in; True if the shell should poll. Raises what is wrong with the record itself."""
         if self.is_closed:
             raise ProducerClosedError(self.closed_because)
-        return self.intake.add(delivery, now_ms)
+        if self.transactions is None:
+            return self.intake.add(delivery, now_ms)
+        self.transactions.check_send()
+        try:
+            look = self.intake.add(delivery, now_ms)
+        except KafkaError as error:
+            self.transactions.on_record_failed(error)
+            raise
+        self.transactions.record_taken()
+        return look
 
     # What to do
 
     def poll(self, now_ms: int) -> Poll:
         """Let waiting records in, fail late ones, and gather what can be sent."""
         wait_ms = min(self.intake.unblock(now_ms), self._expire(now_ms))
+        transactions = self.transactions
+        if transactions is not None:
+            self.accumulator.is_completing = transactions.is_completing
+            self._drop_unsent(transactions)
         wanted = self.intake.topics_wanted | self._stale_topics
         self._stale_topics.clear()
         by_node: dict[int, list[PartitionQueue]] = {}
         for queue in self.accumulator.queues.values():
             if not queue.waiting or not self._may_drain(queue):
+                continue
+            if transactions is not None and not transactions.may_send(queue.topic, queue.partition):
                 continue
             if not self.accumulator.is_ready(queue, now_ms):
                 wait_ms = min(wait_ms, self.accumulator.ready_in_ms(queue, now_ms))
@@ -106,7 +132,22 @@ class ProducerCore:
         sendings = (
             [] if lacks_id else [s for node, queues in by_node.items() for s in self._sendings(node, queues, now_ms)]
         )
-        return Poll(sendings, wanted, lacks_id and bool(by_node), max(0, min(wait_ms, IDLE_MS)))
+        if transactions is None:
+            return Poll(sendings, wanted, lacks_id and bool(by_node), max(0, min(wait_ms, IDLE_MS)))
+        has_unfinished = transactions.is_ending and self.count_unfinished() > 0
+        ask, later_ms = transactions.poll(now_ms, has_unfinished=has_unfinished)
+        return Poll(sendings, wanted, False, max(0, min(wait_ms, later_ms, IDLE_MS)), ask)
+
+    def _drop_unsent(self, transactions: Transactions) -> None:
+        """Fail what waits in a transaction that is being aborted or cannot be committed."""
+        error = transactions.drops_with()
+        if error is None:
+            return
+        for topic in self.intake.topics_wanted:
+            self.intake.fail_topic(topic, error)
+        for queue in self.accumulator.queues.values():
+            for batch in list(queue.waiting):
+                self._finish(batch, error)
 
     def _may_drain(self, queue: PartitionQueue) -> bool:
         if self.config.enable_idempotence:
@@ -148,7 +189,10 @@ class ProducerCore:
     def _prepare_sequences(self, queue: PartitionQueue) -> None:
         assert self._producer is not None, "batches leave only once the producer has an id"
         producer_id, epoch = self._producer
-        if queue.producer_id < 0:
+        is_new = queue.producer_id < 0
+        if self.transactions is not None:
+            is_new = (queue.producer_id, queue.producer_epoch) != self._producer
+        if is_new:
             queue.start_epoch(producer_id, epoch)
         elif queue.must_bump and queue.producer_epoch < EPOCH_MAX:
             queue.start_epoch(queue.producer_id, queue.producer_epoch + 1)
@@ -156,7 +200,9 @@ class ProducerCore:
             queue.start_epoch(producer_id, epoch)
 
     def _sending(self, node_id: int, batches: list[Batch]) -> Sending:
-        return Sending(node_id, tuple(batches), {b.topic: self.view.topic_id(b.topic) for b in batches})
+        ids = {b.topic: self.view.topic_id(b.topic) for b in batches}
+        is_added = self.transactions is not None and not self.transactions.is_version_2
+        return Sending(node_id, tuple(batches), ids, is_added)
 
     def request_for(self, sending: Sending) -> ProduceRequest:
         """Build the request; the batches are closed, so this needs no protection from `add`."""
@@ -165,13 +211,24 @@ class ProducerCore:
             part = PartitionProduceData(index=batch.partition, records=batch.build())
             topics[batch.topic].partition_data.append(part)
         config = self.config
-        return ProduceRequest(acks=config.acks, timeout_ms=config.request_timeout_ms, topic_data=list(topics.values()))
+        return ProduceRequest(
+            transactional_id=config.transactional_id,
+            acks=config.acks,
+            timeout_ms=config.request_timeout_ms,
+            topic_data=list(topics.values()),
+        )
 
     # What came of it
 
     def on_producer_id(self, producer_id: int, producer_epoch: int) -> None:
         """The cluster gave this producer an id and an epoch; idempotent batches may leave from now on."""
         self._producer = (producer_id, producer_epoch)
+
+    def on_answer(self, ask: Ask, version: int, answer: Message, now_ms: int) -> None:
+        """A coordinator answered what `poll` gave to ask."""
+        assert self.transactions is not None, "only transactions ask coordinators"
+        self.transactions.on_answer(ask, version, answer, now_ms)
+        self._producer = self.transactions.producer
 
     def on_response(self, sending: Sending, response: ProduceResponse | None, now_ms: int) -> None:
         """An answer came; None with acks=0, where sending is all there is."""
@@ -219,6 +276,8 @@ class ProducerCore:
         return taken
 
     def _failed(self, topic: str, records_count: int, error: Exception) -> None:
+        if self.transactions is not None:  # the end of the transaction tells of it
+            return
         self._failures.append(Failure(topic, records_count, error))
         self.unheard_count += records_count
         self.last_failure = error
@@ -233,12 +292,17 @@ class ProducerCore:
     def take_callbacks(self) -> list[Callable[[], object]]:
         """The callbacks of what finished since the last call; the shell calls them without the lock."""
         taken, self._callbacks = self._callbacks, []
-        return taken
+        return taken if self.transactions is None else taken + self.transactions.take_callbacks()
 
     def _answered(self, batch: Batch, answer: PartitionProduceResponse, now_ms: int) -> None:
         queue = self.accumulator.queue(batch.topic, batch.partition)
         code = ErrorCode(answer.error_code)
-        verdict = judge(code, is_first=queue.is_first(batch), is_sequenced=batch.is_sequenced)
+        verdict = judge(
+            code,
+            is_first=queue.is_first(batch),
+            is_sequenced=batch.is_sequenced,
+            is_transactional=batch.is_transactional,
+        )
         if verdict is Verdict.DELIVERED:
             batch.base_offset, batch.log_append_time_ms = answer.base_offset, answer.log_append_time_ms
             self._finish(batch, None)
@@ -258,7 +322,10 @@ class ProducerCore:
             return
         if error.code.refresh_metadata:
             self._stale_topics.add(batch.topic)
-        if batch.attempts > self.config.retries:
+        drops_with = self.transactions.drops_with() if self.transactions is not None else None
+        if drops_with is not None:
+            self._finish(batch, drops_with)
+        elif batch.attempts > self.config.retries:
             self._finish(batch, error)
         elif now_ms >= batch.created_ms + self.config.delivery_timeout_ms:
             self._finish(batch, self._too_late(batch, error))
@@ -291,7 +358,9 @@ class ProducerCore:
             queue.in_flight.remove(batch)
         else:
             queue.waiting.remove(batch)
-        if error is not None and batch.is_sequenced:
+        if error is not None and self.transactions is not None:
+            self.transactions.on_record_failed(error, had_sequence=batch.is_sequenced)
+        elif error is not None and batch.is_sequenced:
             self._lose_sequence(queue)
         batch.is_done, batch.error = True, error
         if error is not None:
@@ -302,6 +371,8 @@ class ProducerCore:
 
     def _fail(self, delivery: Delivery, error: Exception) -> None:
         delivery.error = error
+        if self.transactions is not None:
+            self.transactions.on_record_failed(error)
         self._failed(delivery.record.topic, 1, error)
         self._callbacks += delivery.callbacks
 

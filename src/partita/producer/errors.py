@@ -41,3 +41,18 @@ class ProducerClosedError(KafkaError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class TransactionAbortedError(KafkaError):
+    """The record was not sent, as its transaction was aborted before."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class TransactionTimeoutError(RequestTimedOutError):
+    """A call of a transaction did not end within max.block.ms; it goes on. The same call, made again, tells its end."""
+
+
+class TransactionMisuseError(RuntimeError):
+    """A call that does not fit the state of the transaction, such as `commit` without `begin`. It changed nothing."""

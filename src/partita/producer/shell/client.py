@@ -18,12 +18,19 @@ import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from partita.consumer.shell import arguments
+from partita.consumer.shell.arguments import Committable
+from partita.consumer.topic_partition import GroupMetadata
 from partita.net.loop_thread import LoopThread
 from partita.producer.batch import Delivery, NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
+from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
+from partita.producer.transactions.calls import Member, Offsets, TxnOffset
+from partita.producer.transactions.core import Transactions
+from partita.producer.transactions.states import State
 from partita.protocol.primitives import Buffer
 from partita.references import resolve_options
 
@@ -198,6 +205,63 @@ class AsyncProducer:
         """Send everything now and wait until all of it is delivered or has failed. Raises nothing: ask the futures."""
         await self._driver.flush()
 
+    # Transactions
+
+    @property
+    def transaction_state(self) -> State:
+        """Where a producer with transactional_id stands. Raises TransactionMisuseError for one without."""
+        return self._driver.calls.transactions.state
+
+    def transaction(self) -> AsyncTransactionBlock[AsyncProducer]:
+        """`async with producer.transaction():` begins a transaction, commits at the end, aborts when the block raises.
+
+        A commit that fails with an AbortableTransactionError is aborted, and the error is raised.
+        """
+        return AsyncTransactionBlock(self)
+
+    async def init_transactions(self) -> None:
+        """Take the transactional id, once before the first transaction: an earlier producer with it is fenced.
+
+        What that one left open is aborted. Raises TransactionTimeoutError after max.block.ms; call it again then.
+        """
+        self._running()
+        await self._driver.calls.call(Transactions.init)
+
+    def begin(self) -> None:
+        """Open a transaction; records are sent inside one only. Raises TransactionMisuseError."""
+        self._driver.calls.begin()
+
+    async def send_offsets(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
+        """Commit a group's offsets with the transaction: a dict, a record, or what a poll returned.
+
+        `group_metadata` is `consumer.group_metadata()`: a consumer that was replaced meanwhile is kept out by it, with
+        an AbortableTransactionError. The consumer must not commit by itself: enable_auto_commit=False.
+        """
+        self._running()
+        wanted, member = _offsets(offsets), _member(group_metadata)
+        await self._driver.calls.call(lambda transactions: transactions.send_offsets(wanted, member))
+
+    async def commit(self) -> None:
+        """Send what is left, wait until all of it is in, and commit. What was sent becomes visible to read_committed.
+
+        Raises AbortableTransactionError (call `abort`), FatalTransactionError (close the producer), and
+        TransactionTimeoutError after max.block.ms: the outcome is open, and calling `commit` again tells it.
+        """
+        self._running()
+        await self._driver.calls.call(Transactions.commit)
+
+    async def abort(self) -> None:
+        """Abort the transaction: records that were not sent fail with TransactionAbortedError, none becomes visible."""
+        self._running()
+        await self._driver.calls.call(Transactions.abort)
+
+    begin_transaction, commit_transaction, abort_transaction = begin, commit, abort
+    send_offsets_to_transaction = send_offsets
+
+    def _running(self) -> None:
+        if self._driver.loop is None:
+            raise RuntimeError("the producer is not started; use `async with Producer(...)`")
+
     async def close(
         self,
         timeout: float | None = CLOSE_TIMEOUT_SECONDS,
@@ -205,6 +269,9 @@ class AsyncProducer:
         without_broker: float = WITHOUT_BROKER_SECONDS,
     ) -> None:
         """Flush, fail the rest, disconnect. Calling it again has no effect.
+
+        A transaction that is open is aborted instead, and UndeliveredError says so; if no broker can be reached, the
+        cluster aborts it after transaction.timeout.ms.
 
         Waits at most `timeout` seconds, and at most `without_broker` seconds in a row in which no broker can be
         reached. Raises UndeliveredError for records that were given up, and for those that failed earlier without
@@ -337,6 +404,43 @@ class Producer:
             raise TypeError(f"a timeout is a number of seconds, not {timeout!r}")
         self._loop_thread().run(self._producer.flush(), timeout)
 
+    # Transactions
+
+    @property
+    def transaction_state(self) -> State:
+        """As `AsyncProducer.transaction_state`."""
+        return self._producer.transaction_state
+
+    def transaction(self) -> TransactionBlock[Producer]:
+        """`with producer.transaction():` begins a transaction, commits at the end, aborts when the block raises.
+
+        A commit that fails with an AbortableTransactionError is aborted, and the error is raised.
+        """
+        return TransactionBlock(self)
+
+    def init_transactions(self) -> None:
+        """As `AsyncProducer.init_transactions`."""
+        self._loop_thread().run(self._producer.init_transactions())
+
+    def begin(self) -> None:
+        """As `AsyncProducer.begin`."""
+        self._producer.begin()
+
+    def send_offsets(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
+        """As `AsyncProducer.send_offsets`."""
+        self._loop_thread().run(self._producer.send_offsets(offsets, group_metadata))
+
+    def commit(self) -> None:
+        """As `AsyncProducer.commit`."""
+        self._loop_thread().run(self._producer.commit())
+
+    def abort(self) -> None:
+        """As `AsyncProducer.abort`."""
+        self._loop_thread().run(self._producer.abort())
+
+    begin_transaction, commit_transaction, abort_transaction = begin, commit, abort
+    send_offsets_to_transaction = send_offsets
+
     def partitions_for(self, topic: str) -> list[int]:
         """The partitions of a topic; it is created if the broker creates topics by itself."""
         return self._loop_thread().run(self._producer.partitions_for(topic))
@@ -375,6 +479,21 @@ class Producer:
                 thread.run(self._producer.start())
                 self._thread = _OPEN[self._producer] = thread
             return self._thread
+
+
+def _offsets(given: Committable) -> Offsets:
+    """What is to be committed by partition. Raises TypeError and ValueError."""
+    wanted = arguments.offsets(given)
+    if wanted is None:
+        raise TypeError("send_offsets takes a dict such as {('orders', 0): 42}, a record, or what a poll returned")
+    return {tp: TxnOffset(at.offset, at.leader_epoch, at.metadata) for tp, at in wanted.items()}
+
+
+def _member(given: GroupMetadata) -> Member:
+    """Who consumed. Raises TypeError."""
+    if not isinstance(given, GroupMetadata):
+        raise TypeError(f"send_offsets takes the group's metadata from consumer.group_metadata(), not {given!r}")
+    return Member(given.group_id, given.generation_id, given.member_id, given.group_instance_id)
 
 
 def _flush_at_exit() -> None:

@@ -26,6 +26,9 @@ from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
 from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
 from partita.producer.shell.metrics import OWN, ProducerMetrics
+from partita.producer.shell.transacting import TransactionCalls
+from partita.producer.transactions.calls import Ask
+from partita.producer.transactions.states import State
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from partita.protocol.messages.produce import ProduceRequest
 
@@ -52,6 +55,8 @@ class ProducerDriver:
         self.waiting_threads = 0
         self.is_forked = False
         self.core = ProducerCore(config, self.cluster.view, random.randrange)
+        self.calls = TransactionCalls(self.core, self.cluster, self.changed, self._wake, self.measured)
+        """The calls of transactions."""
         self.loop: asyncio.AbstractEventLoop | None = None
         self._thread_id = 0
         self._pump_is_scheduled = False
@@ -173,6 +178,8 @@ class ProducerDriver:
             self._run("metadata", self._refresh)
         if poll.wants_producer_id:
             self._run("producer id", self._ask_producer_id)
+        if poll.ask is not None:
+            self._carry_out(poll.ask)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(poll.wait_ms / 1000, self._wake)
@@ -223,6 +230,11 @@ class ProducerDriver:
             task = self._running_loop().create_task(self._connect_and_send(node_id), name="producer connect")
             self._connecting.add(task)
             task.add_done_callback(self._connecting.discard)
+
+    def _carry_out(self, ask: Ask) -> None:
+        task = self._running_loop().create_task(self.calls.carry_out(ask), name=f"producer {ask.api}")
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
 
     async def _connect_and_send(self, node_id: int) -> None:
         try:
@@ -407,11 +419,14 @@ class ProducerDriver:
     async def close(self, timeout: float | None, without_broker: float) -> None:
         """Flush for at most `timeout` seconds, and `without_broker` while none can be reached; fail what is left.
 
-        Raises UndeliveredError. Calling it again has no effect.
+        A transaction that is open is aborted instead. Raises UndeliveredError. Calling it again has no effect.
         """
         if self.loop is None or self.core.is_closed:
             return
-        flushing = self.loop.create_task(self.flush(), name="producer flush")
+        transactions = self.core.transactions
+        was_open = transactions is not None and transactions.state is State.IN_TRANSACTION
+        last_work = self.flush() if transactions is None else self._leave_transaction()
+        flushing = self.loop.create_task(last_work, name="producer flush")
         patience = self.loop.create_task(self._without_broker_for(without_broker), name="producer patience")
         try:
             await asyncio.wait({flushing, patience}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -419,8 +434,20 @@ class ProducerDriver:
             flushing.cancel()
             patience.cancel()
             undelivered = self._shut_down()
+        if was_open:
+            text = (
+                "a transaction was open when the producer was closed; it is aborted, and nothing of it will be visible"
+            )
+            undelivered = UndeliveredError(text)
         if undelivered is not None:
             raise undelivered
+
+    async def _leave_transaction(self) -> None:
+        """Abort what is open, or wait for the call under way."""
+        with self.changed:
+            call = None if self.core.transactions is None else self.core.transactions.leave()
+        if call is not None:
+            await self.calls.ended(call)
 
     async def _without_broker_for(self, seconds: float) -> None:
         """Return once no broker could be reached for that long."""
@@ -435,11 +462,13 @@ class ProducerDriver:
     def _shut_down(self) -> UndeliveredError | None:
         """Fail what is left, close the connections; return what there is to complain about."""
         with self.changed:
-            left = self.core.count_unfinished()
+            left = 0 if self.core.transactions is not None else self.core.count_unfinished()
             unheard = self.core.unheard_count
             trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
             self.core.is_closed = True
             self.core.abandon(ProducerClosedError(f"the producer was closed before the record was delivered{trouble}"))
+            if self.core.transactions is not None:
+                self.core.transactions.give_up(ProducerClosedError(f"the producer was closed{trouble}"))
             callbacks, failures = self._finished()
         self._tell(callbacks, failures)
         for task in [*self._tasks.values(), *self._connecting]:

@@ -1,7 +1,7 @@
 """Numbers about a producer by Kafka's names.
 
 Mirrors SenderMetricsRegistry, KafkaProducerMetrics and BufferPool: the same groups, names and statistics, all there
-from the start. Those of transactions are missing, as transactions are.
+from the start.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ SENSORS: tuple[tuple[str, tuple[Row, ...]], ...] = (
     ("record-retry", meter("record-retry", "records sent again")),
     ("record-send", meter("record-send", "records sent")),
     ("record-size", avg_max("record-size", "bytes of a record")),
+    *((f"txn-{call}", (Row(f"txn-{call}-time-ns-total", How.TOTAL, f"nanoseconds inside {name}"),))
+      for call, name in (("init", "init_transactions"), ("begin", "begin"), ("send-offsets", "send_offsets"),
+                         ("commit", "commit"), ("abort", "abort"))),
     ("records-per-request", (Row("records-per-request-avg", How.AVG, "average records of a request"),)),
 )  # fmt: skip
 OF_TOPIC: dict[str, tuple[Row, ...]] = {

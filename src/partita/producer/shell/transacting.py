@@ -1,0 +1,127 @@
+"""Carries out what transactions ask of coordinators, and waits for the application's calls.
+
+All rules are in `partita.producer.transactions`; this sends one request at a time and reports what came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+from partita.errors import KafkaError
+from partita.net.cluster import Cluster
+from partita.net.errors import VersionMismatch
+from partita.producer.core import ProducerCore
+from partita.producer.errors import ProducerClosedError, TransactionMisuseError, TransactionTimeoutError
+from partita.producer.shell.metrics import ProducerMetrics
+from partita.producer.transactions.calls import Ask, Call, CallKind
+from partita.producer.transactions.core import Transactions
+
+FEATURE = "transaction.version"
+_SENSORS = {
+    CallKind.INIT: "txn-init",
+    CallKind.SEND_OFFSETS: "txn-send-offsets",
+    CallKind.COMMIT: "txn-commit",
+    CallKind.ABORT: "txn-abort",
+}
+
+
+class TransactionCalls:
+    """Belongs to one producer's loop. `changed` guards the core; `wake` has the core looked at soon."""
+
+    def __init__(
+        self,
+        core: ProducerCore,
+        cluster: Cluster,
+        changed: threading.Condition,
+        wake: Callable[[], None],
+        measured: ProducerMetrics,
+    ) -> None:
+        self._core = core
+        self._cluster = cluster
+        self._changed = changed
+        self._wake = wake
+        self._measured = measured
+
+    @property
+    def transactions(self) -> Transactions:
+        """The state of the transaction. Raises TransactionMisuseError for a producer without transactional_id."""
+        if self._core.transactions is None:
+            raise TransactionMisuseError("this producer has no transactions; give it a transactional_id")
+        if self._core.is_closed:
+            raise ProducerClosedError("the producer is closed")
+        return self._core.transactions
+
+    def begin(self) -> None:
+        """Open a transaction."""
+        started = time.monotonic()
+        with self._changed:
+            self.transactions.begin()
+        self._took("txn-begin", started)
+
+    async def call(self, start: Callable[[Transactions], Call]) -> None:
+        """Start a call and wait for its end, at most max.block.ms. Raises its error, or TransactionTimeoutError."""
+        started = time.monotonic()
+        with self._changed:
+            transactions = self.transactions
+            call = start(transactions)
+        limit_ms = self._core.config.max_block_ms
+        try:
+            async with asyncio.timeout(limit_ms / 1000):
+                await self.ended(call)
+        except TimeoutError:
+            name = call.kind.value
+            trouble = f" ({self._cluster.trouble})" if self._cluster.trouble is not None else ""
+            again = "" if call.kind is CallKind.SEND_OFFSETS else f"; call {name} again to learn how it ends"
+            raise TransactionTimeoutError(
+                f"{name} did not end within max_block_ms {limit_ms}{trouble}{again}"
+            ) from None
+        finally:
+            self._took(_SENSORS[call.kind], started)
+        with self._changed:
+            transactions.heard(call)
+        if call.error is not None:
+            raise call.error
+
+    async def ended(self, call: Call) -> None:
+        """Wait until the call is done."""
+        done = asyncio.Event()
+        with self._changed:
+            if call.is_done:
+                return
+            call.callbacks.append(done.set)
+        self._wake()
+        await done.wait()
+
+    async def carry_out(self, ask: Ask) -> None:
+        """Send one request to its coordinator and report the answer, or why there is none."""
+        core, now = self._core, asyncio.get_running_loop().time
+        transactions = core.transactions
+        assert transactions is not None, "only transactions ask coordinators"
+        try:
+            connection = await self._cluster.coordinator_connection(ask.key, ask.key_type)
+            with self._changed:
+                transactions.learn(connection.features_epoch, connection.finalized_features.get(FEATURE, 0))
+            version = connection.version_for(ask.message, ask.version_max)
+            if version < ask.version_min:
+                raise VersionMismatch(
+                    f"{ask.api}: {connection.address} serves versions up to {version}, and {ask.version_min} is needed"
+                )
+            answer = await connection.send(ask.message, version)
+        except KafkaError as error:
+            with self._changed:
+                transactions.on_trouble(ask, error, int(now() * 1000))
+        else:
+            with self._changed:
+                core.on_answer(ask, version, answer, int(now() * 1000))
+        with self._changed:
+            lost = transactions.take_lost()
+        for key, key_type in lost:
+            self._cluster.forget_coordinator(key, key_type)
+        self._wake()
+
+    def _took(self, sensor: str, started: float) -> None:
+        ended = time.monotonic()
+        self._measured.record(sensor, (ended - started) * 1e9, ended * 1000)

@@ -1,0 +1,75 @@
+"""What goes in and out of a transaction: calls of the application, requests to coordinators, offsets to commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from partita.protocol.primitives import Request
+
+GROUP, TRANSACTION = 0, 1
+"""Kinds of coordinators, by their numbers in FindCoordinator."""
+
+
+class CallKind(Enum):
+    """What the application asked for; the value is the method's name."""
+
+    INIT = "init_transactions"
+    SEND_OFFSETS = "send_offsets"
+    COMMIT = "commit"
+    ABORT = "abort"
+
+
+class Member(NamedTuple):
+    """Who consumed: without generation and member id nothing keeps out a consumer that was replaced. (KIP-447)"""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+NOBODY = Member("")
+
+
+class TxnOffset(NamedTuple):
+    """The next offset to read of a partition, the leader epoch of the record before it (-1: unknown), a note."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+Offsets = Mapping[tuple[str, int], TxnOffset]
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One call of the application under way; `callbacks` are called when it is done."""
+
+    kind: CallKind
+    is_done: bool = False
+    error: Exception | None = None
+    callbacks: list[Callable[[], object]] = field(default_factory=list)
+    offsets: dict[tuple[str, int], TxnOffset] = field(default_factory=dict)
+    """Of `send_offsets`: what is not committed yet."""
+    member: Member = NOBODY
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """One request to a coordinator. `version_max` None: the highest common one; `call` is the one it works for."""
+
+    message: Request[Any]
+    key: str
+    key_type: int = TRANSACTION
+    version_max: int | None = None
+    version_min: int = 0
+    call: Call | None = None
+
+    @property
+    def api(self) -> str:
+        """The name of the API."""
+        return type(self.message).__name__.removesuffix("Request")
