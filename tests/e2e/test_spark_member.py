@@ -16,6 +16,7 @@ from partita import Broker, Consumer
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cluster.group_members import GroupMembers, anywhere, consumer_options
+from partita.spark.cores import member_count
 from partita.spark.options import parse_source
 from partita.spark.planning.offsets import decode
 from partita.spark.planning.starts import SourceError
@@ -41,9 +42,9 @@ class Query:
         } | options  # fmt: skip
         checked = parse_source({name.replace("__", "."): value for name, value in given.items()})
         clock = SystemClock()
-        self.members = GroupMembers(checked, clock)
-        self.remarks: list[str] = []
         lookups = ClusterLookups(link_to(checked.client))
+        self.members = GroupMembers(checked, clock, member_count(checked, lookups, cores=3))
+        self.remarks: list[str] = []
         self.core = StreamCore(checked, lookups, clock, self.remarks.append, self.members)
         self.rows: list[tuple[int, int]] = []
         self.offset: dict[str, Any] | None = None
@@ -152,17 +153,28 @@ def test_a_restarted_query_keeps_its_partitions_without_a_rebalance(broker: Brok
     second.members.leave()
 
 
-def test_virtual_members_take_a_larger_share(broker: Broker) -> None:
-    broker.create_topics({"share": PARTITIONS})
-    query = Query(broker, "share", groupMembers="3", kafka__heartbeat__interval__ms="100")
+@pytest.mark.parametrize("count", ["3", "auto"])
+def test_virtual_members_take_a_larger_share(broker: Broker, count: str) -> None:
+    """With auto there is one for each of the three cores that `Query` speaks of."""
+    topic = f"share-{count}"
+    broker.create_topics({topic: PARTITIONS})
+    query = Query(broker, topic, groupMembers=count, kafka__heartbeat__interval__ms="100")
     query.trigger()
-    beside = Beside(broker, "share")
+    beside = Beside(broker, topic)
     try:
         query.until(lambda: len(beside.held) == 1)
         assert len(query.members.take_part().tenures) == 3
     finally:
         beside.end()
         query.members.leave()
+
+
+def test_there_are_no_more_automatic_members_than_partitions(broker: Broker) -> None:
+    broker.create_topics({"few": 2})
+    query = Query(broker, "few", groupMembers="auto")
+    query.trigger()
+    assert len(query.members._members) == 2
+    query.members.leave()
 
 
 def test_a_member_that_was_put_out_of_the_group_loses_its_commit_and_nothing_else(broker: Broker) -> None:

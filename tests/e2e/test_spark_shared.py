@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import support.spark.plain_consumer
+from partita.admin import Admin
 from partita.options import ConfigError
 from partita.spark import commit_stopped
 from support.spark.world import Collector
@@ -103,6 +104,48 @@ def test_a_stateful_query_in_member_mode_is_stopped_and_the_log_says_why(
         )  # fmt: skip
         assert eventually(lambda: not query.isActive)
     assert "groupMode=member does not go with state (Aggregate)" in caplog.text
+
+
+def test_a_query_with_asynchronous_progress_is_stopped(
+    world: SparkWorld, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Spec 1.5.10: Spark asks for the next batch before it has logged the last one as done."""
+    world.create()
+    stream = world.stream(group=world.group, groupMode="commit", offsetAuthority="group")
+    with caplog.at_level(logging.ERROR, "partita.spark"):
+        query = (
+            stream.writeStream.format("noop").option("asyncProgressTrackingEnabled", "true")
+            .option("checkpointLocation", str(tmp_path)).start()
+        )  # fmt: skip
+        assert eventually(lambda: not query.isActive)
+    assert "asynchronous progress tracking does not go with groupMode=member or offsetAuthority=group" in caplog.text
+    assert world.committed() == {}
+
+
+def test_two_sources_of_one_query_in_one_group_are_stopped(
+    world: SparkWorld, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    world.create()
+    options = {"group": world.group, "groupMode": "member"}
+    both = world.stream(**options, queryName="one").union(world.stream(**options, queryName="two"))
+    with caplog.at_level(logging.ERROR, "partita.spark"):
+        query = both.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+        assert eventually(lambda: not query.isActive)
+    assert f"two sources of one query are in group {world.group}" in caplog.text
+
+
+def test_a_query_is_as_many_members_as_the_session_has_cores(world: SparkWorld) -> None:
+    world.create(4)
+    options = {"group": world.group, "groupMode": "member", "groupMembers": "auto", "leaveOnStop": "true"}
+    query = Collector().start(world.stream(**options), processingTime="100 milliseconds")
+    with Admin(bootstrap_servers=world.bootstrap) as admin:
+        try:
+            assert eventually(lambda: query.lastProgress is not None), query.exception()
+            found = admin.describe_group(world.group)
+        finally:
+            query.stop()
+        cores = world.spark.sparkContext.defaultParallelism
+        assert sorted(str(member.group_instance_id)[-2:] for member in found.members) == [f"-{i}" for i in range(cores)]
 
 
 def test_the_second_query_in_a_group_is_stopped(world: SparkWorld, caplog: pytest.LogCaptureFixture) -> None:

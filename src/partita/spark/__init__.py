@@ -38,10 +38,11 @@ def register(spark: SparkSession) -> SparkSession:
     group, and a query that may not run in its group is stopped, with the reason in the log.
     """
     _require_packages()
+    from partita.spark.cores import cores_of
     from partita.spark.query_watch import watch_queries
-    from partita.spark.source import GroupSource
+    from partita.spark.source import source_for
 
-    spark.dataSource.register(GroupSource)
+    spark.dataSource.register(source_for(cores_of(spark)))
     watch_queries(spark)
     return spark
 

@@ -82,7 +82,9 @@ GROUP = (
     Option("queryName", "str", None, "stable name of the query; part of the metadata of its commits"),
 )
 MEMBER = (
-    Option("groupMembers", "int", 1, "how many members the query is: its share of the partitions", minimum=1),
+    Option(
+        "groupMembers", "str", "1", "how many members the query is, its share of the partitions; auto: one per core"
+    ),
     Option("groupInstanceId", "str", None, "static id of the members, which get -0, -1 and so on behind it"),
     Option(
         "onReplayLost",

@@ -66,9 +66,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class MemberOptions:
-    """How a query takes part in a group that it shares. `leaves_on_stop` None: only an AvailableNow run leaves."""
+    """How a query takes part in a group that it shares. `leaves_on_stop` None: only an AvailableNow run leaves.
 
-    count: int = 1
+    `count` None: one member for each core of the cluster.
+    """
+
+    count: int | None = 1
     instance_id: str = "spark"
     skips_lost_replay: bool = False
     leaves_on_stop: bool | None = None
@@ -391,11 +394,19 @@ def _member(values: Mapping[str, Any], topics: TopicSelection) -> MemberOptions 
     if not _INSTANCE_ID.fullmatch(instance):
         raise ConfigError(f"groupInstanceId must be 1 to 240 of a-z A-Z 0-9 . _ -, not {instance!r}")
     return MemberOptions(
-        count=values["groupMembers"],
+        count=_member_count(values["groupMembers"]),
         instance_id=instance,
         skips_lost_replay=values["onReplayLost"] == "skip",
         leaves_on_stop=values["leaveOnStop"],
     )
+
+
+def _member_count(text: str) -> int | None:
+    if text.strip().lower() == "auto":
+        return None
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ConfigError(f"groupMembers must be a whole number of at least 1, or auto, not {text!r}")
+    return int(text)
 
 
 def query_key_of(query_name: str | None, group: str | None, topics: TopicSelection) -> str:

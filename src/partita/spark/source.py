@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -31,6 +31,7 @@ from partita.references import resolve_option
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cluster.group_members import GroupMembers
+from partita.spark.cores import check_cores, member_count
 from partita.spark.lag_source import LagReader, LagStreamReader
 from partita.spark.option_table import BOOTSTRAP
 from partita.spark.options import (
@@ -60,6 +61,9 @@ _warned: set[str] = set()
 class GroupSource(DataSource):
     """The data source: reading and writing topics, in batches and streams."""
 
+    cores: ClassVar[int | None] = None
+    """The cores of the session that this was registered in, where that is known."""
+
     @classmethod
     def name(cls) -> str:
         """The name users give to `.format()`."""
@@ -81,7 +85,8 @@ class GroupSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of a stream."""
         options = self._checked(schema)
-        return LagStreamReader(options) if options.view == "lag" else StreamReader(options)
+        check_cores(options, self.cores)
+        return LagStreamReader(options) if options.view == "lag" else StreamReader(options, self.cores)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
@@ -108,6 +113,19 @@ class GroupSource(DataSource):
         """What the user gave here; for a table of Spark's catalog also what it was created with."""
         given = dict(self.options)
         return given if BOOTSTRAP in (name.lower() for name in given) else tables.options_in(schema) | given
+
+
+def source_for(cores: int | None) -> type[GroupSource]:
+    """The data source for a session with so many cores.
+
+    Spark pickles the class when it is registered; one of a function goes with its attributes.
+    """
+
+    class SessionSource(GroupSource):
+        """The data source of one session."""
+
+    SessionSource.cores = cores
+    return SessionSource
 
 
 def warn_once(warnings: Iterable[str]) -> None:
@@ -167,12 +185,13 @@ class FilterTaker:
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One run of a streaming read; its core starts with the first offset call, in the source's own process."""
 
-    def __init__(self, options: SourceOptions) -> None:
+    def __init__(self, options: SourceOptions, cores: int | None = None) -> None:
         self._options = options
+        self._cores = cores
         self._running: StreamCore | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_running": None}
+        return {"_options": self._options, "_cores": self._cores, "_running": None}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Spark has no composite limit: this one only says that there is a limit; the core applies all of them."""
@@ -214,9 +233,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @property
     def _core(self) -> StreamCore:
         if self._running is None:
-            clock = SystemClock()
-            membership = GroupMembers(self._options, clock) if self._options.member else None
-            self._running = StreamCore(self._options, _lookups(self._options), clock, log.warning, membership)
+            clock, lookups = SystemClock(), _lookups(self._options)
+            auto = member_count(self._options, lookups, self._cores)
+            membership = GroupMembers(self._options, clock, auto) if self._options.member else None
+            self._running = StreamCore(self._options, lookups, clock, log.warning, membership)
         return self._running
 
 

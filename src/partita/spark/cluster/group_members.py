@@ -37,10 +37,14 @@ SETTLE_EXTRA_MS = 60_000
 
 
 class GroupMembers:
-    """`partita.spark.planning.membership.Membership` over consumers of this process; they join in `take_part`."""
+    """`partita.spark.planning.membership.Membership` over consumers of this process; they join in `take_part`.
 
-    def __init__(self, options: SourceOptions, clock: Clock) -> None:
+    `auto` says how many members groupMembers=auto means; it is asked once.
+    """
+
+    def __init__(self, options: SourceOptions, clock: Clock, auto: Callable[[], int] = lambda: 1) -> None:
         self._options = options
+        self._auto = auto
         self._settings = options.member or MemberOptions()
         self._clock = clock
         self._members: list[_Member] = []
@@ -75,7 +79,7 @@ class GroupMembers:
     def _join(self) -> None:
         self._members = [
             _Member(consumer_options(self._options, i), self._options, self._next_tenure)
-            for i in range(self._settings.count)
+            for i in range(self._settings.count or self._auto())
         ]
         if self._settings.leaves_on_stop and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_stop)

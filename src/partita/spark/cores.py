@@ -1,0 +1,46 @@
+"""How many cores a session has for its tasks: what groupMembers=auto goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from partita.options import ConfigError
+from partita.spark.options import SourceOptions
+from partita.spark.planning.lookups import Lookups
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXECUTORS, EXECUTORS_MAX = "spark.executor.instances", "spark.dynamicAllocation.maxExecutors"
+CORES_EACH, CORES_MAX = "spark.executor.cores", "spark.cores.max"
+
+
+def cores_of(spark: SparkSession) -> int | None:
+    """The cores that run now, or that the settings of the session ask for, whichever is more.
+
+    None where neither is known: a session of Spark Connect tells its client only settings.
+    """
+    settings = {name: spark.conf.get(name, None) for name in (EXECUTORS, EXECUTORS_MAX, CORES_EACH, CORES_MAX)}
+    asked = cores_asked_for({name: value for name, value in settings.items() if value is not None})
+    running = spark.sparkContext.defaultParallelism if hasattr(spark, "_jsparkSession") else 0
+    return max(asked, running) or None
+
+
+def cores_asked_for(settings: Mapping[str, str]) -> int:
+    """What these settings of Spark ask for: executors times cores, at most `spark.cores.max`; 0 if they do not say."""
+    executors = [int(settings[name]) for name in (EXECUTORS, EXECUTORS_MAX) if settings.get(name, "").isdecimal()]
+    asked = max(executors, default=0) * int(settings.get(CORES_EACH, "1"))
+    most = int(settings.get(CORES_MAX, "0"))
+    return min(asked, most) if asked and most else asked or most
+
+
+def check_cores(options: SourceOptions, cores: int | None) -> None:
+    """Raises ConfigError for groupMembers=auto where the cores of the session are not known."""
+    if options.member is not None and options.member.count is None and cores is None:
+        raise ConfigError("groupMembers=auto needs session() or register(spark), which look how large the cluster is")
+
+
+def member_count(options: SourceOptions, lookups: Lookups, cores: int | None) -> Callable[[], int]:
+    """How many members groupMembers=auto means: one for each core, at most one for each partition. Asks when called."""
+    return lambda: max(1, min(cores or 1, len(lookups.view(options.topics).partitions)))
