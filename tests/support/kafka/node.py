@@ -94,12 +94,18 @@ class KafkaNode:
     """
 
     def __init__(self, listeners: Mapping[str, str] | None = None, **settings: str) -> None:
+        self._features: list[str] = []
         self._more = dict(listeners or {})
         self.ports: dict[str, int] = {}
         self._extra = "".join(
             f"{name if '.' in name else name.replace('_', '.')}={value}\n" for name, value in settings.items()
         )
         self._process: subprocess.Popen[bytes] | None = None
+
+    def with_feature(self, name: str, level: int) -> KafkaNode:
+        """Have the cluster begin with this level of a feature."""
+        self._features += ["--feature", f"{name}={level}"]
+        return self
 
     def __enter__(self) -> KafkaNode:
         self.folder = Path(tempfile.mkdtemp(prefix="partita-kafka-"))
@@ -113,7 +119,7 @@ class KafkaNode:
         config = str(self.folder / "server.properties")
         cluster = "MkU3OEVBNTcwNTJENDM2Qk"
         formatted = subprocess.run(
-            java_command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", config),
+            java_command("kafka.tools.StorageTool", "format", "-t", cluster, "-c", config, *self._features),
             capture_output=True,
             text=True,
         )

@@ -462,8 +462,9 @@ class ProducerDriver:
     def _shut_down(self) -> UndeliveredError | None:
         """Fail what is left, close the connections; return what there is to complain about."""
         with self.changed:
-            left = 0 if self.core.transactions is not None else self.core.count_unfinished()
-            unheard = self.core.unheard_count
+            left, unheard = self.core.count_unfinished(), self.core.unheard_count
+            if self.core.transactions is not None:  # the end of the transaction told of its records
+                left = unheard = 0
             trouble = f"; {self.cluster.trouble}" if self.cluster.trouble is not None else ""
             self.core.is_closed = True
             self.core.abandon(ProducerClosedError(f"the producer was closed before the record was delivered{trouble}"))

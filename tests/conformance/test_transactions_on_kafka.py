@@ -1,0 +1,48 @@
+"""Our transactional producer and read_committed consumer on Apache Kafka, at both levels of transaction.version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support.kafka.node import KafkaNode, KafkaUnavailable
+from support.producer import transaction_stories as stories
+
+LOOK_MS = "300"
+"""How often Kafka looks for transactions that take too long."""
+pytestmark = pytest.mark.xdist_group("transactions on kafka")
+
+
+@pytest.fixture(scope="module", params=[2, 0])
+def node(request: pytest.FixtureRequest) -> Iterator[KafkaNode]:
+    try:
+        kafka = KafkaNode(transaction_abort_timed_out_transaction_cleanup_interval_ms=LOOK_MS)
+        with kafka.with_feature("transaction.version", request.param) as node:
+            yield node
+    except KafkaUnavailable as reason:
+        pytest.skip(f"no Apache Kafka to compare with: {reason}")
+
+
+@pytest.mark.parametrize("story", stories.STORIES, ids=lambda story: story.__name__)
+def test_transactions_do_what_they_promise(node: KafkaNode, story: stories.Story) -> None:
+    story(node.bootstrap)
+
+
+@pytest.mark.case("TX-K01", "TX-K03", "TX-P06")
+def test_a_slow_producer_learns_that_its_transaction_timed_out(node: KafkaNode) -> None:
+    stories.a_slow_producer_learns_that_its_transaction_timed_out(node.bootstrap)
+
+
+@pytest.mark.case("TX-P17", "TX-N01")
+def test_a_restart_in_the_middle_of_a_transaction_is_not_noticed(node: KafkaNode) -> None:
+    topic = stories.topic_of(node.bootstrap)
+    with stories.producer_of(node.bootstrap) as producer:
+        with producer.transaction():
+            producer.send(topic, "before").result(20)
+            node.stop()
+            node.start()
+            producer.send(topic, "behind")
+        with producer.transaction():
+            producer.send(topic, "next")
+    assert stories.seen(node.bootstrap, topic) == ["before", "behind", "next"]
