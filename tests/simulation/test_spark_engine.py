@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.errors import GroupAuthorizationFailedError
 from partita.now import ManualClock
 from partita.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
 from partita.spark.options import parse_source
@@ -170,6 +171,35 @@ def test_a_refused_commit_fails_the_query_when_asked_to() -> None:
     world = World(cluster_of(5), commitFailure="fail", **COMMIT)
     world.cluster.refuse_commits = True
     with pytest.raises(CommitRefused):
+        world.engine.run()
+
+
+@pytest.mark.case("SE-Q05")
+@pytest.mark.parametrize("rights", [{"DESCRIBE"}, set()], ids=str)
+def test_without_the_right_to_commit_a_query_says_so_once_and_goes_on(rights: set[str]) -> None:
+    world = World(cluster_of(5), **COMMIT)
+    remarks: list[str] = []
+    world.remark = remarks.append
+    world.cluster.rights = frozenset(rights)
+
+    def a_minute_later_there_is_more() -> None:
+        world.clock.advance(60_000)
+        world.cluster.produce("a", 0, 1)
+
+    world.engine.run(Trigger.STEPS, steps=20, between=a_minute_later_there_is_more)
+    assert sum(world.batches()) == 25
+    assert world.group() == {}
+    (remark,) = remarks
+    assert remark.startswith("group g: GROUP_AUTHORIZATION_FAILED: group g. The query goes on by its checkpoint")
+    assert "needs READ on the group" in remark
+
+
+@pytest.mark.case("SE-Q05")
+@pytest.mark.parametrize("depends", [{"commitFailure": "fail"}, {"offsetAuthority": "group"}])
+def test_a_query_that_depends_on_its_group_fails_without_the_right_to_it(depends: dict[str, str]) -> None:
+    world = World(cluster_of(5), **COMMIT, **depends)
+    world.cluster.rights = frozenset()
+    with pytest.raises(GroupAuthorizationFailedError):
         world.engine.run()
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from partita.errors import KafkaError
+from partita.errors import GroupAuthorizationFailedError, KafkaError
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
@@ -43,7 +43,9 @@ def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
             if all(options.topics.wants_partition(key) for key in proven.ranges):
                 commit_proven(options, proven)
         except (KafkaError, CommitRefused, OffsetFormatError, ValueError, AttributeError) as error:
-            log.warning("group %s: the last batch of the stopped query is not committed: %s", options.group, error)
+            lacks_right = isinstance(error, GroupAuthorizationFailedError) or getattr(error, "lacks_right", False)
+            level = logging.DEBUG if lacks_right else logging.WARNING  # the query itself has warned of a missing right
+            log.log(level, "group %s: the last batch of the stopped query is not committed: %s", options.group, error)
 
 
 def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:

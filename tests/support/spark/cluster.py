@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from partita.errors import GroupAuthorizationFailedError
 from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.planner import RangeTask
@@ -32,6 +33,8 @@ class MemoryCluster:
     topics: dict[str, tuple[bytes, list[Part]]] = field(default_factory=dict)
     groups: dict[str, dict[TopicPartition, Committed]] = field(default_factory=dict)
     refuse_commits: bool = False
+    rights: frozenset[str] = frozenset({"DESCRIBE", "READ"})
+    """What the query may do with groups."""
     on_commit: Callable[[Mapping[TopicPartition, Committed]], None] = lambda offsets: None
     blank_looks: int = 0
     hidden_looks: dict[str, int] = field(default_factory=dict)
@@ -104,9 +107,13 @@ class MemoryCluster:
         return {key: 10 * offset for key, offset in wanted.items()}
 
     def committed(self, group: str, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        if "DESCRIBE" not in self.rights:
+            raise GroupAuthorizationFailedError(f"group {group}")
         return {key: c for key, c in self.groups.get(group, {}).items() if key in partitions}
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        if "READ" not in self.rights:
+            raise CommitRefused(f"GROUP_AUTHORIZATION_FAILED: group {group}", lacks_right=True)
         if self.refuse_commits:
             raise CommitRefused(f"group {group} has live members")
         self.on_commit(offsets)

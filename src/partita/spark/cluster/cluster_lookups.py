@@ -296,7 +296,8 @@ class ClusterLookups:
         try:
             await self._cluster.retry(once, timeout_ms=COMMIT_BUDGET_MS)
         except KafkaError as error:
-            raise CommitRefused(_refusal(group, error)) from error
+            lacks_right = error.code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+            raise CommitRefused(_refusal(group, error), lacks_right=lacks_right) from error
 
     async def _ask_coordinator(self, group: str, request: Any, max_version: int) -> Any:
         node = await self._cluster.coordinator_for(group)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from partita.errors import GroupAuthorizationFailedError
 from partita.now import Clock
 from partita.spark.options import SourceOptions, query_key_of
 from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
@@ -127,18 +128,40 @@ class GroupProgress:
         self._replaced: tuple[StreamOffset, dict[TopicPartition, int]] | None = None
         self._starts: dict[TopicPartition, int | None] = {}
         self._pause = CommitPause(clock)
+        self._commits = options.commits
+        """Switched off for the rest of the run when the right is missing."""
         self.failed_commits = 0
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Positions of the group for partitions that no checkpoint knows; each is asked for once in a run."""
         new = sorted(set(partitions) - self._starts.keys())
-        if self._options.commits and new:
-            found = self._lookups.committed(self._group, new)
+        if self._commits and new:
+            found = self._found(new)
             self._book.learn(found)
             self._warn_of_others(found)
             self._starts.update({key: found[key].offset if key in found else None for key in new})
         starts = {key: self._starts.get(key) for key in partitions}
         return {key: start for key, start in starts.items() if start is not None}
+
+    def _found(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, Committed]:
+        """What the group has committed. Without the right to see it there is nothing, and no progress is committed.
+
+        Raises GroupAuthorizationFailedError where the query depends on the group.
+        """
+        try:
+            return self._lookups.committed(self._group, partitions)
+        except GroupAuthorizationFailedError as error:
+            if self._options.commit_failure_fails or self._options.group_decides:
+                raise
+            self._go_on_without(str(error))
+            return {}
+
+    def _go_on_without(self, reason: str) -> None:
+        self._commits = False
+        self._remark(
+            f"group {self._group}: {reason}. The query goes on by its checkpoint; nothing is committed to the group in "
+            f"this run. It needs READ on the group"
+        )
 
     def _warn_of_others(self, found: Mapping[TopicPartition, Committed]) -> None:
         others = {c.metadata.split(":")[1] for c in found.values() if c.metadata.startswith(MARK)} - {self._key}
@@ -156,8 +179,8 @@ class GroupProgress:
 
     def resume(self, start: StreamOffset) -> StreamOffset:
         """Where to go on from `start`; asks the group the first time in a run that continues a checkpoint."""
-        if self._options.commits and not self._has_resumed:
-            found = self._lookups.committed(self._group, sorted(start.ranges))
+        if self._commits and not self._has_resumed:
+            found = self._found(sorted(start.ranges))
             self._book.learn(found)
             self._warn_of_others(found)
             replaced, remarks = self._book.resume(start, found, group_decides=self._options.group_decides)
@@ -194,9 +217,10 @@ class GroupProgress:
     def commit(self, proven: StreamOffset) -> None:
         """Tell the group what is complete, unless it knows.
 
-        A refusal is counted and remarked on, and repeated after a pause. Raises CommitRefused with commitFailure=fail.
+        A refusal is counted and remarked on, and repeated after a pause unless the right to commit is missing. Raises
+        CommitRefused with commitFailure=fail.
         """
-        if not self._options.commits or proven == self._unproven:
+        if not self._commits or proven == self._unproven:
             return
         due = self._book.due(proven)
         if not due or self._pause.holds_back(due):
@@ -207,6 +231,9 @@ class GroupProgress:
             self.failed_commits += 1
             if self._options.commit_failure_fails:
                 raise
+            if refusal.lacks_right:
+                self._go_on_without(str(refusal))
+                return
             self._pause.refused(due)
             self._remark(f"group {self._group}: commit failed ({self.failed_commits} so far): {refusal}")
         else:

@@ -24,7 +24,14 @@ class Committed:
 
 
 class CommitRefused(Exception):
-    """The group did not take the offsets; the message says why and what to do."""
+    """The group did not take the offsets; the message says why and what to do.
+
+    `lacks_right`: trying again is of no use until an administrator allows it.
+    """
+
+    def __init__(self, message: str, *, lacks_right: bool = False) -> None:
+        super().__init__(message)
+        self.lacks_right = lacks_right
 
 
 class Lookups(Protocol):
