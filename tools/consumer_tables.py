@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partita.consumer.group.member import ALLOWED_MOVES
+from partita.consumer.group.member import ALLOWED_MOVES, CONSUMER_MOVES
 from partita.consumer.partition_state import NEXT_STATES
 from partita.consumer.reactions import REACTIONS, Reaction
 
@@ -21,12 +21,22 @@ Printed from the code by `tools/consumer_tables.py`; do not edit. The coordinato
 As in Kafka's `AbstractCoordinator.MemberState`. A heartbeat is sent in the last two.
 """
 
+CONSUMER_INTRO = """
+With `group_protocol="consumer"` (KIP-848) the states are those of Kafka's `MemberState` for that protocol, without
+PREPARE_LEAVING and LEAVING. Heartbeats are sent in JOINING, RECONCILING, ACKNOWLEDGING and STABLE; in JOINING and
+ACKNOWLEDGING they do not wait for the interval.
+"""
+
 
 def lines() -> Iterable[str]:
     """The page, line by line."""
     yield INTRO
     yield "| from | to |\n|---|---|"
     for state, targets in ALLOWED_MOVES.items():
+        yield f"| {state.name} | {', '.join(target.name for target in targets)} |"
+    yield CONSUMER_INTRO
+    yield "| from | to |\n|---|---|"
+    for state, targets in CONSUMER_MOVES.items():
         yield f"| {state.name} | {', '.join(target.name for target in targets)} |"
     yield "\n## States of an assigned partition\n"
     yield "Only a partition in FETCHING is fetched. Other moves are ignored.\n"

@@ -160,6 +160,7 @@ SHARED = {Consumer: AsyncConsumer, Admin: AsyncAdmin}
 VALUES = (
     "partita.consumer.topic_partition:TopicPartition",
     "partita.consumer.topic_partition:OffsetAndMetadata",
+    "partita.consumer.subscription:SubscriptionPattern",
     "partita.consumer.topic_partition:OffsetAndTimestamp",
     "partita.consumer.topic_partition:GroupMetadata",
     "partita.consumer.records:ConsumerRecord",

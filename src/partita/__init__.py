@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.consumer.records import ConsumerRecords as ConsumerRecords
     from partita.consumer.shell.blocking import Consumer as Consumer
     from partita.consumer.shell.client import AsyncConsumer as AsyncConsumer
+    from partita.consumer.subscription import SubscriptionPattern as SubscriptionPattern
     from partita.consumer.topic_partition import GroupMetadata as GroupMetadata
     from partita.consumer.topic_partition import OffsetAndMetadata as OffsetAndMetadata
     from partita.consumer.topic_partition import TopicPartition as TopicPartition
@@ -51,6 +52,7 @@ _HOMES = {
     "RebalanceListener": "partita.consumer.listener",
     "RecordMetadata": "partita.producer.batch",
     "SomeFailed": "partita.admin",
+    "SubscriptionPattern": "partita.consumer.subscription",
     "Target": "partita.admin",
     "TopicPartition": "partita.consumer.topic_partition",
 }

@@ -25,9 +25,10 @@ OPTIONS: tuple[Option, ...] = (
     *CLIENT_OPTIONS,
     Option("group_id", "str", None, "the consumer group; without it no commits and no subscribe", nullable=True),
     Option("group_instance_id", "str", None, "makes this a static member of its group", nullable=True),
-    Option("group_protocol", "str", "classic", "classic; consumer is not spoken yet and is refused",
+    Option("group_protocol", "str", "classic", "how groups share partitions: classic, or consumer (KIP-848)",
            choices=("classic", "consumer"), ignore_case=True),
-    Option("group_remote_assignor", "str", None, "only for group_protocol consumer, so it is refused", nullable=True),
+    Option("group_remote_assignor", "str", None, "the broker's assignor to use, with group_protocol consumer only",
+           nullable=True),
     Option("client_rack", "str", "", "where this client is; allows fetching from a replica nearby"),
     Option("key_deserializer", "any", None, "turns key bytes into objects; None leaves bytes", nullable=True),
     Option("value_deserializer", "any", None, "turns value bytes into objects; None leaves bytes", nullable=True),
@@ -68,6 +69,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("dead_letter_topic", "str", None, "where poison_policy dead_letter sends them", nullable=True),
 )  # fmt: skip
 
+_OF_CLASSIC = {
+    "partition_assignment_strategy": "the broker assigns: choose its assignor with group_remote_assignor",
+    "session_timeout_ms": "the broker's group.consumer.session.timeout.ms holds",
+    "heartbeat_interval_ms": "the broker's group.consumer.heartbeat.interval.ms holds",
+}
+
 
 @dataclass(slots=True)
 class ConsumerConfig:
@@ -78,6 +85,8 @@ class ConsumerConfig:
     group_instance_id: str | None
     client_id: str
     client_rack: str
+    group_protocol: str
+    group_remote_assignor: str | None
     assignors: tuple[Assignor, ...]
     protocol: RebalanceProtocol | None
     enable_auto_commit: bool
@@ -156,8 +165,10 @@ def _check_group(values: dict[str, Any], given: set[str]) -> None:
     if instance is not None and (not _INSTANCE_ID.fullmatch(instance) or instance in (".", "..")):
         raise ConfigError(f"group_instance_id must be 1 to 249 of a-z A-Z 0-9 . _ -, not {instance!r}")
     if values["group_protocol"] == "consumer":
-        raise ConfigError("group_protocol consumer (KIP-848) is not spoken yet; use classic")
-    if values["group_remote_assignor"] is not None:
+        for name, instead in _OF_CLASSIC.items():
+            if name in given:
+                raise ConfigError(f"{name} works with group_protocol classic only; {instead}")
+    elif values["group_remote_assignor"] is not None:
         raise ConfigError("group_remote_assignor works with group_protocol consumer only; leave it out")
     if group is None:
         if "enable_auto_commit" in given and values["enable_auto_commit"]:

@@ -15,11 +15,12 @@ from partita.consumer.config import ConsumerConfig
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.done_tracker import DoneTracker
 from partita.consumer.group.commits import Commits
+from partita.consumer.group.heartbeat_membership import HeartbeatMembership
 from partita.consumer.group.member import Generation, Member
 from partita.consumer.group.membership import Membership
 from partita.consumer.metadata import Metadata
 from partita.consumer.partition_state import LATEST
-from partita.consumer.reading.committed_offsets import CommittedOffsets
+from partita.consumer.reading.committed_offsets import NOBODY, Asker, CommittedOffsets
 from partita.consumer.reading.fetch_buffer import Collected, FetchBuffer
 from partita.consumer.reading.fetching import Fetching
 from partita.consumer.reading.list_offsets import OffsetLookups
@@ -38,9 +39,12 @@ from partita.protocol.primitives import ZERO_UUID
 
 
 class ConsumerCore:
-    """Parts are attributes; the shell and the tests use them directly where one part is all it takes."""
+    """Parts are attributes; the shell and the tests use them directly where one part is all it takes.
 
-    def __init__(self, config: ConsumerConfig, uniform: Callable[[float, float], float]) -> None:
+    `member_id` is this consumer's own id in groups of the consumer protocol.
+    """
+
+    def __init__(self, config: ConsumerConfig, uniform: Callable[[float, float], float], member_id: str) -> None:
         self.config = config
         self.subscription = Subscription()
         self.metadata = Metadata(config, uniform)
@@ -48,11 +52,9 @@ class ConsumerCore:
         self.coordinator = Coordinator(config, self.metadata, uniform)
         self.done = DoneTracker()
         self.commits = Commits(self.member, self.coordinator, uniform, self.offsets_to_commit)
-        self.membership = Membership(
-            self.member, self.metadata, self.coordinator, uniform, self.commits.before_rebalance
-        )
+        self.membership = self._membership(uniform, member_id)
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
-        self.committed = CommittedOffsets(config.group_id or "", self.coordinator, backoff)
+        self.committed = CommittedOffsets(config.group_id or "", self.coordinator, backoff, self._asker)
         self.lookups = OffsetLookups(
             self.metadata, backoff, read_committed=config.read_committed, timeout_ms=config.request_timeout_ms
         )
@@ -84,6 +86,12 @@ class ConsumerCore:
         self._topic_ids: dict[str, bytes] = {}
         self._missing_topics: frozenset[str] = frozenset()
         self._missing_partitions: frozenset[TopicPartition] = frozenset()
+
+    def _membership(self, uniform: Callable[[float, float], float], member_id: str) -> Membership | HeartbeatMembership:
+        commit = self.commits.before_rebalance
+        if self.member.by_epochs:
+            return HeartbeatMembership(self.member, self.metadata, self.coordinator, uniform, commit, member_id)
+        return Membership(self.member, self.metadata, self.coordinator, uniform, commit)
 
     # The shell's side
 
@@ -118,6 +126,9 @@ class ConsumerCore:
         """The broker speaks no version of this request that would do."""
         if request.part is self.validation:
             self.validation.on_unsupported(request)
+            return
+        if request.part is self.membership:
+            self.membership.on_unsupported(request, error, now)
             return
         request.part.on_disconnect(request, now)
         self.member.events.append(Failed(error))
@@ -212,7 +223,7 @@ class ConsumerCore:
 
     def group_metadata(self) -> GroupMetadata:
         """Generation and member id of the last completed join."""
-        generation = self.member.generation if self.member.is_stable else self.member.joined_generation
+        generation = self.member.acting_generation
         return GroupMetadata(
             self.config.group_id or "", generation.id, generation.member_id, self.config.group_instance_id
         )
@@ -235,6 +246,13 @@ class ConsumerCore:
                 state.last_stable_offset = offset
             else:
                 state.high_watermark = offset
+
+    def _asker(self) -> Asker:
+        """As whom committed offsets are asked for."""
+        member = self.member
+        if not member.by_epochs or not member.subscription.is_group or member.generation.is_none:
+            return NOBODY
+        return member.generation.member_id, member.generation.id
 
     def forget_subscription(self) -> None:
         """Forget the old membership, after unsubscribe."""
@@ -266,8 +284,8 @@ class ConsumerCore:
             self.buffer.drop_unassigned()
             self.done.keep(self.subscription.assignment)
         self.fetching.is_stopped = self.subscription.is_group and self.member.generation.is_none
-        by_pattern = self.subscription.pattern is not None
-        self.metadata.want_topics(None if by_pattern else self.subscription.metadata_topics | self.lookups.topics)
+        needs_all = self.subscription.needs_all_topics
+        self.metadata.want_topics(None if needs_all else self.subscription.metadata_topics | self.lookups.topics)
         if self._seen_generation != self.member.joined_generation:
             self._seen_generation = self.member.joined_generation
             self.commits.restart_timer(now)

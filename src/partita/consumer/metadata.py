@@ -47,6 +47,11 @@ class Metadata:
         """Are all topics asked for, as a pattern subscription needs?"""
         return self._topics is None
 
+    @property
+    def knows_all_topics(self) -> bool:
+        """Has an answer told of all topics, and are all still asked for?"""
+        return self._topics is None and self._answered is None
+
     def want_topics(self, topics: frozenset[str] | None) -> None:
         """Which topics to ask for from now on; None is all of them. New ones are asked for at once."""
         if topics == self._topics:

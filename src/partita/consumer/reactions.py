@@ -26,12 +26,15 @@ class Reaction(Enum):
     REJOIN = "join the group again as the same member"
     FORGET_GENERATION = "the generation is lost: join again with the same member id"
     FORGET_MEMBER = "the membership is lost: join again as a new member"
+    NEWER_EPOCH = "ask again as soon as a newer member epoch is known, else raise"
     FENCED = "another consumer took over the group instance id: raise"
     RESET = "go where auto_offset_reset says, or raise if it is none"
     NEW_SESSION = "open a new fetch session with the next request"
     LEAVE_OUT = "return nothing for this partition"
     COLLECT = "go on with the other partitions, then raise one error with the names of all such topics"
     RAISE = "raise the error once; what was asked for is not repeated by itself"
+    TELL = "raise the error once, and ask again after the back-off"
+    FATAL = "raise the error once, give all partitions up and take no further part in the group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,13 @@ REACTIONS: Mapping[str, Row] = {
         ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
         ErrorCode.FENCED_INSTANCE_ID: Reaction.FENCED,
     }, retriable=Reaction.RETRY, final=Reaction.RETRY),
+    "ConsumerGroupHeartbeat": Row({
+        **_MOVED,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+        ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FORGET_MEMBER,
+        ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.TELL,
+    }, retriable=Reaction.FATAL, final=Reaction.FATAL),
     "LeaveGroup": Row({}, retriable=Reaction.IGNORE, final=Reaction.IGNORE),
     "OffsetCommit": Row({
         **_MOVED,
@@ -84,9 +94,13 @@ REACTIONS: Mapping[str, Row] = {
         ErrorCode.REBALANCE_IN_PROGRESS: Reaction.REJOIN,
         ErrorCode.ILLEGAL_GENERATION: Reaction.FORGET_GENERATION,
         ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
+        ErrorCode.STALE_MEMBER_EPOCH: Reaction.NEWER_EPOCH,
         ErrorCode.FENCED_INSTANCE_ID: Reaction.FENCED,
     }, retriable=Reaction.RAISE, final=Reaction.RAISE),
-    "OffsetFetch": Row({**_MOVED}, retriable=Reaction.RETRY, final=Reaction.RAISE),
+    "OffsetFetch": Row({
+        **_MOVED,
+        ErrorCode.STALE_MEMBER_EPOCH: Reaction.NEWER_EPOCH,
+    }, retriable=Reaction.RETRY, final=Reaction.RAISE),
     "OffsetFetch, each partition": Row({
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.COLLECT,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Reaction.RAISE,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 
 from partita.consumer.errors import IllegalStateError
@@ -21,7 +22,22 @@ class SubscriptionType(Enum):
     NONE = "none"
     AUTO_TOPICS = "subscribe(topics)"
     AUTO_PATTERN = "subscribe(pattern=...)"
+    AUTO_SERVER_PATTERN = "subscribe(pattern=SubscriptionPattern(...))"
     USER_ASSIGNED = "assign()"
+
+
+_BY_GROUP = (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN, SubscriptionType.AUTO_SERVER_PATTERN)
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionPattern:
+    """A regular expression that the broker matches against whole topic names, in RE2's syntax.
+
+    Only with `group_protocol="consumer"`: the group's coordinator looks for new topics, so no member has to ask for all
+    of them, and all members see the same ones.
+    """
+
+    pattern: str
 
 
 class Subscription:
@@ -30,6 +46,8 @@ class Subscription:
     def __init__(self) -> None:
         self.type = SubscriptionType.NONE
         self.pattern: re.Pattern[str] | None = None
+        self.server_pattern: str | None = None
+        """The regular expression that the group's coordinator matches."""
         self.topics: frozenset[str] = frozenset()
         self.group_topics: frozenset[str] = frozenset()
         self.assignment: dict[TopicPartition, PartitionState] = {}
@@ -40,7 +58,12 @@ class Subscription:
     @property
     def is_group(self) -> bool:
         """Are partitions shared by the group, not assigned by the application?"""
-        return self.type in (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN)
+        return self.type in _BY_GROUP
+
+    @property
+    def needs_all_topics(self) -> bool:
+        """Does nobody here know the names of the topics that will be read?"""
+        return self.pattern is not None or self.server_pattern is not None
 
     @property
     def metadata_topics(self) -> frozenset[str]:
@@ -61,6 +84,11 @@ class Subscription:
         self.pattern = pattern
         self._set_topics(frozenset())
 
+    def subscribe_server_pattern(self, pattern: str) -> None:
+        """Read all topics that the group's coordinator finds to match."""
+        self._become(SubscriptionType.AUTO_SERVER_PATTERN)
+        self.server_pattern = pattern
+
     def match_pattern(self, names: Iterable[str]) -> bool:
         """Take the names that match as a whole; true if that changed the subscription."""
         assert self.pattern is not None, "only a pattern subscription is matched against topics"
@@ -75,6 +103,8 @@ class Subscription:
 
     def accepts(self, topic: str) -> bool:
         """Does the current subscription or pattern cover this topic?"""
+        if self.server_pattern is not None:
+            return True
         if self.pattern is not None:
             return self.pattern.fullmatch(topic) is not None
         return topic in self.topics
@@ -95,7 +125,7 @@ class Subscription:
     def unsubscribe(self) -> None:
         """Read nothing any more."""
         self.type = SubscriptionType.NONE
-        self.pattern = None
+        self.pattern = self.server_pattern = None
         self.topics = self.group_topics = frozenset()
         self._install(())
 

@@ -13,23 +13,26 @@ from typing import Any
 
 import pytest
 
-from partita.consumer.group.member import ALLOWED_MOVES, Member, MemberState
+from partita.consumer.group.member import ALLOWED_MOVES, CONSUMER_MOVES, Member, MemberState
 from partita.consumer.reactions import REACTIONS, Reaction, reaction
 from partita.errors import KafkaError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch, list_offsets, metadata, offset_commit, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupResponse
 from partita.protocol.messages.sync_group import SyncGroupResponse
+from support.consumer.epochs import EPOCHS, EpochGroup
 from support.consumer.world import Sent, World
 
 T0 = ("t", 0)
 PLAIN: dict[str, Any] = {
     "SyncGroup": SyncGroupResponse,
     "Heartbeat": HeartbeatResponse,
+    "ConsumerGroupHeartbeat": ConsumerGroupHeartbeatResponse,
     "LeaveGroup": LeaveGroupResponse,
     "Fetch": fetch.FetchResponse,
 }
@@ -61,7 +64,13 @@ class Seen:
 
     @property
     def joined_as(self) -> str | None:
-        """The member id of the next JoinGroup: the same, none, or no JoinGroup at all."""
+        """The member id of the next JoinGroup: the same, none, or no JoinGroup at all.
+
+        The member id of the consumer protocol is the client's own; a heartbeat of epoch 0 joins.
+        """
+        beat = self.first("ConsumerGroupHeartbeat")
+        if beat is not None:
+            return "none" if beat.message.member_epoch == 0 else None
         join = self.first("JoinGroup")
         if join is None:
             return None
@@ -76,7 +85,7 @@ def answer_of(api: str, code: int) -> Any:
             return FindCoordinatorResponse(coordinators=[Coordinator(key="g", error_code=code)], error_code=code)
         case "JoinGroup":
             return JoinGroupResponse(error_code=code, member_id="given")
-        case "SyncGroup" | "Heartbeat" | "LeaveGroup" | "Fetch":
+        case "SyncGroup" | "Heartbeat" | "ConsumerGroupHeartbeat" | "LeaveGroup" | "Fetch":
             return PLAIN[api](error_code=code)
         case "OffsetCommit":
             part = offset_commit.OffsetCommitResponsePartition(partition_index=0, error_code=code)
@@ -125,6 +134,9 @@ def play(row: str, code: int) -> Seen:
     options: dict[str, Any] = {"group_id": "g", "enable_auto_commit": False, "heartbeat_interval_ms": 500}
     if static:
         options["group_instance_id"] = "i"
+    if api == "ConsumerGroupHeartbeat":
+        options = {**EPOCHS, "enable_auto_commit": False}
+        EpochGroup(world, interval_ms=500).assign(T0)
     consumer = world.consumer(**options, metadata_max_age_ms=2_000)
     core = consumer._calls._core
     seen = Seen(api)
@@ -142,7 +154,7 @@ def play(row: str, code: int) -> Seen:
     elif api in ("FindCoordinator", "SyncGroup", "OffsetFetch", "Metadata"):
         world.script(api, watched)
     act: Callable[[], Any] = lambda: consumer.poll(0.1)  # noqa: E731
-    if api in ("Heartbeat", "LeaveGroup", "OffsetCommit", "Fetch", "ListOffsets", "OffsetForLeaderEpoch"):
+    if api not in ("FindCoordinator", "JoinGroup", "SyncGroup", "OffsetFetch", "Metadata"):
         act = _ready(world, consumer, api, watched)
     deadline = world.now + 3_000
     while world.now < deadline:
@@ -212,8 +224,12 @@ def happens(verb: Reaction, seen: Seen) -> bool:
             return not raised and again is not None and again.message.session_epoch == 0
         case Reaction.RESET:
             return not raised and seen.before_repeat("ListOffsets")
-        case Reaction.FENCED | Reaction.COLLECT | Reaction.RAISE:
-            return raised
+        case Reaction.FENCED | Reaction.COLLECT | Reaction.RAISE | Reaction.NEWER_EPOCH:
+            return raised  # a member of the classic protocol has no epoch that could be newer
+        case Reaction.TELL:
+            return len(seen.raised) == 1 and wait is not None and wait >= 80 and not seen.lost
+        case Reaction.FATAL:
+            return len(seen.raised) == 1 and wait is None and seen.lost
         case _:
             return False
 
@@ -234,9 +250,14 @@ def joins(verb: Reaction, seen: Seen) -> bool:
             return False
 
 
+_RAISING = (
+    Reaction.RAISE, Reaction.COLLECT, Reaction.FENCED, Reaction.NEWER_EPOCH, Reaction.TELL, Reaction.FATAL,
+)  # fmt: skip
+
+
 def expected_error(verb: Reaction, code: int, seen: Seen) -> bool:
     """What is raised names the code, unless the API has an error of its own for it."""
-    if verb in (Reaction.RAISE, Reaction.COLLECT, Reaction.FENCED):
+    if verb in _RAISING:
         return isinstance(seen.raised[0], KafkaError) and seen.raised[0].code == code
     return True
 
@@ -260,13 +281,16 @@ def test_every_code_has_a_reaction_and_an_unknown_number_is_final(row: str) -> N
     assert reaction(row, 9_999) is REACTIONS[row].final
 
 
-def test_a_member_moves_only_as_the_table_says() -> None:
-    core = World({"t": 1}).consumer(group_id="g")._calls._core
-    for before in MemberState:
+@pytest.mark.parametrize(("protocol", "moves"), [("classic", ALLOWED_MOVES), ("consumer", CONSUMER_MOVES)])
+def test_a_member_moves_only_as_the_table_of_its_protocol_says(
+    protocol: str, moves: dict[MemberState, tuple[MemberState, ...]]
+) -> None:
+    core = World({"t": 1}).consumer(group_id="g", group_protocol=protocol)._calls._core
+    for before in moves:
         for after in MemberState:
             member = Member(core.config, core.subscription, core.metadata.view)
             member.state = before
-            if after is before or after in ALLOWED_MOVES[before]:
+            if after is before or after in moves[before]:
                 member.move(after)
                 assert member.state is after
             else:

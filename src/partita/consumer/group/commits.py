@@ -63,6 +63,7 @@ class PendingCommit:
     not_before_ms: int = 0
     lookups_failed: int = 0
     attempts: int = 0
+    memberships_lost: int = 0
 
     @property
     def is_repeated(self) -> bool:
@@ -108,6 +109,7 @@ class Commits:
         self._begun += 1
         commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
         commit.lookups_failed = self._coordinator.failed_count
+        commit.memberships_lost = self._member.memberships_lost
         self.async_sent += kind is Kind.ASYNC
         if not wanted:
             self._succeed(commit)
@@ -176,7 +178,7 @@ class Commits:
                 self._queue.append(commit)
             elif (refusal := self._refusal()) is not None:
                 self._fail(commit, refusal)
-            elif commit.generation != self._generation():
+            elif not self._is_still_ours(commit):
                 self._fail(commit, self._moved_on("the group has rebalanced since; poll, then commit again"))
             else:
                 self._send_what_is_news(commit, poll)
@@ -220,7 +222,7 @@ class Commits:
         member = self._member
         if member.fenced is not None:
             return member.fenced
-        if not member.subscription.is_group or member.is_stable:
+        if not member.subscription.is_group or member.may_commit:
             return None
         if member.is_rebalancing:
             return RebalanceRunningError("the group is rebalancing; poll to finish the rebalance, then commit again")
@@ -232,6 +234,13 @@ class Commits:
     def _generation(self) -> Generation:
         """As whom to commit now."""
         return self._member.generation if self._member.subscription.is_group else Generation()
+
+    def _is_still_ours(self, commit: PendingCommit) -> bool:
+        """May this commit still be sent? An epoch of the consumer protocol grows while the partitions stay ours."""
+        member = self._member
+        if member.by_epochs and member.subscription.is_group and commit.memberships_lost == member.memberships_lost:
+            commit.generation = member.generation
+        return commit.generation == self._generation()
 
     def _send_what_is_news(self, commit: PendingCommit, poll: Poll) -> None:
         """A repeated commit leaves out what newer ones have committed meanwhile: it would turn the group back."""
@@ -285,8 +294,13 @@ class Commits:
             case Reaction.LOOK_UP:
                 self._coordinator.mark_unknown()
                 self._may_pass(commit, error_for(code), now)
-            case Reaction.FENCED:
+            case Reaction.NEWER_EPOCH if commit.kind is Kind.PREPARE:
+                self._may_pass(commit, error_for(code, "the group has gone on to a newer epoch"), now)
+            case Reaction.FENCED if not member.by_epochs:
                 self._fenced(commit, is_current)
+            case Reaction.NEWER_EPOCH | Reaction.FENCED | Reaction.FORGET_MEMBER if member.by_epochs:
+                told = f"{ErrorCode(code).name}: {ErrorCode(code).meaning}; the group has moved on, poll to go on"
+                self._fail(commit, CommitFailedError(told))
             case Reaction.REJOIN:
                 member.request_rejoin("commit answered REBALANCE_IN_PROGRESS")
                 self._fail(commit, RebalanceRunningError("the group is rebalancing; poll, then commit again"))

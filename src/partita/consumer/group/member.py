@@ -1,7 +1,7 @@
 """This consumer as a member of its group: client state, generation, and why it has to join again.
 
-Shared by the parts that join, beat and commit; only they change it. (Kafka: AbstractCoordinator's fields;
-consumer.md 5.0, 5.6, 5.11.)
+Shared by the parts that join, beat and commit; only they change it. It serves both group protocols, each with states of
+its own. (Kafka: AbstractCoordinator's fields, AbstractMembershipManager; consumer.md 5.0, 5.6, 5.11, 12.3.)
 """
 
 from __future__ import annotations
@@ -19,12 +19,19 @@ REASON_LENGTH_MAX = 255
 
 
 class MemberState(Enum):
-    """The client's own view of its membership, named as in Kafka's AbstractCoordinator.MemberState."""
+    """The client's own view of its membership, named as in the two enums of that name in Kafka's consumer."""
 
     UNJOINED = "unjoined"
     PREPARING_REBALANCE = "preparing_rebalance"
     COMPLETING_REBALANCE = "completing_rebalance"
     STABLE = "stable"
+    UNSUBSCRIBED = "unsubscribed"
+    JOINING = "joining"
+    RECONCILING = "reconciling"
+    ACKNOWLEDGING = "acknowledging"
+    FENCED = "fenced"
+    STALE = "stale"
+    FATAL = "fatal"
 
 
 ALLOWED_MOVES = {
@@ -33,7 +40,25 @@ ALLOWED_MOVES = {
     MemberState.COMPLETING_REBALANCE: (MemberState.STABLE, MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
     MemberState.STABLE: (MemberState.PREPARING_REBALANCE, MemberState.UNJOINED),
 }
-"""Where a member may go from each state. Staying where it is is always allowed."""
+"""Where a member of the classic protocol may go from each state. Staying where it is is always allowed."""
+
+_OUT = (MemberState.FENCED, MemberState.STALE, MemberState.FATAL, MemberState.UNSUBSCRIBED)
+CONSUMER_MOVES = {
+    MemberState.UNSUBSCRIBED: (MemberState.JOINING, MemberState.FATAL),
+    MemberState.JOINING: (MemberState.RECONCILING, MemberState.STABLE, *_OUT),
+    MemberState.RECONCILING: (MemberState.ACKNOWLEDGING, MemberState.STABLE, *_OUT),
+    MemberState.ACKNOWLEDGING: (MemberState.STABLE, MemberState.RECONCILING, *_OUT),
+    MemberState.STABLE: (MemberState.RECONCILING, MemberState.ACKNOWLEDGING, *_OUT),
+    MemberState.FENCED: (MemberState.JOINING, MemberState.UNSUBSCRIBED, MemberState.FATAL),
+    MemberState.STALE: (MemberState.JOINING, MemberState.UNSUBSCRIBED, MemberState.FATAL),
+    MemberState.FATAL: (MemberState.UNSUBSCRIBED,),
+}
+"""Where a member of the consumer protocol (KIP-848) may go from each state.
+
+Kafka's PREPARE_LEAVING and LEAVING are missing: here the callback that leaving owes runs before the membership is told,
+and the heartbeat that leaves is sent in the same turn. Deviation: Kafka's consumer cannot subscribe again after a fatal
+error; here `unsubscribe` ends the error.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +82,18 @@ class Member:
         self.config = config
         self.subscription = subscription
         self.view = view
-        self.state = MemberState.UNJOINED
+        self.by_epochs = config.group_protocol == "consumer"
+        """Does it speak the consumer protocol, where the generation is an epoch of its own? Else the classic one."""
+        self.state = MemberState.UNSUBSCRIBED if self.by_epochs else MemberState.UNJOINED
         self.generation = Generation()
         self.joined_generation = Generation()
         self.rejoin_needed = True
+        """Does the group need the application to poll, so that partitions can be given up or taken over?"""
         self.rejoin_reason = ""
+        self.memberships_lost = 0
+        """How often it was thrown out of the group or left it: a commit begun before is not sent after."""
+        self.share_is_known = False
+        """Has the group decided what this member gets? With the consumer protocol "nothing" may be its first word."""
         self.needs_join_prepare = True
         self.is_leader = False
         self.joined_topics: frozenset[str] | None = None
@@ -75,9 +107,24 @@ class Member:
         return self.state is MemberState.STABLE
 
     @property
+    def may_commit(self) -> bool:
+        """Would the coordinator take a commit of this member now?"""
+        return not self.generation.is_none if self.by_epochs else self.is_stable
+
+    @property
+    def acting_generation(self) -> Generation:
+        """As whom the member acts in the eyes of others, transactional producers above all."""
+        return self.generation if self.by_epochs or self.is_stable else self.joined_generation
+
+    @property
     def is_rebalancing(self) -> bool:
         """Is a JoinGroup or SyncGroup under way?"""
         return self.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+
+    @property
+    def has_final_share(self) -> bool:
+        """Has the group decided what this member gets, be it nothing, with no rebalance to follow?"""
+        return self.is_stable and not self.rejoin_needed and (self.share_is_known or not self.by_epochs)
 
     @property
     def is_static(self) -> bool:
@@ -93,7 +140,8 @@ class Member:
 
     def move(self, to: MemberState) -> None:
         """Change the state. Every change goes through here and obeys `ALLOWED_MOVES`."""
-        allowed = to is self.state or to in ALLOWED_MOVES[self.state]
+        moves = CONSUMER_MOVES if self.by_epochs else ALLOWED_MOVES
+        allowed = to is self.state or to in moves[self.state]
         assert allowed, f"a member does not move from {self.state.value} to {to.value}"
         self.state = to
 
@@ -101,8 +149,19 @@ class Member:
         """The generation is void: what was owned is lost at the next join."""
         self.move(MemberState.UNJOINED)
         self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else Generation()
+        self.memberships_lost += 1
         self.needs_join_prepare = True
         self.request_rejoin(reason)
+
+    def expel(self, to: MemberState, reason: str) -> None:
+        """The membership of the consumer protocol is over: what is held is lost, and commits fail."""
+        if to is not self.state:
+            self.move(to)
+        self.generation = Generation()
+        self.memberships_lost += 1
+        self.share_is_known = False
+        self.rejoin_needed = to is not MemberState.FATAL
+        self.events.append(Note("rejoin", f"out of group {self.config.group_id}: {reason}"))
 
     def adopt_member_id(self, member_id: str) -> None:
         """Take the member id that the coordinator gave; the next JoinGroup names it."""

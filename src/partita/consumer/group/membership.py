@@ -15,7 +15,7 @@ from partita.consumer.errors import IllegalStateError
 from partita.consumer.group.heartbeat_timers import HeartbeatTimers
 from partita.consumer.group.join_exchange import JoinExchange
 from partita.consumer.group.member import Generation, Member, MemberState
-from partita.consumer.group.rebalance import Commit, Rebalance, Script
+from partita.consumer.group.rebalance import Commit, Rebalance, ScriptRunner
 from partita.consumer.metadata import Metadata
 from partita.consumer.reactions import Reaction, reaction
 from partita.consumer.request import Event, Failed, Lost, Note, Poll, Request, Revoked
@@ -48,9 +48,7 @@ class Membership:
         self._now = Now(0, 0)
         self._exchange = JoinExchange(member, metadata, coordinator, uniform, self.timers.start)
         self._rebalance = Rebalance(member, self._exchange, commit, lambda: self._now)
-        self._script: Script | None = None
-        self._completing: Script | None = None
-        self._awaits_callback = False
+        self._runner = ScriptRunner(member.events)
         self._found_count = 0
         self.followup: list[Request] = []
         self._regex_fresh_at: int | None = None
@@ -59,16 +57,20 @@ class Membership:
     @property
     def is_joining(self) -> bool:
         """Is a rebalance under way, callbacks included?"""
-        return self._script is not None or self._exchange.is_pending or self.member.is_rebalancing
+        return self._runner.is_running or self._exchange.is_pending or self.member.is_rebalancing
 
     @property
     def is_settled(self) -> bool:
         """Is the assignment complete, with no rebalance under way and no reason for one?"""
         return self.member.is_stable and not self.is_joining and not self.member.must_rejoin()
 
+    def enforce_rebalance(self, reason: str) -> None:
+        """Join the group again at the next poll."""
+        self.member.request_rejoin(reason)
+
     def touch(self, now: Now) -> None:
         """The application polls: the time between polls starts over, unless it is inside a callback."""
-        if not self._awaits_callback:
+        if not self._runner.awaits_callback:
             self.timers.polled(now)
 
     # Asked all the time
@@ -81,11 +83,11 @@ class Membership:
         if self._coordinator.found_count != self._found_count:
             self._found_count = self._coordinator.found_count
             self.timers.found(now)
-        if self.app_polling and not self._awaits_callback:
+        if self.app_polling and not self._runner.awaits_callback:
             self.timers.polled(now)
         if member.state in _BEATING:
             self._beat(now, poll)
-        if self.app_polling and not self._awaits_callback and member.subscription.is_group:
+        if self.app_polling and not self._runner.awaits_callback and member.subscription.is_group:
             self._advance(now, poll)
         poll.add(self._exchange.poll(self))
         followup, self.followup = self.followup, []
@@ -134,12 +136,12 @@ class Membership:
         member = self.member
         if any(isinstance(event, Failed) for event in member.events):
             return
-        if self._script is not None and self._run_script():
+        if self._runner.is_running and self._runner.resume():
             poll.wake_in(member.config.retry_backoff_ms)
             return
         if self._exchange.assignment is not None and not self._start_completion():
             return
-        if self._script is not None or self.is_held or not member.must_rejoin() or self._exchange.is_pending:
+        if self._runner.is_running or self.is_held or not member.must_rejoin() or self._exchange.is_pending:
             return
         if self._coordinator.node is None:
             self._coordinator.want()
@@ -153,8 +155,7 @@ class Membership:
         if member.needs_join_prepare:
             member.needs_join_prepare = False
             self._rebalance_started_ms = now.mono_ms
-            self._script = self._rebalance.prepare()
-            if self._run_script():
+            if self._runner.start(self._rebalance.prepare()):
                 poll.wake_in(member.config.retry_backoff_ms)
                 return
             if any(isinstance(event, Failed) for event in member.events):
@@ -181,24 +182,16 @@ class Membership:
         if not member.is_stable or member.generation.is_none:
             self._exchange.assignment = None
             return True
-        script = self._rebalance.complete(payload)
         try:
-            event = next(script)
-        except StopIteration:
-            self._completed()
-            return True
+            return not self._runner.start(self._rebalance.complete(payload), self._completed)
         except IllegalStateError as error:
             member.events.append(Failed(error))
             return False
-        self._script = self._completing = script
-        self._emit(event)
-        return False
 
     def _completed(self) -> None:
         self._exchange.assignment = None
         self.member.needs_join_prepare = True
         self.member.joined_generation = self.member.generation
-        self._completing = None
         started, self._rebalance_started_ms = self._rebalance_started_ms, None
         if started is not None:
             took = self._now.mono_ms - started
@@ -207,33 +200,10 @@ class Membership:
                 Note("rebalanced", f"generation {self.member.generation.id} in {took} ms", fields)
             )
 
-    def _run_script(self, error: BaseException | None = None) -> bool:
-        """Resume the script; true while it is not finished."""
-        script = self._script
-        assert script is not None, "a script is resumed only while there is one"
-        try:
-            event = script.send(error)
-        except StopIteration:
-            self._script = None
-            if script is self._completing:
-                self._completed()
-            return False
-        self._emit(event)
-        return True
-
-    def _emit(self, event: Event | None) -> None:
-        if event is not None:
-            self._awaits_callback = True
-            self.member.events.append(event)
-
     def callback_done(self, error: BaseException | None, now: Now) -> None:
         """The application's callback returned or raised: the rebalance goes on."""
         self._now = now
-        if not self._awaits_callback:
-            return
-        self._awaits_callback = False
-        if self._script is not None:
-            self._run_script(error)
+        self._runner.callback_done(error)
 
     # Answers
 
@@ -252,6 +222,11 @@ class Membership:
             self.timers.failed(now)
         elif not isinstance(request.message, LeaveGroupRequest):
             self._exchange.on_disconnect(request, now)
+
+    def on_unsupported(self, request: Request, error: BaseException, now: Now) -> None:
+        """The broker speaks no version of this request that would do: the application hears why, and it is retried."""
+        self.on_disconnect(request, now)
+        self.member.events.append(Failed(error))
 
     def _on_heartbeat(self, code: int, generation: Generation, now: Now) -> None:
         """An answer to a heartbeat of an earlier generation says only that the coordinator is there."""
@@ -292,8 +267,7 @@ class Membership:
     def leave(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:
         """Forget the membership and any rebalance under way; returns the LeaveGroup to send, if one is due."""
         request = self._end_membership(reason, static_too=static_too, remain=remain)
-        self._script = self._completing = None
-        self._awaits_callback = False
+        self._runner.drop()
         return request
 
     def _end_membership(self, reason: str, *, static_too: bool = False, remain: bool = False) -> list[Request]:

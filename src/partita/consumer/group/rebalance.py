@@ -24,6 +24,94 @@ Script: TypeAlias = Generator[Event | None, BaseException | None, None]
 Commit: TypeAlias = Callable[[], Operation | None]
 
 
+class ScriptRunner:
+    """Runs one script at a time. `awaits_callback`: the application runs a callback, whose outcome is waited for."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self.awaits_callback = False
+        self._events = events
+        self._script: Script | None = None
+        self._on_end: Callable[[], None] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Is there a script that has not come to its end?"""
+        return self._script is not None
+
+    def start(self, script: Script, on_end: Callable[[], None] | None = None) -> bool:
+        """Begin this script and call `on_end` when it has ended. True while it is not finished."""
+        self._script, self._on_end = script, on_end
+        return self.resume()
+
+    def resume(self, error: BaseException | None = None) -> bool:
+        """Go on with the script; true while it is not finished. A script that raises is over."""
+        script = self._script
+        assert script is not None, "a script is resumed only while there is one"
+        try:
+            event = script.send(error)
+        except StopIteration:
+            self._script = None
+            if self._on_end is not None:
+                self._on_end()
+            return False
+        except BaseException:
+            self._script = None
+            raise
+        if event is not None:
+            self.awaits_callback = True
+            self._events.append(event)
+        return True
+
+    def callback_done(self, error: BaseException | None) -> None:
+        """The application's callback returned or raised: the script goes on."""
+        if not self.awaits_callback:
+            return
+        self.awaits_callback = False
+        if self._script is not None:
+            self.resume(error)
+
+    def drop(self) -> None:
+        """Forget the script and the callback it waits for."""
+        self._script = None
+        self.awaits_callback = False
+
+
+def commit_first(member: Member, commit: Commit, clock: Callable[[], Now]) -> Script:
+    """Commit before partitions go; retried for as long as max_poll_interval_ms, so that it holds nobody up for ever."""
+    config, now = member.config, clock()
+    deadline_ms = now.mono_ms + config.max_poll_interval_ms
+    operation = commit()
+    retry_ms = 0
+    while clock().mono_ms < deadline_ms:
+        if operation is None:
+            return
+        if not operation.is_done:
+            yield None
+            continue
+        if operation.error is None:
+            return
+        if not isinstance(operation.error, RetriableCommitFailedError) or member.generation.is_none:
+            break
+        retry_ms = retry_ms or clock().mono_ms + config.retry_backoff_ms
+        if clock().mono_ms < retry_ms:
+            yield None
+        else:
+            operation, retry_ms = commit(), 0
+    told = operation.error if operation is not None else None
+    member.events.append(Note("commit_failed", f"the commit before the rebalance failed: {told}"))
+
+
+def raise_later(member: Member, error: BaseException | None) -> None:
+    """Have the application's poll raise what a callback raised."""
+    if error is None:
+        return
+    if not isinstance(error, WakeupError) and isinstance(error, Exception):
+        wrapped = RebalanceListenerError(f"a rebalance callback raised {error!r}")
+        wrapped.__cause__ = error
+        error = wrapped
+    member.events.append(Failed(error))
+
+
 class Rebalance:
     """The scripts of one member. `clock` gives the instant of the poll that resumes a script."""
 
@@ -62,34 +150,14 @@ class Rebalance:
         member.is_leader = False
         member.assignment_snapshot = None
         subscription.group_topics = frozenset()
-        self._raise_later(error)
+        raise_later(self._member, error)
 
     def _commit_first(self) -> Script:
-        """Positions must not run ahead of this commit, and it must not hold the rebalance for ever."""
-        config, now = self._member.config, self._clock()
-        deadline_ms = now.mono_ms + config.max_poll_interval_ms
+        """Positions must not run ahead of this commit."""
         if self._is_eager:
             for state in self._member.subscription.assignment.values():
                 state.pending_revocation = True
-        operation = self._commit()
-        retry_ms = 0
-        while self._clock().mono_ms < deadline_ms:
-            if operation is None:
-                return
-            if not operation.is_done:
-                yield None
-                continue
-            if operation.error is None:
-                return
-            if not isinstance(operation.error, RetriableCommitFailedError) or self._member.generation.is_none:
-                break
-            retry_ms = retry_ms or self._clock().mono_ms + config.retry_backoff_ms
-            if self._clock().mono_ms < retry_ms:
-                yield None
-            else:
-                operation, retry_ms = self._commit(), 0
-        told = operation.error if operation is not None else None
-        self._member.events.append(Note("commit_failed", f"the commit before the rebalance failed: {told}"))
+        yield from commit_first(self._member, self._commit, self._clock)
 
     def complete(self, payload: bytes) -> Script:
         """Install what the group leader gave, telling the application what goes and what comes."""
@@ -112,7 +180,7 @@ class Rebalance:
                 error = yield Revoked(gone)
                 if member.generation.is_none:  # the membership ended meanwhile: nothing more is ours to install
                     subscription.assign_by_group([tp for tp in owned if tp not in gone], await_callback=False)
-                    self._raise_later(error)
+                    raise_later(self._member, error)
                     return
                 member.request_rejoin("need to revoke partitions and re-join")
         if subscription.pattern is not None:
@@ -127,10 +195,10 @@ class Rebalance:
         failed = yield Assigned(added)
         self._callbacks_done()
         if failed is not None:
-            self._raise_later(error or failed)
+            raise_later(self._member, error or failed)
             yield None
             error = yield Assigned(())
-        self._raise_later(error)
+        raise_later(self._member, error)
 
     def _callbacks_done(self) -> None:
         for state in self._member.subscription.assignment.values():
@@ -147,12 +215,3 @@ class Rebalance:
             raise IllegalStateError(f"the group leader's assignment makes no sense: {error}") from None
         sane = {TopicPartition(*tp): None for tp in partitions if tp[1] >= 0}
         return list(sane)
-
-    def _raise_later(self, error: BaseException | None) -> None:
-        if error is None:
-            return
-        if not isinstance(error, WakeupError) and isinstance(error, Exception):
-            wrapped = RebalanceListenerError(f"a rebalance callback raised {error!r}")
-            wrapped.__cause__ = error
-            error = wrapped
-        self._member.events.append(Failed(error))

@@ -5,7 +5,7 @@ Offsets that transactions have not settled yet are waited for (require_stable).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,6 +25,9 @@ from partita.protocol.messages.offset_fetch import (
 
 NAMED_VERSION_MAX = 9
 Found: TypeAlias = dict[TopicPartition, OffsetAndMetadata | None]
+Asker: TypeAlias = tuple[str | None, int]
+"""Member id and epoch of a member of the consumer protocol; `NOBODY` for everybody else."""
+NOBODY: Asker = (None, -1)
 
 
 @dataclass(slots=True, eq=False)
@@ -40,8 +43,9 @@ class _Ask:
 class CommittedOffsets:
     """`ask` starts a question; its operation's value maps every partition to its offset, or None."""
 
-    def __init__(self, group_id: str, coordinator: Coordinator, backoff: Backoff) -> None:
+    def __init__(self, group_id: str, coordinator: Coordinator, backoff: Backoff, asker: Callable[[], Asker]) -> None:
         self._group_id = group_id
+        self._asker = asker
         self._coordinator = coordinator
         self._backoff = backoff
         self._asks: list[_Ask] = []
@@ -85,8 +89,10 @@ class CommittedOffsets:
         for tp in sorted(ask.partitions):
             by_topic.setdefault(tp.topic, []).append(tp.partition)
         topics = [OffsetFetchRequestTopics(name=t, partition_indexes=p) for t, p in by_topic.items()]
+        member_id, epoch = self._asker()
+        group = OffsetFetchRequestGroup(group_id=self._group_id, member_id=member_id, member_epoch=epoch, topics=topics)
         message = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=self._group_id, member_id=None, member_epoch=-1, topics=topics)],
+            groups=[group],
             group_id=self._group_id,
             topics=[OffsetFetchRequestTopic(name=t, partition_indexes=p) for t, p in by_topic.items()],
             require_stable=True,
@@ -106,10 +112,16 @@ class CommittedOffsets:
             self._coordinator.mark_unknown()
         if told is not None and do is Reaction.TAKE:
             self._take(ask, told.topics, now)
-        elif do is Reaction.RAISE:
+        elif do is Reaction.RAISE or (do is Reaction.NEWER_EPOCH and not self._knows_newer(request)):
             self._finish(ask, error=error_for(code, f"committed offsets of group {self._group_id!r}"))
+        elif do is Reaction.NEWER_EPOCH:
+            ask.not_before_ms = now.mono_ms
         else:
             self._again(ask, now)
+
+    def _knows_newer(self, request: Request) -> bool:
+        group = request.message.groups[0]
+        return self._asker() != (group.member_id, group.member_epoch)
 
     def on_disconnect(self, request: Request, now: Now) -> None:
         """No answer came: look the coordinator up and ask again."""

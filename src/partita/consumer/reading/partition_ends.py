@@ -64,5 +64,5 @@ class ReadToEnd:
     def _is_over(self) -> bool:
         self._goals = self._ends.known() | self._goals
         if not self._subscription.assignment:
-            return self._subscription.is_group and self._member.is_stable and not self._member.rejoin_needed
+            return self._subscription.is_group and self._member.has_final_share
         return self._ends.are_reached(self._goals)

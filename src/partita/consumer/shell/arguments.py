@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from partita.consumer.listener import CallbackListener, RebalanceListener
 from partita.consumer.records import ConsumerRecord, ConsumerRecords
+from partita.consumer.subscription import SubscriptionPattern
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
 T = TypeVar("T")
@@ -27,10 +28,12 @@ def topic_names(topics: Iterable[str] | str | None) -> list[str]:
     return names
 
 
-def check_pattern(pattern: str | re.Pattern[str]) -> None:
-    """Refuse a pattern that could match no topic. Raises ValueError."""
+def check_pattern(pattern: str | re.Pattern[str] | SubscriptionPattern) -> None:
+    """Refuse a pattern that could match no topic. Raises ValueError. What a broker matches, only a broker can check."""
     if not (pattern if isinstance(pattern, str) else pattern.pattern):
         raise ValueError("the pattern is empty; it has to match whole topic names")
+    if isinstance(pattern, SubscriptionPattern):
+        return
     try:
         re.compile(pattern)
     except re.error as error:

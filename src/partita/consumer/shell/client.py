@@ -29,6 +29,7 @@ from partita.consumer.shell.delivery import Delivery
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.records_in_hand import Hold
 from partita.consumer.shell.waiting import AsyncWaiter
+from partita.consumer.subscription import SubscriptionPattern
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.errors import InvalidTopicError, error_for
 from partita.now import Clock
@@ -134,7 +135,7 @@ class AsyncConsumer(Generic[K, V]):
         self,
         topics: Iterable[str] | str | None = None,
         *,
-        pattern: str | re.Pattern[str] | None = None,
+        pattern: str | re.Pattern[str] | SubscriptionPattern | None = None,
         listener: RebalanceListener | None = None,
         on_assigned: Callable[[list[TopicPartition]], Any] | None = None,
         on_revoked: Callable[[list[TopicPartition]], Any] | None = None,
@@ -142,7 +143,8 @@ class AsyncConsumer(Generic[K, V]):
     ) -> None:
         """Read these topics, or all whose whole name matches `pattern`, sharing their partitions with the group.
 
-        Replaces an earlier subscription; no topics at all unsubscribes. Joining happens in `poll`.
+        With group_protocol consumer the broker can match the names itself: `pattern=SubscriptionPattern(...)`. Replaces
+        an earlier subscription; no topics at all unsubscribes. Joining happens in `poll`.
         """
         heard = arguments.listener_of(listener, on_assigned, on_revoked, on_lost)
         subscribing.subscribe(self._driver, topics, pattern, heard)
@@ -550,7 +552,7 @@ class AsyncConsumer(Generic[K, V]):
         """Join the group again at the next poll."""
         with self._driver.owned(), self._driver.io.lock:
             self._driver.need_group("enforce_rebalance")
-            self._core.member.request_rejoin(reason or "rebalance enforced by user")
+            self._core.membership.enforce_rebalance(reason or "rebalance enforced by user")
             self._driver.mark_stale()
 
     def wakeup(self) -> None:

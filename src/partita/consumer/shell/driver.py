@@ -6,11 +6,13 @@ One coroutine per call, written once for both faces.
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import logging
 import os
 import random
 import threading
+import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -41,8 +43,7 @@ _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
 _WARNED = frozenset((
     "poll_interval_exceeded", "no_progress", "commit_failed", "no_broker", "broker_again", "topic_recreated",
-    "unknown_partition",
-    "unknown_topic",
+    "unknown_partition", "unknown_topic", "no_effect",
 ))  # fmt: skip
 
 
@@ -61,7 +62,7 @@ class ConsumerDriver:
     ) -> None:
         config.client_id = config.client_id or _client_id(config)
         self.config = config
-        self.core = ConsumerCore(config, uniform)
+        self.core = ConsumerCore(config, uniform, _member_id())
         self.waiter = waiter
         self.clock = clock or SystemClock()
         self.mono_ms: Callable[[], int] = getattr(self.clock, "mono_ms", lambda: self.clock.now().mono_ms)
@@ -332,6 +333,13 @@ def client_config(config: ConsumerConfig) -> ClientConfig:
         response_max_bytes=min(most, 2**31 - 1),
         **{name: values[name] for name in names},
     )
+
+
+def _member_id() -> str:
+    """A random id as Kafka's clients make them: 22 characters of URL-safe base64, the first one no hyphen."""
+    while (made := base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()).startswith("-"):
+        pass
+    return made
 
 
 def _client_id(config: ConsumerConfig) -> str:

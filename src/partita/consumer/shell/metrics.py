@@ -68,6 +68,7 @@ SENSORS: tuple[tuple[str, str, tuple[Row, ...]], ...] = (
 )  # fmt: skip
 _BY_REQUEST = {
     "HeartbeatRequest": "heartbeat",
+    "ConsumerGroupHeartbeatRequest": "heartbeat",
     "JoinGroupRequest": "join",
     "SyncGroupRequest": "sync",
     "OffsetCommitRequest": "commit",

@@ -9,6 +9,12 @@ _JOINING = {
     MemberState.UNJOINED: "not joined yet",
     MemberState.PREPARING_REBALANCE: "waiting for the answer to JoinGroup",
     MemberState.COMPLETING_REBALANCE: "waiting for the answer to SyncGroup",
+    MemberState.UNSUBSCRIBED: "not joined yet",
+    MemberState.JOINING: "waiting for the answer to the heartbeat that joins",
+    MemberState.RECONCILING: "taking over the partitions that the group assigned",
+    MemberState.FENCED: "thrown out of the group, about to join again",
+    MemberState.STALE: "left the group because nothing polled, about to join again",
+    MemberState.FATAL: "an error ended the membership; unsubscribe and subscribe to begin again",
 }
 
 

@@ -13,6 +13,7 @@ from partita.consumer.shell.arguments import Partitions
 from partita.consumer.shell.closing import leave_group
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, run_blocking
+from partita.consumer.subscription import SubscriptionPattern
 
 UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 
@@ -20,7 +21,7 @@ UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 def subscribe(
     driver: ConsumerDriver,
     topics: Iterable[str] | str | None,
-    pattern: str | re.Pattern[str] | None,
+    pattern: str | re.Pattern[str] | SubscriptionPattern | None,
     listener: RebalanceListener | None,
 ) -> None:
     """Replace the subscription by these topics or this pattern; no topics at all unsubscribes.
@@ -37,11 +38,20 @@ def subscribe(
         if pattern is None and not names:
             _unsubscribe_now(driver, "subscribe([])")
             return
-        if not driver.config.assignors:
+        by_epochs = driver.core.member.by_epochs
+        if isinstance(pattern, SubscriptionPattern) and not by_epochs:
+            raise IllegalStateError(
+                "a SubscriptionPattern is matched by the broker, which needs group_protocol='consumer'; "
+                "with the classic protocol give the pattern as text"
+            )
+        if not by_epochs and not driver.config.assignors:
             raise IllegalStateError("partition_assignment_strategy is empty; subscribe needs an assignor")
         with driver.io.lock:
             subscription = driver.core.subscription
-            if pattern is not None:
+            if isinstance(pattern, SubscriptionPattern):
+                subscription.subscribe_server_pattern(pattern.pattern)
+                driver.core.metadata.want_topics(None)
+            elif pattern is not None:
                 subscription.subscribe_pattern(re.compile(pattern))
                 driver.core.metadata.want_topics(None)
             else:

@@ -38,7 +38,8 @@ class SimConsumer:
         self._network = network
         self._watch = watch
         self._max_versions = max_versions
-        self.core = ConsumerCore(ConsumerConfig.of(None, client_id=name, **habits.options), world.dice.uniform)
+        config = ConsumerConfig.of(None, client_id=name, **habits.options)
+        self.core = ConsumerCore(config, world.dice.uniform, f"{name}@{world.now.mono_ms}")
         self.is_over = False
         self.is_paused = False
         self.on_end: Callable[[SimConsumer], None] = lambda _: None

@@ -1,0 +1,114 @@
+"""From the partitions a member holds to those the coordinator wants it to hold, one reconciliation at a time.
+
+With the consumer protocol the target comes with any heartbeat, as topic ids. What goes is committed and revoked, what
+comes is assigned, and what stays is fetched throughout. A topic id that the metadata does not know yet waits for the
+next metadata; the rest goes ahead. (Kafka: AbstractMembershipManager.maybeReconcile; consumer.md 12.4.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from partita.consumer.group.heartbeat_fields import TopicIdPartition
+from partita.consumer.group.member import Member
+from partita.consumer.group.rebalance import Commit, Script, commit_first, raise_later
+from partita.consumer.metadata import Metadata
+from partita.consumer.request import Assigned, Revoked
+from partita.consumer.topic_partition import TopicPartition
+from partita.now import Now
+
+
+class Reconciliation:
+    """`target` is what the coordinator wants, `held` what the last reconciliation led to, None before the first."""
+
+    def __init__(self, member: Member, metadata: Metadata, commit: Commit, clock: Callable[[], Now]) -> None:
+        self.target: frozenset[TopicIdPartition] = frozenset()
+        self.held: frozenset[TopicIdPartition] | None = None
+        self.number = 0
+        """How many reconciliations have succeeded."""
+        self._member = member
+        self._metadata = metadata
+        self._commit = commit
+        self._clock = clock
+        self._names: dict[bytes, str] = {}
+        self._is_halfway = False
+        """Has a reconciliation begun and not succeeded?"""
+        self._looked_at = -1
+
+    @property
+    def is_reached(self) -> bool:
+        """Is everything held that the coordinator wants, and nothing else?"""
+        return self.held == self.target and not self._is_halfway
+
+    @property
+    def owned(self) -> tuple[int, frozenset[TopicIdPartition]]:
+        """What the coordinator is to hear, with a number that grows with every reconciliation."""
+        return self.number, self.held or frozenset()
+
+    def forget(self) -> None:
+        """The membership is over: nothing is held and nothing wanted."""
+        self.target, self.held = frozenset(), None
+        self._is_halfway = False
+
+    def take_target(self, partitions: Iterable[TopicIdPartition]) -> None:
+        """The coordinator wants this; one that is under way is finished first."""
+        self.target = frozenset(partitions)
+        wanted = {topic_id for topic_id, _ in self.target}
+        self._names = {topic_id: name for topic_id, name in self._names.items() if topic_id in wanted}
+        self._looked_at = -1
+
+    def is_due(self) -> bool:
+        """Is there something to do with what the metadata knows? Asks for newer metadata if it is too little."""
+        return self._is_halfway or self.held is None or frozenset(self._resolved().values()) != self.held
+
+    def script(self) -> Script:
+        """Go from what is held to the target, as far as its topics are known.
+
+        A callback that raises ends it without a word to the coordinator; the next one calls it again, for the same
+        partitions. So does the end of the membership meanwhile.
+        """
+        member, subscription = self._member, self._member.subscription
+        before = member.memberships_lost
+        wanted = self._resolved()
+        self._is_halfway = True
+        gone = tuple(sorted(tp for tp in subscription.assignment if tp not in wanted))
+        for tp, state in subscription.assignment.items():
+            state.pending_revocation = tp not in wanted
+        if member.config.enable_auto_commit:
+            yield from commit_first(member, self._commit, self._clock)
+        if member.memberships_lost != before:
+            return
+        if gone:
+            error = yield Revoked(gone)
+            if error is None or member.memberships_lost != before:
+                kept = [tp for tp in subscription.assignment if tp not in gone]
+                subscription.assign_by_group(kept, await_callback=False)
+            if error is not None or member.memberships_lost != before:
+                raise_later(member, error)
+                return
+        subscription.assign_by_group([*subscription.assignment, *sorted(wanted)], await_callback=True)
+        new = [tp for tp, state in subscription.assignment.items() if state.awaits_callback]
+        error = yield Assigned(tuple(sorted(new)))
+        if error is not None or member.memberships_lost != before:
+            raise_later(member, error)
+            return
+        for tp in new:
+            subscription.assignment[tp].awaits_callback = False
+        self.held = frozenset(wanted.values())
+        self.number += 1
+        self._is_halfway = False
+
+    def _resolved(self) -> dict[TopicPartition, TopicIdPartition]:
+        """The part of the target whose topics have known names, which are kept while they are wanted."""
+        unknown = {topic_id for topic_id, _ in self.target} - self._names.keys()
+        if unknown and self._looked_at != self._metadata.updates:
+            self._looked_at = self._metadata.updates
+            topics = self._metadata.view.topics.values()
+            self._names |= {topic.topic_id: topic.name for topic in topics if topic.topic_id in unknown}
+            if not unknown <= self._names.keys():
+                self._metadata.request_update()
+        return {
+            TopicPartition(self._names[topic_id], partition): (topic_id, partition)
+            for topic_id, partition in self.target
+            if topic_id in self._names
+        }
