@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
+from partita.log.guards import Guard
 from partita.log.log_config import LogConfig
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
 from partita.log.recovery import Chore, Recovered, base_offsets, rebuild_states, recover
@@ -120,23 +121,38 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """The first offset of the earliest open transaction, else the high watermark."""
-        return self.producers.last_stable_offset(self.high_watermark)
+        """The first offset of the earliest open transaction, else the high watermark; never below the log start."""
+        return max(self.log_start_offset, self.producers.last_stable_offset(self.high_watermark))
 
     @property
     def size_in_bytes(self) -> int:
         """Bytes of all segments."""
         return sum(segment.size for segment in self.segments)
 
-    def append(self, batch: Buffer, leader_epoch: int, now: Now, *, header: BatchHeader | None = None) -> Appended:
+    def append(
+        self,
+        batch: Buffer,
+        leader_epoch: int,
+        now: Now,
+        *,
+        header: BatchHeader | None = None,
+        guard: Guard | None = None,
+        needs_guard: bool = False,
+        transaction_version: int = 0,
+    ) -> Appended:
         """Write one whole, checked batch; base offset and leader epoch are stamped on the way.
 
-        Raises AppendRefused when the producer's epoch or sequence does not fit, StorageError when the disk does not
-        take it; then nothing was written.
+        With `needs_guard`, a batch that begins a transaction must show the `guard` that `producers.ask` gave. The
+        `transaction_version` is that of a marker. Raises AppendRefused when the producer's epoch, sequence or
+        transaction does not fit, StorageError when the disk does not take it; then nothing was written.
         """
         header = header or read_header(batch)
         marker = read_marker(batch) if header.is_control else None
-        verdict = self.producers.check_marker(header, marker[1]) if marker else self._check(header)
+        verdict: BatchFacts | Refusal | None = None
+        if marker:
+            verdict = self.producers.check_marker(header, marker[1], transaction_version)
+        elif not header.is_control:
+            verdict = self.producers.check(header, guard=guard, needs_guard=needs_guard)
         if isinstance(verdict, BatchFacts):
             stamp = verdict.timestamp if self.config.log_append_time else -1
             return Appended(verdict.base_offset, verdict.last_offset, stamp, self.log_start_offset, True)
@@ -148,14 +164,11 @@ class PartitionLog:
         base_offset = self.log_end_offset
         header, chunks = _stamped(batch, header, base_offset, leader_epoch, log_append_time_ms)
         self._write(header, chunks, now)
-        note_batch(self.producers, header, batch if marker else None)
+        note_batch(self.producers, header, batch if marker else None, transaction_version)
         self.state = self.state.with_epoch(leader_epoch, base_offset)
         self._advance(header, now)
         stamp = -1 if log_append_time_ms is None else log_append_time_ms
         return Appended(base_offset, header.last_offset, stamp, self.log_start_offset)
-
-    def _check(self, header: BatchHeader) -> BatchFacts | Refusal | None:
-        return None if header.is_control else self.producers.check(header)
 
     def _check_usable(self) -> None:
         if self.failure is not None:

@@ -1,15 +1,18 @@
 """What a partition remembers of its producers: the last five batches of each, and their transactions.
 
 Duplicates are answered with the offset they already have, gaps in the sequence are refused, old producer epochs are
-fenced; open transactions bound the last stable offset. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where
-a producer without state may start at any sequence number.
+fenced; open transactions bound the last stable offset. A transaction begins only under a guard that proves that its
+coordinator was asked and that no marker came since. Upstream: ProducerStateManager, ProducerAppendInfo of 4.x, where a
+producer without state may start at any sequence number.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from partita.log.guards import Guard, Guards
 from partita.protocol.error_codes import ErrorCode
 from partita.records.header import BatchHeader
 
@@ -17,6 +20,8 @@ WINDOW = 5
 """Batches remembered per producer, as many as a client may have in flight."""
 NO_PRODUCER = -1
 ABORT, COMMIT = 0, 1
+EPOCH_MAX = 32767
+_VERSION_2 = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,12 @@ class Producer:
 
 @dataclass(frozen=True, slots=True)
 class Aborted:
-    """An aborted transaction: its first data offset and the offset of its marker."""
+    """An aborted transaction: its first data offset, the offset of its marker, the last stable offset behind it."""
 
     producer_id: int
     first_offset: int
     last_offset: int
+    last_stable_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +80,75 @@ class ProducerStates:
     def __init__(self) -> None:
         self.producers: dict[int, Producer] = {}
         self.aborted: list[Aborted] = []
+        """In the order of their markers."""
+        self.guards = Guards()
         self._undecided: list[tuple[int, int]] = []
         self._open: dict[int, int] = {}
 
-    def check(self, header: BatchHeader) -> BatchFacts | Refusal | None:
-        """Return the earlier batch of a duplicate, a refusal, or None: append it. Data batches of clients only."""
+    def ask(self, header: BatchHeader, *, is_version_2: bool, wall_ms: int) -> Guard | Refusal | None:
+        """Whether the coordinator must be asked about a transactional batch: the guard that the append is to show.
+
+        None when the producer's transaction is open here at that epoch. A refusal when the epoch is an old one. (§13.1)
+        """
+        known = self.producers.get(header.producer_id)
+        if known is not None and header.producer_epoch < known.epoch:
+            return _fenced(header, known.epoch, "batch")
+        if self._is_in_transaction(header):
+            return None
+        return self.guards.begin(
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            is_version_2=is_version_2,
+            wall_ms=wall_ms,
+        )
+
+    def _is_in_transaction(self, header: BatchHeader) -> bool:
+        known = self.producers.get(header.producer_id)
+        return known is not None and known.transaction_start is not None and known.epoch == header.producer_epoch
+
+    def check(
+        self, header: BatchHeader, *, guard: Guard | None = None, needs_guard: bool = False
+    ) -> BatchFacts | Refusal | None:
+        """Return the earlier batch of a duplicate, a refusal, or None: append it. Data batches of clients only.
+
+        With `needs_guard`, a batch that begins a transaction must show the `guard` that is still in place. (§13.3, §14)
+        """
         if header.producer_id == NO_PRODUCER:
             return None
         known = self.producers.get(header.producer_id)
+        if known is not None:
+            found = _duplicate(known, header)
+            if found is not None:
+                return found
+            if header.producer_epoch < known.epoch:
+                return _fenced(header, known.epoch, "batch")
+        if needs_guard and header.is_transactional and not self._is_in_transaction(header):
+            refusal = self._check_guard(header, guard)
+            if refusal is not None:
+                return refusal
         if known is None:
             return None
-        if header.producer_epoch < known.epoch:
-            return Refusal(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} is at epoch {known.epoch}; the batch says {header.producer_epoch}",
-            )
-        if header.producer_epoch == known.epoch:
-            for batch in known.batches:
-                if (batch.first_sequence, batch.last_sequence) == (header.base_sequence, header.last_sequence):
-                    return batch
-            expected = (known.last_sequence + 1) & 0x7FFFFFFF
-        else:
-            expected = 0
+        expected = (known.last_sequence + 1) & 0x7FFFFFFF if header.producer_epoch == known.epoch else 0
         if header.base_sequence != expected:
+            return _out_of_order(header, expected)
+        if known.transaction_start is not None and not header.is_transactional:
             return Refusal(
-                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} at epoch {header.producer_epoch}: sequence {expected} expected, "
-                f"the batch starts at {header.base_sequence}",
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {header.producer_id} has a transaction open; the batch is outside of transactions",
             )
+        return None
+
+    def _check_guard(self, header: BatchHeader, guard: Guard | None) -> Refusal | None:
+        if guard is None or self.guards.of(header.producer_id) is not guard:
+            return Refusal(
+                ErrorCode.INVALID_TXN_STATE,
+                f"the transaction of producer {header.producer_id} is not known to be open any more",
+            )
+        if guard.is_version_2 and header.base_sequence and header.producer_id not in self.producers:
+            return _out_of_order(header, 0)
+        if guard.lowest_sequence < header.base_sequence and guard.epoch == header.producer_epoch:
+            return _out_of_order(header, guard.lowest_sequence)
         return None
 
     def remember(self, header: BatchHeader, base_offset: int) -> None:
@@ -122,9 +169,17 @@ class ProducerStates:
         if header.is_transactional and producer.transaction_start is None:
             producer.transaction_start = base_offset
             self._open[header.producer_id] = base_offset
+        if header.is_transactional:
+            self.guards.remove(header.producer_id)
 
     def end_transaction(
-        self, header: BatchHeader, marker_offset: int, *, is_commit: bool, coordinator_epoch: int
+        self,
+        header: BatchHeader,
+        marker_offset: int,
+        *,
+        is_commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int = 0,
     ) -> None:
         """Take note of an appended commit or abort marker."""
         producer = self.producers.setdefault(header.producer_id, Producer(header.producer_epoch))
@@ -136,22 +191,26 @@ class ProducerStates:
         first_offset = producer.transaction_start
         producer.transaction_start = None
         self._open.pop(header.producer_id, None)
+        guard = self.guards.of(header.producer_id)
+        if guard is not None and not (transaction_version >= _VERSION_2 and guard.epoch == header.producer_epoch):
+            self.guards.remove(header.producer_id)
         if first_offset is None:
             return
         self._undecided.append((marker_offset, first_offset))
         if not is_commit:
-            self.aborted.append(Aborted(header.producer_id, first_offset, marker_offset))
+            behind = min(self._open.values(), default=marker_offset + 1)
+            self.aborted.append(Aborted(header.producer_id, first_offset, marker_offset, behind))
 
-    def check_marker(self, header: BatchHeader, coordinator_epoch: int) -> Refusal | None:
-        """May this marker be appended?"""
+    def check_marker(self, header: BatchHeader, coordinator_epoch: int, transaction_version: int = 0) -> Refusal | None:
+        """May this marker be appended? Under transaction version 2 its epoch is above that of the data. (§14.3)"""
         known = self.producers.get(header.producer_id)
         if known is None:
             return None
-        if header.producer_epoch < known.epoch:
-            return Refusal(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} is at epoch {known.epoch}; the marker says {header.producer_epoch}",
-            )
+        is_old = header.producer_epoch < known.epoch
+        if transaction_version >= _VERSION_2 and header.producer_epoch == known.epoch < EPOCH_MAX:
+            is_old = known.transaction_start is not None  # without an open transaction it is a repetition
+        if is_old:
+            return _fenced(header, known.epoch, "marker")
         if coordinator_epoch < known.coordinator_epoch:
             return Refusal(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
@@ -169,10 +228,14 @@ class ProducerStates:
 
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
         """Aborted transactions that overlap [offset, end_offset), by first offset."""
-        if not self.aborted:
-            return []
-        found = [entry for entry in self.aborted if entry.last_offset >= offset and entry.first_offset < end_offset]
-        return sorted(found, key=lambda entry: entry.first_offset)
+        found = []
+        for i in range(bisect_left(self.aborted, offset, key=_last_offset), len(self.aborted)):
+            entry = self.aborted[i]
+            if entry.first_offset < end_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= end_offset:
+                break  # what was aborted later began later
+        return sorted(found, key=_first_offset)
 
     def last_offsets(self) -> dict[int, int]:
         """Last offset of every producer, to be kept by compaction."""
@@ -183,7 +246,11 @@ class ProducerStates:
         self.aborted = [entry for entry in self.aborted if entry.last_offset >= log_start_offset]
 
     def expire(self, wall_ms: int, expiration_ms: int) -> int:
-        """Forget producers that were silent for that long and have no open transaction; return how many."""
+        """Forget producers that were silent for that long and have no open transaction; return how many.
+
+        Guards of batches that never came go after the same time.
+        """
+        self.guards.expire(wall_ms, expiration_ms)
         old = [
             producer_id
             for producer_id, producer in self.producers.items()
@@ -200,3 +267,34 @@ class ProducerStates:
         begun = [(p.transaction_start, i) for i, p in self.producers.items() if p.transaction_start is not None]
         self._open = {producer_id: start for start, producer_id in sorted(begun)}
         self._undecided = []
+
+
+def _duplicate(known: Producer, header: BatchHeader) -> BatchFacts | None:
+    if header.producer_epoch == known.epoch:
+        for batch in known.batches:
+            if (batch.first_sequence, batch.last_sequence) == (header.base_sequence, header.last_sequence):
+                return batch
+    return None
+
+
+def _fenced(header: BatchHeader, known_epoch: int, what: str) -> Refusal:
+    return Refusal(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"producer {header.producer_id} is at epoch {known_epoch}; the {what} says {header.producer_epoch}",
+    )
+
+
+def _out_of_order(header: BatchHeader, expected: int) -> Refusal:
+    return Refusal(
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        f"producer {header.producer_id} at epoch {header.producer_epoch}: sequence {expected} expected, "
+        f"the batch starts at {header.base_sequence}",
+    )
+
+
+def _last_offset(entry: Aborted) -> int:
+    return entry.last_offset
+
+
+def _first_offset(entry: Aborted) -> int:
+    return entry.first_offset

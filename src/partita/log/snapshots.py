@@ -16,11 +16,11 @@ from partita.protocol.primitives import Buffer
 STATE_NAME = "partition.state"
 PRODUCERS_SUFFIX = ".producers"
 _STATE_TITLE = "partita partition state 1"
-_MAGIC = b"PARTPRD1"
+_MAGIC = b"PARTPRD2"
 _HEADER = Struct("<8sIqII")
 _PRODUCER = Struct("<qhqqiB")
 _BATCH = Struct("<iiqqq")
-_ABORTED = Struct("<qqq")
+_ABORTED = Struct("<qqqq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def encode_producers(states: ProducerStates, offset: int) -> bytes:
                 batch.first_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.timestamp
             )
     for entry in states.aborted:
-        body += _ABORTED.pack(entry.producer_id, entry.first_offset, entry.last_offset)
+        body += _ABORTED.pack(entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset)
     head = _HEADER.pack(_MAGIC, 0, offset, len(states.producers), len(states.aborted))[12:]
     return b"".join((_MAGIC, crc32(head + body).to_bytes(4, "little"), head, body))
 

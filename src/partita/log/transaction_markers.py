@@ -38,7 +38,9 @@ def bytes_of(field: object) -> bytes:
     return field or b""
 
 
-def note_batch(states: ProducerStates, header: BatchHeader, control_batch: Buffer | None) -> None:
+def note_batch(
+    states: ProducerStates, header: BatchHeader, control_batch: Buffer | None, transaction_version: int = 0
+) -> None:
     """Take note of one batch of the log; control batches need their bytes."""
     if not header.is_control:
         states.remember(header, header.base_offset)
@@ -48,5 +50,9 @@ def note_batch(states: ProducerStates, header: BatchHeader, control_batch: Buffe
     if marker is not None:
         kind, coordinator_epoch = marker
         states.end_transaction(
-            header, header.base_offset, is_commit=kind == COMMIT, coordinator_epoch=coordinator_epoch
+            header,
+            header.base_offset,
+            is_commit=kind == COMMIT,
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=transaction_version,
         )
