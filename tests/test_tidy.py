@@ -33,7 +33,7 @@ PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
 LAYERS = {
     "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
-    "group": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
+    "group": RULES, "transactions": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
@@ -48,6 +48,7 @@ PURE = (
     "protocol",
     "records",
     "group",
+    "transactions",
     "assignors",
     "log",
     "consumer",
@@ -60,7 +61,14 @@ PURE = (
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")
 BORROWED = frozenset(
-    {"load", "cython.compiled", "__consumer_offsets", "getErrorResponse", "org.apache.kafka.common.protocol.Errors"}
+    {
+        "load",
+        "cython.compiled",
+        "__consumer_offsets",
+        "__transaction_state",
+        "getErrorResponse",
+        "org.apache.kafka.common.protocol.Errors",
+    }
 )
 """Names in docstrings that belong to PySpark, Cython or Kafka."""
 

@@ -142,7 +142,7 @@ class PartitionLog:
     ) -> Appended:
         """Write one whole, checked batch; base offset and leader epoch are stamped on the way.
 
-        With `needs_guard`, a batch that begins a transaction must show the `guard` that `producers.ask` gave. The
+        With `needs_guard`, a batch that begins a transaction must show the `guard` that asking the producers gave. The
         `transaction_version` is that of a marker. Raises AppendRefused when the producer's epoch, sequence or
         transaction does not fit, StorageError when the disk does not take it; then nothing was written.
         """

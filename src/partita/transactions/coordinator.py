@@ -1,0 +1,168 @@
+"""The TransactionCoordinator of one shard: one partition of `__transaction_state` and every id that hashes to it.
+
+The contract, whole: `replay` and `resume` load it, `handle` and `on_deadline` drive it, `stored`, `refused` and
+`markers_done` say what became of what it asked for, `unload` ends it. Each returns a `Step`. A move changes nothing
+before its record is durable, and while it waits every other move of the same id is answered CONCURRENT_TRANSACTIONS; so
+a refused append needs no undoing, and moves of different ids may wait together. (Kafka: TransactionCoordinator,
+TransactionStateManager, release 4.3.1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import assert_never
+
+from partita.now import Now
+from partita.protocol.error_codes import ErrorCode
+from partita.transactions import add, deadlines, describe, end, init_producer
+from partita.transactions.config import TransactionConfig
+from partita.transactions.contract import (
+    AddPartitions,
+    Described,
+    EndTransaction,
+    Filters,
+    InitProducer,
+    Move,
+    Outcome,
+    Record,
+    Reply,
+    Request,
+    Step,
+    Token,
+    VerifyPartitions,
+)
+from partita.transactions.log_records import read_record
+from partita.transactions.model import NO_EPOCH, State, TopicPartition, Transaction
+from partita.transactions.notes import TransactionsLoaded
+from partita.transactions.shard import Entry, Shard, Turn
+
+
+class TransactionCoordinator:
+    """One shard. `new_producer_id()` gives an id that nobody ever had.
+
+    `ids_held()` says how many transactional ids all shards of the broker have; without it, this one is alone.
+    """
+
+    def __init__(
+        self, config: TransactionConfig, new_producer_id: Callable[[], int], ids_held: Callable[[], int] | None = None
+    ) -> None:
+        self._shard = Shard(config, new_producer_id, ids_held)
+
+    @property
+    def config(self) -> TransactionConfig:
+        """The settings. They may be replaced while running; the next decision uses the new ones."""
+        return self._shard.config
+
+    @config.setter
+    def config(self, config: TransactionConfig) -> None:
+        """Replace the settings."""
+        self._shard.config = config
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The transactional ids as they are now; for metrics, snapshots and tests. Read only."""
+        return self._shard.entries
+
+    def replay(self, record: Record) -> None:
+        """Take one record of the log. Raises MalformedRequest: the load failed."""
+        loaded = read_record(record)
+        if loaded is None:
+            self._shard.skipped += 1
+        else:
+            self._shard.set(*loaded)
+
+    def resume(self, now: Now) -> Step:
+        """After the last replay: transactions that are decided get their markers again, deadlines start."""
+        turn = Turn(self._shard, now)
+        decided = [entry for entry in self._shard.entries.values() if entry.transaction.state.is_decided]
+        for entry in decided:
+            end.begin_completion(turn, entry)
+        deadlines.arm(turn)
+        ids = len(self._shard.entries)
+        turn.notes.append(TransactionsLoaded(ids, len(decided), self._shard.skipped, now.wall_ms))
+        return turn.step()
+
+    def handle(self, token: Token, request: Request, now: Now) -> Step:
+        """Answer a request, at once or when its move is stored. Its token comes back exactly once."""
+        turn = Turn(self._shard, now)
+        match request:
+            case InitProducer():
+                refused = init_producer.check(request, self._shard.config.max_timeout_ms)
+                if refused is ErrorCode.NONE:
+                    init_producer.init_producer(turn, token, request)
+                else:
+                    turn.answer(token, refused)
+            case _ if not request.transactional_id:
+                turn.answer(token, ErrorCode.INVALID_REQUEST)
+            case AddPartitions():
+                add.add_partitions(turn, token, request)
+            case VerifyPartitions():
+                add.verify_partitions(turn, token, request)
+            case EndTransaction():
+                end.end_transaction(turn, token, request)
+            case never:
+                assert_never(never)
+        return turn.step()
+
+    def stored(self, move: Move, now: Now) -> Step:
+        """The record of the move is durable: it is true from now on."""
+        turn = Turn(self._shard, now)
+        entry = self._entry_of(move)
+        entry.move = None
+        self._shard.set(move.transactional_id, move.after)
+        if move.token is not None:
+            turn.replies.append(Reply(move.token, move.on_stored))
+        if move.after.state.is_decided:
+            end.begin_completion(turn, entry)
+        else:
+            entry.is_completing = False
+        deadlines.arm(turn)
+        return turn.step()
+
+    def refused(self, move: Move, error: ErrorCode, now: Now) -> Step:
+        """The record of the move was not taken: nothing has changed, and whoever asked is told `error`."""
+        turn = Turn(self._shard, now)
+        entry = self._entry_of(move)
+        entry.move = None
+        if move.token is not None:
+            turn.answer(move.token, error)
+        if entry.is_completing:
+            end.completion_refused(turn, entry)
+        elif entry.transaction.epoch == NO_EPOCH and entry.transaction.state is State.EMPTY:
+            self._shard.set(move.transactional_id, None)  # never stored, so there is nothing to be kept (KAFKA-14880)
+        return turn.step()
+
+    def markers_done(self, decided: Transaction, partitions: Iterable[TopicPartition], now: Now) -> Step:
+        """These partitions have the markers that `partita.transactions.contract.SendMarkers` ordered for `decided`."""
+        turn = Turn(self._shard, now)
+        end.markers_done(turn, decided, list(partitions))
+        return turn.step()
+
+    def on_deadline(self, now: Now) -> Step:
+        """Do what is due."""
+        turn = Turn(self._shard, now)
+        deadlines.run(turn)
+        deadlines.arm(turn)
+        return turn.step()
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `on_deadline`, on the monotonic clock. May be early, is never late."""
+        return deadlines.next_ms(self._shard)
+
+    def describe(self, transactional_id: str) -> Described:
+        """What is stored of one id."""
+        return describe.describe(self._shard, transactional_id)
+
+    def list(self, filters: Filters, now: Now) -> list[Transaction]:
+        """The transactions that pass every filter. Raises ValueError for a pattern that cannot be used."""
+        return list(describe.listed(self._shard, filters, now.wall_ms))
+
+    def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> Step:
+        """Answer every move under way with `error`; whether it became true the next load tells. The shard is over."""
+        moves = [entry.move for entry in self._shard.entries.values() if entry.move is not None]
+        return Step(replies=tuple(Reply(m.token, Outcome(error)) for m in moves if m.token is not None))
+
+    def _entry_of(self, move: Move) -> Entry:
+        entry = self._shard.entries[move.transactional_id]
+        assert entry.move is move, f"{move.transactional_id}: another move is under way"
+        return entry

@@ -1,0 +1,185 @@
+"""EndTxn, fences and timeouts: the decision of a transaction, then its markers, then completion. (§9, §6.4, §10)"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from partita.protocol.error_codes import ErrorCode
+from partita.transactions import moves
+from partita.transactions.add import check_producer
+from partita.transactions.contract import EndTransaction, Outcome, Reply, SendMarkers, Token
+from partita.transactions.model import NO_PRODUCER_ID, USED_UP, State, TopicPartition, Transaction
+from partita.transactions.notes import TransactionEnded
+from partita.transactions.shard import Entry, Turn, without_last_epoch
+from partita.transactions.tables import Case, Verb, end_v1, end_v2
+
+_COMPLETION_RETRY_MS = 100
+_DONE = Outcome(ErrorCode.NONE)
+
+
+def end_transaction(turn: Turn, token: Token, request: EndTransaction) -> None:
+    """Answer NONE once the decision is stored; under version 2 with the producer id and epoch to be used next."""
+    entry = turn.shard.entries.get(request.transactional_id)
+    if entry is None:
+        turn.answer(token, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        return
+    verb = _end_v2(entry, request) if turn.shard.version_of(request.version) else _end_v1(entry, request)
+    if isinstance(verb, ErrorCode):
+        turn.answer(token, verb)
+        return
+    match verb:
+        case Verb.DECIDE:
+            _decide(turn, entry, token, request)
+        case Verb.REPEAT:
+            transaction = entry.transaction
+            turn.replies.append(Reply(token, Outcome(ErrorCode.NONE, transaction.producer_id, transaction.epoch)))
+        case Verb.INVALID:
+            turn.answer(token, ErrorCode.INVALID_TXN_STATE)
+        case Verb.WAIT:
+            turn.answer(token, ErrorCode.CONCURRENT_TRANSACTIONS)
+        case Verb.FENCED:
+            turn.answer(token, ErrorCode.PRODUCER_FENCED)
+        case Verb.NEVER:
+            raise AssertionError(f"{request.transactional_id} is {entry.transaction.state.text}")
+        case never:
+            assert_never(never)
+
+
+def _end_v1(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
+    refused = check_producer(entry, request.producer_id, request.epoch)
+    if refused is not ErrorCode.NONE:
+        return refused
+    if entry.is_pending:
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    return end_v1(entry.transaction.state, committed=request.committed)
+
+
+def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
+    if entry.is_pending:  # before the id and epoch are compared
+        return ErrorCode.CONCURRENT_TRANSACTIONS
+    transaction = entry.transaction
+    over_rotation = (
+        request.epoch == USED_UP
+        and transaction.epoch == 0
+        and transaction.previous_producer_id == request.producer_id != transaction.producer_id
+    )
+    if request.producer_id != transaction.producer_id and not over_rotation:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if over_rotation or request.epoch == transaction.epoch - 1:
+        case = Case.REPEAT
+    elif request.epoch == transaction.epoch:
+        case = Case.CURRENT
+    else:
+        return ErrorCode.PRODUCER_FENCED
+    return end_v2(transaction.state, case, committed=request.committed)
+
+
+def _decide(turn: Turn, entry: Entry, token: Token, request: EndTransaction) -> None:
+    transaction = entry.transaction
+    version = turn.shard.version_of(request.version)
+    decided = moves.end(
+        transaction,
+        committed=request.committed,
+        client_version=version,
+        wall_ms=turn.now.wall_ms,
+        next_producer_id=_next_producer_id(turn, transaction, version),
+        nothing_added=transaction.state is not State.ONGOING,
+    )
+    turn.begin(entry, decided, token, _to_be_used_next(decided))
+    _note(turn, transaction, decided, "producer")
+
+
+def _next_producer_id(turn: Turn, transaction: Transaction, version: int) -> int:
+    is_last = version >= moves.VERSION_2 and transaction.is_used_up
+    return turn.shard.new_producer_id() if is_last else NO_PRODUCER_ID
+
+
+def _to_be_used_next(decided: Transaction) -> Outcome:
+    if decided.next_producer_id != NO_PRODUCER_ID:
+        return Outcome(ErrorCode.NONE, decided.next_producer_id, 0)
+    return Outcome(ErrorCode.NONE, decided.producer_id, decided.epoch)
+
+
+def fence(turn: Turn, entry: Entry, by: str, token: Token | None = None) -> None:
+    """Abort an open transaction without its producer, so that the producer can do nothing more with it. (§6.4)
+
+    Whoever asked is told to ask again: CONCURRENT_TRANSACTIONS.
+    """
+    transaction, version = entry.transaction, turn.shard.server_version
+    if version < moves.VERSION_2:
+        fenced = moves.fence(transaction)
+        if not entry.has_failed_fence:
+            # In memory at once: the old producer is fenced even if the record is refused.
+            transaction = entry.transaction = without_last_epoch(transaction, fenced.epoch)
+            entry.has_failed_fence = True
+        version = 0
+    decided = moves.end(
+        transaction,
+        committed=False,
+        client_version=version,
+        wall_ms=turn.now.wall_ms,
+        next_producer_id=_next_producer_id(turn, transaction, version),
+    )
+    turn.begin(entry, decided, token, Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
+    _note(turn, transaction, decided, by)
+
+
+def _note(turn: Turn, before: Transaction, decided: Transaction, by: str) -> None:
+    open_ms = 0 if before.start_ms < 0 else max(0, turn.now.wall_ms - before.start_ms)
+    committed = decided.state is State.PREPARE_COMMIT
+    turn.notes.append(
+        TransactionEnded(
+            decided.transactional_id,
+            decided.producer_id,
+            decided.epoch,
+            committed,
+            len(decided.partitions),
+            by,
+            open_ms,
+            turn.now.wall_ms,
+        )
+    )
+
+
+def begin_completion(turn: Turn, entry: Entry) -> None:
+    """After the decision is stored, and after a load: markers into every partition; without any, completion."""
+    transaction = entry.transaction
+    entry.is_completing = True
+    entry.has_failed_fence = False
+    entry.unmarked = set(transaction.partitions)
+    if entry.unmarked:
+        turn.orders.append(SendMarkers(transaction, tuple(sorted(entry.unmarked))))
+    else:
+        _complete(turn, entry)
+
+
+def markers_done(turn: Turn, decided: Transaction, partitions: list[TopicPartition]) -> None:
+    """These partitions have the marker of the decision, or need none. Late news of other decisions is ignored."""
+    entry = turn.shard.entries.get(decided.transactional_id)
+    if entry is None or not entry.is_completing or entry.transaction is not decided or entry.move is not None:
+        return
+    if not entry.unmarked:
+        return
+    entry.unmarked.difference_update(partitions)
+    if not entry.unmarked:
+        _complete(turn, entry)
+
+
+def _complete(turn: Turn, entry: Entry) -> None:
+    turn.begin(entry, moves.complete(entry.transaction, turn.now.wall_ms), None, _DONE)
+
+
+def completion_refused(turn: Turn, entry: Entry) -> None:
+    """The last record could not be stored: the id stays pending, and it is tried again. (KAFKA-5416)"""
+    shard = turn.shard
+    if not shard.unfinished:
+        shard.completion_due_ms = turn.now.mono_ms + _COMPLETION_RETRY_MS
+    shard.unfinished[entry.transaction.transactional_id] = None
+
+
+def finish(turn: Turn) -> None:
+    """Try the refused completions again."""
+    unfinished, turn.shard.unfinished = turn.shard.unfinished, {}
+    for transactional_id in unfinished:
+        entry = turn.shard.entries[transactional_id]
+        _complete(turn, entry)
