@@ -1,18 +1,27 @@
-"""Our consumer on Apache Kafka: the stories that tests/e2e/test_consumer_stories.py tells on our broker."""
+"""Our consumer on Apache Kafka: the stories that tests/e2e/test_consumer_stories.py tells on our broker.
+
+With the consumer protocol they are told on a node of its own, whose sessions are shorter than Kafka allows by default.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import confluent_kafka
 import pytest
 
-from support.consumer.stories import STORIES, Stage
-from support.kafka.node import KafkaNode
+from support.consumer.stories import EPOCH_STORIES, STORIES, Stage
+from support.kafka.node import KafkaNode, KafkaUnavailable
+
+SHORT_SESSIONS = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "6000",
+}
 
 
-@pytest.fixture
-def stage(kafka: KafkaNode) -> Stage:
+def stage_of(kafka: KafkaNode, protocol: str) -> Stage:
     def restart() -> None:
         kafka.stop()
         kafka.start()
@@ -26,10 +35,26 @@ def stage(kafka: KafkaNode) -> Stage:
         producer.flush(30)
         producer.commit_transaction(30) if commits else producer.abort_transaction(30)
 
-    return Stage(kafka.bootstrap, restart, lambda group, member_id: None, transact)
+    return Stage(kafka.bootstrap, restart, lambda group, member_id: None, transact, protocol)
+
+
+@pytest.fixture(scope="module")
+def kafka_of_epochs() -> Iterator[KafkaNode]:
+    try:
+        with KafkaNode(None, **SHORT_SESSIONS) as node:
+            yield node
+    except KafkaUnavailable as reason:
+        pytest.skip(f"no Apache Kafka to compare with: {reason}")
 
 
 @pytest.mark.conformance
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_on_kafka(stage: Stage, story: Callable[[Stage], None]) -> None:
-    story(stage)
+def test_on_kafka(kafka: KafkaNode, story: Callable[[Stage], None]) -> None:
+    story(stage_of(kafka, "classic"))
+
+
+@pytest.mark.conformance
+@pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
+@pytest.mark.parametrize("story", [*EPOCH_STORIES, *STORIES], ids=lambda story: story.__name__)
+def test_on_kafka_with_the_consumer_protocol(kafka_of_epochs: KafkaNode, story: Callable[[Stage], None]) -> None:
+    story(stage_of(kafka_of_epochs, "consumer"))

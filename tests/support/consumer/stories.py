@@ -11,18 +11,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import confluent_kafka
+import pytest
 
-from partita import Admin, Consumer, Producer
+from partita import Admin, Consumer, Producer, SubscriptionPattern, UnreleasedInstanceIdError
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
 WITHIN_S = 60.0
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 TOLD_EARLY_MS = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 200, "metadata_max_age_ms": 500}
+OF_CLASSIC = ("session_timeout_ms", "heartbeat_interval_ms", "partition_assignment_strategy")
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,14 @@ class Stage:
     restart: Callable[[], None]
     expire: Callable[[str, str], None]
     transact: Callable[[str, list[bytes], bool], None]
+    protocol: str = "classic"
+    """The group protocol of our members."""
 
 
 def member(stage: Stage, group: str, **options: Any) -> Consumer:
-    given = {**TOLD_EARLY_MS, "auto_offset_reset": "earliest", **options}
+    given = {**TOLD_EARLY_MS, "auto_offset_reset": "earliest", **options, "group_protocol": stage.protocol}
+    if stage.protocol == "consumer":
+        given = {name: value for name, value in given.items() if name not in OF_CLASSIC}
     return Consumer(bootstrap_servers=stage.bootstrap, group_id=group, **given)
 
 
@@ -394,4 +400,81 @@ STORIES = (
     nothing_lags_at_the_end,
     arrow_holds_what_was_sent_with_every_codec,
     a_broker_restart_in_the_middle,
+)
+
+
+# With the consumer protocol only
+
+
+def a_pattern_that_the_broker_matches_finds_topics_made_later(stage: Stage) -> None:
+    for topic in ("found-one", "left-one"):
+        create(stage, topic, 1)
+    with member(stage, "server-pattern") as consumer:
+        consumer.subscribe(pattern=SubscriptionPattern("found-.*"))
+        reading = Reading(consumer)
+        reading.until("it has the topic", lambda: reading.shares(1))
+        create(stage, "found-two", 2)
+        fill(stage, "found-two", numbered("v", range(2), 5))
+        reading.until("it has the new one", lambda: reading.shares(3))
+        reading.until("all is read", lambda: len(reading.records) >= 10)
+        assert {r.topic for r in reading.records} == {"found-two"}
+
+
+def a_fleet_changes_its_protocol_by_one_rolling_restart(stage: Stage) -> None:
+    create(stage, "upgrade", 6)
+    stream = [numbered(f"v{number}", range(6), 20) for number in range(4)]
+    classic = replace(stage, protocol="classic")
+    reading = Reading(*(member(classic, "upgrade") for _ in range(3)))
+    for one in reading.members:
+        one.subscribe(["upgrade"])
+    reading.until("three share", lambda: reading.shares(6))
+    for number, values in enumerate(stream):
+        fill(stage, "upgrade", values)
+        reading.until("it is read", lambda values=values: set(all_of(values)) <= set(reading.values))  # type: ignore[misc]
+        if number < 3:
+            reading.members.pop(0).close()
+            reading.members.append(member(stage, "upgrade"))
+            reading.members[-1].subscribe(["upgrade"])
+            reading.until("three share again", lambda: reading.shares(6))
+    assert reading.values == sum((all_of(values) for values in stream), Counter())
+    for one in reading.members:
+        one.close()
+
+
+def a_second_holder_of_an_instance_id_is_refused_and_the_first_goes_on(stage: Stage) -> None:
+    create(stage, "twice", 1)
+    with (
+        member(stage, "twice", group_instance_id="i") as first,
+        member(stage, "twice", group_instance_id="i") as second,
+    ):
+        first.subscribe(["twice"])
+        reading = Reading(first)
+        reading.until("it has the partition", lambda: reading.shares(1))
+        second.subscribe(["twice"])
+        with pytest.raises(UnreleasedInstanceIdError):
+            Reading(second).until("it is refused", lambda: False)
+        fill(stage, "twice", numbered("v", [0], 3))
+        reading.until("the first reads", lambda: len(reading.records) == 3)
+
+
+def a_member_that_does_not_poll_leaves_and_comes_back(stage: Stage) -> None:
+    create(stage, "silent", 2)
+    told: list[str] = []
+    with member(stage, "silent", max_poll_interval_ms=1_000) as slow, member(stage, "silent") as quick:
+        slow.subscribe(["silent"], on_lost=lambda _: told.append("lost"))
+        quick.subscribe(["silent"])
+        both = Reading(slow, quick)
+        both.until("two share", lambda: both.shares(2))
+        alone = Reading(quick)
+        alone.until("one has all", lambda: alone.shares(2))
+        assert told == []
+        both.until("two share again", lambda: both.shares(2))
+        assert told == ["lost"]
+
+
+EPOCH_STORIES = (
+    a_pattern_that_the_broker_matches_finds_topics_made_later,
+    a_fleet_changes_its_protocol_by_one_rolling_restart,
+    a_second_holder_of_an_instance_id_is_refused_and_the_first_goes_on,
+    a_member_that_does_not_poll_leaves_and_comes_back,
 )
