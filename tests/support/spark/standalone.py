@@ -1,8 +1,9 @@
-"""A Spark standalone cluster on this machine: master and workers in processes of their own, from pyspark's jars."""
+"""A Spark standalone cluster or Connect server on this machine, in processes of their own, from pyspark's jars."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -60,6 +61,29 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
             process.wait()
 
 
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A Spark Connect server on two cores; what `SparkSession.builder.remote` takes. It is killed at the end."""
+    ensure_java()
+    port = _free_port()
+    environment = {
+        **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    settings = {"spark.ui.enabled": "false", "spark.connect.grpc.binding.port": str(port)}
+    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", "local[2]", "--driver-java-options", "-Xss8m"]
+    for name, value in settings.items():
+        command += ["--conf", f"{name}={value}"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    with (folder / "connect.log").open("wb") as log:
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        _wait_for(port)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -75,4 +99,4 @@ def _wait_for(port: int) -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise AssertionError("the master did not come up")
+    raise AssertionError("the server did not come up")
