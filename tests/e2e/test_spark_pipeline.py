@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from partita import Producer
 from partita.cli.main import cli
 from partita.cli.pipeline import cause_of
-from partita.registry import AvroSerializer, FolderRegistry
+from partita.registry import AvroSerializer, FolderRegistry, ProtobufSerializer
 from partita.spark.pipeline.pipeline_file import BAD_RECORDS, FORMATS, OTHERWISE, SINKS, parse
 from partita.spark.pipeline.runner import BatchReport, start
+from support.registry_service import proto_classes
 
 if TYPE_CHECKING:
     from support.spark.world import SparkWorld
@@ -135,6 +136,78 @@ path = "{tmp_path}/out"
     assert [(row["tail"], row["delay"]) for row in rows] == [("N1", 7), (None, None)]
 
 
+RAW = """
+[[quality]]
+name = "not empty"
+check = "length(value) > 0"
+[[transform]]
+name = "numbered"
+sql = "select cast(value as string) as value, offset as place from records where value != 'x'"
+[[sink]]
+format = "console"
+table = "numbered"
+[trigger]
+interval = "200 milliseconds"
+"""
+
+
+def test_raw_records_at_an_interval_until_a_rule_fails(
+    world: SparkWorld, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    world.create()
+    world.produce(["first", "x"])
+    reports: list[BatchReport] = []
+    query = start(world.spark, parse(pipeline_text(world, tmp_path, RAW), "p"), on_batch=reports.append)
+    query.processAllAvailable()
+    world.produce(["second"])
+    query.processAllAvailable()
+    assert [(report.rows, report.good) for report in reports] == [(2, 2), (1, 1)]
+    assert query.isActive
+    world.produce(["never shown", ""])
+    with pytest.raises(Exception, match="batch 2: 1 of 2 records break 'not empty'"):
+        query.awaitTermination(60)
+    shown = capfd.readouterr().out
+    assert re.search(r"\|first *\|0 ", shown)
+    assert re.search(r"\|second *\|2 ", shown)
+    assert "never shown" not in shown
+    assert world.committed()[0][0] == 3
+
+
+def test_protobuf_and_a_batch_with_too_many_bad_records(world: SparkWorld, tmp_path: Path) -> None:
+    letters = f"letters-{world.number}"
+    world.create()
+    world.create(topic=letters)
+    leg = proto_classes()[1]
+    encode = ProtobufSerializer(FolderRegistry(tmp_path / "schemas"), leg)
+    with Producer(bootstrap_servers=world.bootstrap, value_serializer=encode) as producer:
+        producer.send(world.topic, leg(carrier="UA", delay_minutes=7), partition=0)
+    world.produce(["\x00not framed"])
+    rest = f"""
+[decode]
+format = "protobuf"
+schema = "carrier string, delay_minutes int"
+registry = "{tmp_path}/schemas"
+bad_records = "dead_letters"
+[[sink]]
+format = "parquet"
+path = "{tmp_path}/out"
+[dead_letters]
+topic = "{letters}"
+max_ratio = RATIO
+[trigger]
+available_now = true
+"""
+    with pytest.raises(Exception, match=r"1 of 2 records are unusable, max_ratio is 0\.4"):
+        run(world, pipeline_text(world, tmp_path, rest.replace("RATIO", "0.4")))
+    assert not (tmp_path / "out").exists()
+    assert world.values(subscribe=letters) == []
+    query = start(world.spark, parse(pipeline_text(world, tmp_path, rest.replace("RATIO", "0.5")), "p"))
+    assert query.awaitTermination(90), "available_now ends by itself"
+    (row,) = world.spark.read.parquet(str(tmp_path / "out")).collect()
+    assert (row["carrier"], row["delay_minutes"], row["_offset"]) == ("UA", 7, 0)
+    assert world.values(subscribe=letters) == ["\x00not framed"]
+
+
 def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_path: Path) -> None:
     world.create(2)
     world.produce("abc")
@@ -158,7 +231,10 @@ def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_
 
 def test_the_files_of_the_page_are_right() -> None:
     page = (Path(__file__).parents[2] / "docs" / "spark-pipelines.md").read_text()
-    texts = re.findall(r"```toml\n(.*?)```", page, re.S)
-    assert [parse(text, "x").name for text in texts] == ["delays"]
+    whole, spark = re.findall(r"```toml\n(.*?)```", page, re.S)
+    assert parse(whole, "x").name == "delays"
+    with_delta = parse(f'{whole}[[sink]]\nformat = "delta"\npath = "d"\n{spark}', "x")
+    assert with_delta.spark["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
+    assert [with_delta.lacking(sink) for sink in with_delta.sinks] == ["", ""]
     for name in (*SINKS, *FORMATS, *OTHERWISE, *BAD_RECORDS):
         assert re.search(rf"\b{name}\b", page), f"the page does not know {name}"

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from partita.spark.pipeline.runner import BatchReport
 
 FILE = click.argument("file", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-PACKAGES = {"delta": ("delta", "pip install delta-spark"), "iceberg": ("pyiceberg", "pip install pyiceberg")}
 
 
 @click.group()
@@ -79,7 +78,8 @@ def run(file: Path, once: bool, master: str, as_json: bool) -> None:
 
     from pyspark.errors import StreamingQueryException
 
-    query = start(session(described.name, master=master), described, once=once, on_batch=tell)
+    spark = session(described.name, master=master, config=dict(described.spark))
+    query = start(spark, described, once=once, on_batch=tell)
     try:
         query.awaitTermination()
     except KeyboardInterrupt:
@@ -141,9 +141,7 @@ def _findings(file: Path) -> Iterator[tuple[str, str]]:
     for package in ("pyspark", "pyarrow", "pandas"):
         yield package, "" if find_spec(package) else "not installed: pip install 'partita[spark]'"
     for sink in described.sinks:
-        if sink.format in PACKAGES:
-            package, remedy = PACKAGES[sink.format]
-            yield f"sink {sink.format}", "" if find_spec(package) else f"not installed: {remedy}"
+        yield f"sink {sink.format} {sink.target}".rstrip(), described.lacking(sink)
     if described.decode.registry:
         yield "registry", "" if find_spec("fastavro") else "not installed: pip install 'partita[registry]'"
     try:

@@ -10,6 +10,7 @@ import pytest
 from partita.options import ConfigError
 from partita.spark.pipeline.outlook import look_ahead
 from partita.spark.pipeline.pipeline_file import Decoding, Rule, Sink, parse
+from partita.spark.pipeline.runner import Batches
 from support.spark.cluster import MemoryCluster
 
 WHOLE = """
@@ -104,6 +105,58 @@ def test_what_is_wrong_is_named(was: str, becomes: str, said: str) -> None:
     assert was in LEAST
     with pytest.raises(ConfigError, match=said):
         parse(LEAST.replace(was, becomes), "x")
+
+
+def test_what_a_sink_lacks_in_the_settings_of_spark_is_named() -> None:
+    for kind, target, lacks in (
+        ("delta", 'path = "d"', "sql.extensions of Delta Lake"),
+        ("iceberg", 'name = "local.db.t"', "sql.catalog for the table"),
+    ):
+        text = LEAST + f'[[sink]]\nformat = "{kind}"\n{target}\n'
+        console, sink = parse(text, "x").sinks
+        assert lacks in parse(text, "x").lacking(sink)
+        assert not parse(text, "x").lacking(console)
+    found = parse(text + '[spark]\nsql.catalog.local = "org.apache.iceberg.spark.SparkCatalog"\n', "x")
+    assert not found.lacking(sink)
+
+
+class Recorder:
+    """A table that notes what is called on it, as text."""
+
+    def __init__(self, calls: list[str], path: str = "") -> None:
+        self._calls = calls
+        self._path = path
+
+    def __getattr__(self, name: str) -> Recorder:
+        return Recorder(self._calls, f"{self._path}.{name}" if self._path else name)
+
+    def __call__(self, *values: object, **named: object) -> Recorder:
+        shown = ", ".join([*map(repr, values), *(f"{name}={value!r}" for name, value in named.items())])
+        self._calls.append(f"{self._path}({shown})")
+        return Recorder(self._calls, f"{self._path}({shown})")
+
+
+@pytest.mark.parametrize(
+    ("sink", "called"),
+    [
+        (Sink("t", "parquet", "out"), "write.mode('overwrite').parquet('out/batch=7')"),
+        (
+            Sink("t", "delta", "tab"),
+            "write.format('delta').options(txnAppId='p', txnVersion='7').mode('append').save('tab')",
+        ),
+        (Sink("t", "iceberg", "local.db.t"), "writeTo('local.db.t').append()"),
+        (
+            Sink("t", "topic", "copy"),
+            "write.format('partita').options(kafka.bootstrap.servers='h:1', topic='copy').mode('append').save()",
+        ),
+        (Sink("t", "console"), "show(truncate=False)"),
+    ],
+)
+def test_each_sink_is_written_so_that_a_batch_that_runs_again_does_the_least_harm(sink: Sink, called: str) -> None:
+    """Parquet overwrites its folder and Delta is told the batch: both take it once. The others append."""
+    calls: list[str] = []
+    Batches(parse(LEAST, "p"), lambda report: None)._write(sink, Recorder(calls), 7)  # type: ignore[arg-type]  # a table
+    assert calls[-1] == called
 
 
 def outlook(cluster: MemoryCluster, checkpoint: Path, **options: str):  # type: ignore[no-untyped-def]  # a short-cut

@@ -1,6 +1,7 @@
 """Reads a pipeline file and checks all of it before anything starts. Pure.
 
-Names of options are those of `format("partita")`; client options stand in `[cluster]` without the prefix `kafka.`.
+Names of options are those of `format("partita")`; client options stand in `[cluster]` without the prefix `kafka.`,
+settings of the Spark session in `[spark]` without the prefix `spark.`.
 `parse` raises ConfigError that names the place in the file.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -85,6 +86,7 @@ class Pipeline:
     dead_letters: str = ""
     bad_ratio_max: float = 1.0
     trigger: Mapping[str, Any] | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
 
     def source_options(self) -> SourceOptions:
         """The options of the stream, parsed."""
@@ -97,6 +99,15 @@ class Pipeline:
     def write_options(self, topic: str) -> dict[str, str]:
         """The options of a write to this topic."""
         return {**self._client(), "topic": topic}
+
+    def lacking(self, sink: Sink) -> str:
+        """What the settings of Spark lack for this sink; empty if nothing that can be seen from here."""
+        settings = " ".join(self.spark.values())
+        if sink.format == "delta" and "delta" not in self.spark.get("spark.sql.extensions", ""):
+            return "[spark] needs jars.packages and sql.extensions of Delta Lake"
+        if sink.format == "iceberg" and "org.apache.iceberg.spark" not in settings:
+            return "[spark] needs jars.packages of Iceberg and a sql.catalog for the table"
+        return ""
 
     def _client(self) -> dict[str, str]:
         return {f"kafka.{name}": value for name, value in self.cluster.items()}
@@ -122,6 +133,7 @@ def parse(text: str, name: str) -> Pipeline:
         dead_letters=file.inner("dead_letters").text("topic", ""),
         bad_ratio_max=float(file.inner("dead_letters").value("max_ratio", 1.0)),
         trigger=_trigger(file.inner("trigger")),
+        spark=_flat(file.table("spark"), "spark."),
     )
     file.refuse_others()
     _check(pipeline)
