@@ -9,13 +9,15 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from enum import IntEnum
+from enum import Enum
 from typing import Any
 
 from partita.group.classic import heartbeat, join, leave, rebalance, sync
+from partita.group.consumer_group import heartbeat as consumer
+from partita.group.consumer_group import reconcile
 from partita.group.guards import MEMBER_GUARDS, Guards
 from partita.group.offsets import commit, transactional
-from partita.group.state.model import GroupState
+from partita.group.records.consumer_group import MemberState
 
 INTRO = """# Decisions of the group coordinator
 
@@ -32,12 +34,14 @@ KAFKA = {
     "LeaveGroup": "classicGroupLeaveToClassicGroup; earlier handleLeaveGroup",
     "OffsetCommit": "commitOffset, ClassicGroup.validateOffsetCommit; earlier doCommitOffsets",
     "TxnOffsetCommit": "commitTransactionalOffset, ClassicGroup.validateOffsetCommit; earlier doTxnCommitOffsets",
+    "ConsumerGroupHeartbeat": "consumerGroupHeartbeat, consumerGroupLeave, CurrentAssignmentBuilder",
+    "Reconciliation": "CurrentAssignmentBuilder",
 }
-Table = Mapping[GroupState, tuple[Callable[..., Any], ...]]
+Table = Mapping[Any, tuple[Callable[..., Any], ...]]
 _KAFKA = re.compile(r"\s*\(Kafka: ([^)]*)\)")
 
 
-def attribute_docs(cases: type[IntEnum]) -> dict[str, str]:
+def attribute_docs(cases: type[Enum]) -> dict[str, str]:
     """What stands below each member of the enum."""
     (body,) = ast.parse(inspect.getsource(cases)).body
     assert isinstance(body, ast.ClassDef)
@@ -63,11 +67,16 @@ def guards(listed: Guards[Any]) -> Iterable[str]:
         yield f"1. *{guard.__name__.replace('_', ' ')}* → {error.name}: {described(guard)}"
 
 
-def table(cells: Table, cases: type[IntEnum]) -> Iterable[str]:
+def row_name(row: Enum) -> str:
+    """States of the wire by their names there, all others by ours."""
+    return row.value if isinstance(row.value, str) else row.name
+
+
+def table(cells: Table, cases: type[Enum]) -> Iterable[str]:
     yield "| state | " + " | ".join(case.name for case in cases) + " |"
     yield "|---" * (len(cases) + 1) + "|"
     for state, row in cells.items():
-        yield f"| {state.value} | " + " | ".join(cell.__name__ for cell in row) + " |"
+        yield f"| {row_name(state)} | " + " | ".join(cell.__name__ for cell in row) + " |"
     yield ""
     yield from (f"- {name}: {doc}" for name, doc in attribute_docs(cases).items())
     yield ""
@@ -75,11 +84,33 @@ def table(cells: Table, cases: type[IntEnum]) -> Iterable[str]:
         yield f"- **{verb.__name__}**: {described(verb)}"
 
 
-def request(name: str, listed: Guards[Any], cells: Table, cases: type[IntEnum]) -> Iterable[str]:
+def request(name: str, listed: Guards[Any], cells: Table, cases: type[Enum]) -> Iterable[str]:
     yield f"\n## {name}\n\nKafka: {KAFKA[name]}.\n"
     yield from guards(listed)
     yield ""
     yield from table(cells, cases)
+
+
+def consumer_groups() -> Iterable[str]:
+    """The tables of KIP-848 groups."""
+    yield f"\n## ConsumerGroupHeartbeat\n\nKafka: {KAFKA['ConsumerGroupHeartbeat']}.\n"
+    yield "Checks, of which the first that finds something answers:\n"
+    yield from (f"1. *{check.__name__.replace('_', ' ')}*: {described(check)}" for check in consumer.CHECKS)
+    yield "\nThen what there is under the group id, by what is asked:\n"
+    yield from rows(consumer.Found)
+    yield from table(consumer.GROUP, consumer.Ask)
+    yield "\nIn a KIP-848 group, who asks:\n"
+    yield from rows(consumer.Who)
+    yield from table(consumer.MEMBERS, consumer.Ask)
+    yield f"\n## Reconciliation of one member\n\nKafka: {KAFKA['Reconciliation']}.\n"
+    yield from rows(MemberState)
+    yield from table(reconcile.RECONCILE, reconcile.Reported)
+
+
+def rows(cases: type[Enum]) -> Iterable[str]:
+    """What the rows of the next table mean."""
+    yield from (f"- {name}: {doc}" for name, doc in attribute_docs(cases).items())
+    yield ""
 
 
 def lines() -> Iterable[str]:
@@ -100,6 +131,7 @@ def lines() -> Iterable[str]:
     yield from guards(commit.COMMIT_ABSENT_GUARDS)
     txn = (transactional.TXN_COMMIT_GUARDS, transactional.TXN_COMMIT, commit.CommitCase)
     yield from request("TxnOffsetCommit", *txn)
+    yield from consumer_groups()
 
 
 def text() -> str:

@@ -25,6 +25,9 @@ PACKAGES = {
     "GroupCoordinatorConfig": "",
     "ClassicGroup": "classic.",
     "ClassicGroupMember": "classic.",
+    "ConsumerGroup": "modern.consumer.",
+    "ConsumerGroupMember": "modern.consumer.",
+    "CurrentAssignmentBuilder": "modern.consumer.",
 }
 """Classes below org.apache.kafka.coordinator.group, and the package each is in."""
 NAMED = re.compile(r"\(Kafka: ([^)]*)\)")

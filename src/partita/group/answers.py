@@ -11,6 +11,7 @@ from typing import Any
 from partita.group.contract import GroupRequest
 from partita.group.requests import (
     DeleteGroup,
+    DescribeConsumerGroup,
     DescribeGroup,
     EndTransaction,
     FetchOffsets,
@@ -20,6 +21,8 @@ from partita.group.requests import (
 from partita.group.state.model import Group, Member
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import (
+    consumer_group_describe,
+    consumer_group_heartbeat,
     delete_groups,
     describe_groups,
     heartbeat,
@@ -155,6 +158,12 @@ _REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
     offset_delete.OffsetDeleteRequest: lambda _, error: offset_delete.OffsetDeleteResponse(error_code=error),
     FetchOffsets: lambda ask, error: group_offsets_error(ask.group.group_id, error),
     DescribeGroup: lambda ask, error: describe_groups.DescribedGroup(error_code=error, group_id=ask.group_id),
+    consumer_group_heartbeat.ConsumerGroupHeartbeatRequest: lambda _, error: (
+        consumer_group_heartbeat.ConsumerGroupHeartbeatResponse(error_code=error)
+    ),
+    DescribeConsumerGroup: lambda ask, error: consumer_group_describe.DescribedConsumerGroup(
+        error_code=error, group_id=ask.group_id
+    ),
     DeleteGroup: lambda ask, error: delete_groups.DeletableGroupResult(group_id=ask.group_id, error_code=error),
     ListShardGroups: lambda _, error: list_groups.ListGroupsResponse(error_code=error),
     EndTransaction: lambda _, error: TransactionEnded(error),

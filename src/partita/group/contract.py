@@ -5,8 +5,8 @@ Named tuples, not frozen dataclasses: as immutable, and half the price to make, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
 
 from partita.group.notes import Note
 from partita.protocol.primitives import Structure
@@ -24,6 +24,8 @@ class GroupRequest(NamedTuple):
     client_host: str = ""
     transaction_open: bool = True
     """TxnOffsetCommit only: the producer's transaction includes this offsets partition."""
+    may_see: Callable[[str], bool] | None = None
+    """ConsumerGroupHeartbeat only: topics that a regular expression may match for this client; None: all of them."""
 
 
 class Record(NamedTuple):
@@ -55,6 +57,16 @@ class Marker(NamedTuple):
     committed: bool
 
 
+class Job(Protocol):
+    """Work to be done beside the event loop (`partita.group.consumer_group.jobs`); it touches nothing that changes."""
+
+    @property
+    def group_id(self) -> str: ...
+
+    def run(self) -> object:
+        """The outcome, which goes back to `partita.group.coordinator.GroupCoordinator.job_done`."""
+
+
 class Step(NamedTuple):
     """What one input led to. Append `records` as one batch (then `marker`); release `replies` once they are durable."""
 
@@ -63,6 +75,8 @@ class Step(NamedTuple):
     notes: tuple[Note, ...] = ()
     producer: Producer | None = None
     marker: Marker | None = None
+    jobs: tuple[Job, ...] = ()
+    """To be run once the records are appended; each outcome is brought back."""
 
 
 NOTHING = Step()

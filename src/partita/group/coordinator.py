@@ -11,20 +11,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from partita.assignors.interface import Assignor
 from partita.group import deadlines, refusals
 from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Record, Step, Token
+from partita.group.consumer_group import describe as consumer_describe
+from partita.group.consumer_group import heartbeat as consumer_heartbeat
+from partita.group.consumer_group import loading as consumer_loading
+from partita.group.consumer_group import outcomes
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
 from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
 from partita.group.offsets.clamp import Beyond
+from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
-from partita.group.requests import DeleteGroup, DescribeGroup, EndTransaction, FetchOffsets, ListShardGroups
+from partita.group.requests import (
+    DeleteGroup,
+    DescribeConsumerGroup,
+    DescribeGroup,
+    EndTransaction,
+    FetchOffsets,
+    ListShardGroups,
+)
+from partita.group.state.consumers import TopicImage
 from partita.group.state.model import Group
 from partita.group.state.outbox import Outbox
 from partita.group.state.shard import ShardState
 from partita.group.state.turn import Turn
 from partita.now import Now
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest
@@ -46,6 +61,8 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     DescribeGroup: describe.describe_group,
     ListShardGroups: describe.list_groups,
     DeleteGroup: delete.delete_group,
+    ConsumerGroupHeartbeatRequest: consumer_heartbeat.heartbeat,
+    DescribeConsumerGroup: consumer_describe.describe_consumer_group,
 }
 """Heartbeats are not here: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
 
@@ -53,13 +70,20 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
 class GroupCoordinator:
     """One shard. `new_member_id(prefix)` gives "<prefix>-<uuid>", never the same twice.
 
-    `groups_held()` says how many groups all shards of the broker have; without it, this one is alone.
+    `groups_held()` says how many groups all shards of the broker have; without it, this one is alone. KIP-848 groups
+    need `topics`, and share by `assignors`, the built-in ones by default.
     """
 
     def __init__(
-        self, config: GroupConfig, new_member_id: Callable[[str], str], groups_held: Callable[[], int] | None = None
+        self,
+        config: GroupConfig,
+        new_member_id: Callable[[str], str],
+        groups_held: Callable[[], int] | None = None,
+        *,
+        topics: TopicImage | None = None,
+        assignors: Mapping[str, Assignor] | None = None,
     ) -> None:
-        self._state = ShardState(config, new_member_id, groups_held)
+        self._state = ShardState(config, new_member_id, groups_held, topics=topics, assignors=assignors)
         self._outbox = Outbox()
 
     @property
@@ -73,8 +97,28 @@ class GroupCoordinator:
         self._state.config = config
 
     @property
+    def group_settings(self) -> Mapping[str, Mapping[str, int]]:
+        """Settings that KIP-848 groups have of their own, by group id and Kafka's name. They may be replaced."""
+        return self._state.group_settings
+
+    @group_settings.setter
+    def group_settings(self, settings: Mapping[str, Mapping[str, int]]) -> None:
+        """Replace the settings of all groups."""
+        self._state.group_settings = settings
+
+    @property
+    def consumer_groups(self) -> Mapping[str, ConsumerGroup]:
+        """The KIP-848 groups. Read only."""
+        return self._state.hard.consumer_groups
+
+    @property
+    def groups_count(self) -> int:
+        """How many groups there are, of both protocols."""
+        return len(self._state.groups) + len(self._state.consumers)
+
+    @property
     def groups(self) -> Mapping[str, Group]:
-        """The groups as they are now, soft state included; for control calls, snapshots and tests. Read only."""
+        """The classic groups as they are now, soft state included; for control calls and snapshots. Read only."""
         return self._state.groups
 
     @property
@@ -98,6 +142,7 @@ class GroupCoordinator:
         """
         turn = self._turn(now)
         loading.resume(turn, handover, clean=clean)
+        consumer_loading.resume(turn, handover.silences)
         return turn.out.take()
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
@@ -124,6 +169,12 @@ class GroupCoordinator:
         """Do what is due. Call again at once while `next_deadline_ms() <= now.mono_ms`."""
         turn = self._turn(now)
         deadlines.run(turn)
+        return turn.out.take()
+
+    def job_done(self, job: Job, outcome: object, now: Now) -> Step:
+        """Take what a job of an earlier step has come to; `outcome` is what its `run` returned, or an exception."""
+        turn = self._turn(now)
+        outcomes.take(turn, job, outcome)
         return turn.out.take()
 
     def next_deadline_ms(self) -> int | None:
@@ -154,7 +205,9 @@ class GroupCoordinator:
 
     def handover(self, now: Now) -> Handover:
         """What the next `resume` should be told, asked before `unload`: restarts then keep nobody alive."""
-        return loading.handover(self._state, now)
+        classic = loading.handover(self._state, now)
+        consumers = consumer_loading.silences(Turn(self._state, self._outbox, now))
+        return classic._replace(silences={**classic.silences, **consumers})
 
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id, or by group instance id) as an administrator would."""

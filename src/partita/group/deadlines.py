@@ -11,6 +11,7 @@ from heapq import heappop
 from operator import itemgetter
 
 from partita.group.classic import rebalance, removal
+from partita.group.consumer_group import deadlines as consumer_deadlines
 from partita.group.offsets import expiration
 from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
 from partita.group.state.shard import ShardState
@@ -42,7 +43,10 @@ def run(turn: Turn) -> None:
         if state.wakes and state.wakes[0][0] <= now_ms:
             group = heappop(state.wakes)[2]
             group.wake_ms = NO_DEADLINE
-            _run_group(turn, group)
+            if isinstance(group, Group):
+                _run_group(turn, group)
+            else:
+                consumer_deadlines.run(turn, group)
         elif state.sweeps:
             expiration.sweep(turn)
         else:

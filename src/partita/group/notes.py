@@ -34,6 +34,8 @@ DID_NOT_REJOIN = "member did not rejoin in time"
 DID_NOT_SYNC = "member did not sync in time"
 REFUSED_FULL = "member refused, group is full"
 ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
+DID_NOT_REVOKE = "member did not give partitions up in time"
+TOPICS_CHANGED = "subscribed topics changed"
 LOADED_UNASSIGNED = "loaded in a generation without an assignment"
 LOADED_OVER_SIZE = "loaded with more members than group.max.size"
 
@@ -143,6 +145,44 @@ class GroupsLoaded(NamedTuple):
     wall_ms: int
 
 
+class GroupEpochBumped(NamedTuple):
+    """A KIP-848 group has changed: its members will get another target. `epoch` is the new one."""
+
+    group_id: str
+    epoch: int
+    cause: Cause
+    wall_ms: int
+
+
+class TargetComputed(NamedTuple):
+    """A KIP-848 group has a new target; `moved` partitions have another owner in it than in the one before."""
+
+    group_id: str
+    epoch: int
+    assignor: str
+    members: int
+    moved: int
+    wall_ms: int
+
+
+class AssignorRaised(NamedTuple):
+    """A server-side assignor raised, gave what cannot be used, or took too long; the group keeps the target it has."""
+
+    group_id: str
+    assignor: str
+    error: str
+    wall_ms: int
+
+
+class GroupConverted(NamedTuple):
+    """A group has changed its protocol; `protocol` is the new one: "classic" or "consumer"."""
+
+    group_id: str
+    protocol: str
+    members: int
+    wall_ms: int
+
+
 Note: TypeAlias = (
     RebalanceStarted
     | Rebalanced
@@ -155,6 +195,10 @@ Note: TypeAlias = (
     | GroupDeleted
     | GroupRefused
     | GroupsLoaded
+    | GroupEpochBumped
+    | TargetComputed
+    | AssignorRaised
+    | GroupConverted
 )
 
 

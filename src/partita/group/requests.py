@@ -2,7 +2,7 @@
 
 The broker splits a wire request, asks each group's shard, and merges the answers (`wire` has the pure halves of both).
 Topics carry name and topic id, both filled in by the broker. All other group requests go in as they are on the wire:
-JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, OffsetDelete.
+JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, OffsetDelete, ConsumerGroupHeartbeat.
 """
 
 from __future__ import annotations
@@ -23,6 +23,15 @@ class FetchOffsets(Structure):
 
 class DescribeGroup(Structure):
     """DescribeGroups of one group; answered with a DescribedGroup."""
+
+    __slots__ = ("group_id",)
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+
+
+class DescribeConsumerGroup(Structure):
+    """ConsumerGroupDescribe of one group; answered with a DescribedConsumerGroup."""
 
     __slots__ = ("group_id",)
 

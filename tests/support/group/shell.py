@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Reply, Step
@@ -52,7 +53,7 @@ class GroupShell:
     def new_member_id(self, prefix: str) -> str:
         return f"{prefix}-{next(self.ids)}"
 
-    def send(self, message: Structure, version: int = 9, client_id: str = "c", **more: bool) -> int:
+    def send(self, message: Structure, version: int = 9, client_id: str = "c", **more: Any) -> int:
         """Send a request; its answer is in `answered` under the token returned, now or later."""
         token = next(self.tokens)
         request = GroupRequest(message, version, client_id, f"/{client_id}", **more)

@@ -6,6 +6,8 @@ Changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from partita.group.contract import GroupRequest, Token
 from partita.group.requests import DescribeGroup, ListShardGroups
 from partita.group.state.model import DEAD, STABLE, Group
@@ -14,7 +16,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
 from partita.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 
-CLASSIC = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
 _TELLS_ABSENT_GROUP = 6
 
 
@@ -27,7 +29,8 @@ def describe_group(turn: Turn, token: Token, request: GroupRequest) -> None:
         answer = DescribedGroup(group_id=ask.group_id, group_state=DEAD.value)
         if request.version >= _TELLS_ABSENT_GROUP:
             answer.error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            answer.error_message = f"Group {ask.group_id} not found."
+            is_other = turn.state.consumer_group(ask.group_id) is not None
+            answer.error_message = f"Group {ask.group_id} {'is not a classic group' if is_other else 'not found'}."
     else:
         answer = described(group)
     turn.out.answer(token, answer)
@@ -61,14 +64,27 @@ def list_groups(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(ask, ListShardGroups)
     states = {state.strip().lower() for state in ask.states_filter}
     types = {kind.strip().lower() for kind in ask.types_filter}
-    groups = [
-        ListedGroup(
+    listed = [
+        entry
+        for entry in _entries(turn)
+        if (not states or entry.group_state.lower() in states) and (not types or entry.group_type in types)
+    ]
+    turn.out.answer(token, ListGroupsResponse(groups=listed))
+
+
+def _entries(turn: Turn) -> Iterator[ListedGroup]:
+    """Every group of the shard, of both protocols."""
+    for group in turn.state.groups.values():
+        yield ListedGroup(
             group_id=group.group_id,
             protocol_type=group.protocol_type or "",
             group_state=group.state.value,
             group_type=CLASSIC,
         )
-        for group in turn.state.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or CLASSIC in types)
-    ]
-    turn.out.answer(token, ListGroupsResponse(groups=groups))
+    for consumers in turn.state.hard.consumer_groups.values():
+        yield ListedGroup(
+            group_id=consumers.group_id,
+            protocol_type=CONSUMER,
+            group_state=consumers.state.value,
+            group_type=CONSUMER,
+        )

@@ -1,5 +1,7 @@
 """Loads and unloads a shard's groups: from hard state to groups with running sessions, and to the end of all of them.
 
+`partita.group.consumer_group.loading` does it for KIP-848 groups.
+
 (Kafka: GroupMetadataManager.onLoaded, onUnloaded.)
 """
 
@@ -31,6 +33,8 @@ def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
     state = turn.state
     state.hard.settle()
     for group_id in state.hard.group_ids():
+        if group_id in state.hard.consumer_groups:
+            continue
         value = state.hard.groups.get(group_id)
         group = Group(group_id, turn.now.wall_ms)
         state.add(group)
@@ -45,7 +49,8 @@ def resume(turn: Turn, handover: Handover, *, clean: bool) -> None:
         elif group.members and group.leader_id is None:
             group.leader_id = next(iter(group.members))
             rebalance.rebalance(turn, group, Cause(LOADED_UNASSIGNED))
-    turn.out.note(GroupsLoaded(groups=len(state.groups), skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
+    loaded = len(state.groups) + len(state.hard.consumer_groups)
+    turn.out.note(GroupsLoaded(groups=loaded, skipped=state.hard.skipped, wall_ms=turn.now.wall_ms))
 
 
 def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Mapping[tuple[str, str], int]) -> None:
@@ -109,6 +114,7 @@ def unload(turn: Turn, error: ErrorCode) -> None:
         rebalance.move(turn, group, DEAD)
         group.wake_ms = NO_DEADLINE
         group.join_deadline_ms = group.sync_deadline_ms = NO_DEADLINE
+    state.consumers.clear()
     state.wakes.clear()
     state.sweeps.clear()
     state.expiry_deadline_ms = NO_DEADLINE

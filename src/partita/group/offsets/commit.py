@@ -14,7 +14,9 @@ from enum import IntEnum
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.offsets import expiration
+from partita.group.offsets.consumer_groups import commit_error
 from partita.group.records import log_records
+from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.shard import ShardState
@@ -71,6 +73,10 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(wire, OffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
     commit = Commit(turn.state, group, token, request, wire)
+    consumers = turn.state.consumer_group(wire.group_id)
+    if consumers is not None:
+        _commit_to_consumer_group(turn, commit, consumers)
+        return
     is_absent = turn.state.is_absent(group)
     if is_absent and not names_generation(commit):
         expiration.make_room(turn, wire.group_id)
@@ -80,6 +86,22 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     else:
         case = classify(commit.generation, commit.member_id, commit.instance_id)
         COMMIT[group.state][case](turn, commit)
+
+
+def _commit_to_consumer_group(turn: Turn, commit: Commit, group: ConsumerGroup) -> None:
+    """Store for a KIP-848 group in any of its states; no session restarts."""
+    wire = commit.wire
+    partitions = [(topic.topic_id, p.partition_index) for topic in wire.topics for p in topic.partitions]
+    error = commit_error(group, commit.member_id, commit.generation, commit.request.version, partitions)
+    if error:
+        turn.refuse(commit.token, commit.request, error)
+        return
+    response, records = _stored(turn, wire, commit.request.version)
+    if turn.state.fits(records):
+        turn.write(records)
+        turn.out.answer(commit.token, response)
+    else:
+        turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def names_generation_and_is_told(commit: Commit) -> bool:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.notes import GroupDeleted
+from partita.group.offsets import consumer_groups
 from partita.group.records import log_records
+from partita.group.records.consumer_group import ConsumerGroup
+from partita.group.records.consumer_log import group_tombstones
 from partita.group.records.hard_state import TopicPartition
 from partita.group.requests import DeleteGroup
 from partita.group.state.model import DEAD, EMPTY, Group
@@ -30,23 +33,44 @@ def delete_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Delete an empty group with all its offsets."""
     ask = request.message
     assert isinstance(ask, DeleteGroup)
-    group = turn.state.groups.get(ask.group_id)
-    error = _refuse_delete(group)
-    if group is not None and not error:
-        records = [*tombstones(group.group_id, all_partitions(turn, group.group_id)), group_tombstone(group.group_id)]
+    error = _refuse_delete(turn, ask.group_id)
+    if not error:
+        records = [*tombstones(ask.group_id, all_partitions(turn, ask.group_id)), *end_records(turn, ask.group_id)]
         if turn.state.fits(records):
             turn.write(records)
-            turn.state.forget(group)
-            turn.out.note(GroupDeleted(group.group_id, "deleted", turn.now.wall_ms))
+            forget(turn, ask.group_id, "deleted")
         else:
             error = ErrorCode.UNKNOWN_SERVER_ERROR
     turn.out.answer(token, DeletableGroupResult(group_id=ask.group_id, error_code=error))
 
 
-def _refuse_delete(group: Group | None) -> ErrorCode:
-    if group is None or group.state is DEAD:
+def _refuse_delete(turn: Turn, group_id: str) -> ErrorCode:
+    group = turn.state.groups.get(group_id)
+    if turn.state.consumer_group(group_id) is None and (group is None or group.state is DEAD):
         return ErrorCode.GROUP_ID_NOT_FOUND
-    return ErrorCode.NONE if group.state is EMPTY else ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE if is_empty(turn, group_id) else ErrorCode.NON_EMPTY_GROUP
+
+
+def is_empty(turn: Turn, group_id: str) -> bool:
+    """Has the group, of whichever kind, no members?"""
+    consumers = turn.state.consumer_group(group_id)
+    group = turn.state.groups.get(group_id)
+    return not consumers.members if consumers is not None else group is not None and group.state is EMPTY
+
+
+def end_records(turn: Turn, group_id: str) -> list[Record]:
+    """What ends an empty group, of whichever kind, in the log. Its offsets are not among it."""
+    consumers = turn.state.consumer_group(group_id)
+    return [group_tombstone(group_id)] if consumers is None else group_tombstones(consumers)
+
+
+def forget(turn: Turn, group_id: str, why: str) -> None:
+    """The records that end the group are written: drop what is known of it besides. `why` is for the note."""
+    turn.state.forget_timers(group_id)
+    group = turn.state.groups.get(group_id)
+    if group is not None:
+        turn.state.forget(group)
+    turn.out.note(GroupDeleted(group_id, why, turn.now.wall_ms))
 
 
 def all_partitions(turn: Turn, group_id: str) -> list[TopicPartition]:
@@ -64,7 +88,8 @@ def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Delete offsets of topics that the group does not subscribe to now."""
     wire = request.message
     assert isinstance(wire, OffsetDeleteRequest)
-    group = turn.state.groups.get(wire.group_id)
+    group: Group | ConsumerGroup | None = turn.state.consumer_group(wire.group_id)
+    group = group or turn.state.groups.get(wire.group_id)
     error = _refuse_offsets(group)
     if group is None or error:
         turn.out.answer(token, OffsetDeleteResponse(error_code=error))
@@ -80,7 +105,9 @@ def delete_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
         turn.out.answer(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
-def _refuse_offsets(group: Group | None) -> ErrorCode:
+def _refuse_offsets(group: Group | ConsumerGroup | None) -> ErrorCode:
+    if isinstance(group, ConsumerGroup):
+        return ErrorCode.NONE
     if group is None or group.state is DEAD:
         return ErrorCode.GROUP_ID_NOT_FOUND
     uses_other_type = group.protocol_type is not None and group.protocol_type != CONSUMER
@@ -88,7 +115,10 @@ def _refuse_offsets(group: Group | None) -> ErrorCode:
 
 
 def _delete_topic(
-    group: Group, topic: OffsetDeleteRequestTopic, known: set[TopicPartition], gone: dict[TopicPartition, None]
+    group: Group | ConsumerGroup,
+    topic: OffsetDeleteRequestTopic,
+    known: set[TopicPartition],
+    gone: dict[TopicPartition, None],
 ) -> OffsetDeleteResponseTopic:
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed(group, topic.name) else ErrorCode.NONE
     numbers = [partition.partition_index for partition in topic.partitions]
@@ -100,8 +130,10 @@ def _delete_topic(
     )
 
 
-def is_subscribed(group: Group, topic: str) -> bool:
-    """A consumer group whose subscription cannot be read counts as subscribed to everything."""
+def is_subscribed(group: Group | ConsumerGroup, topic: str) -> bool:
+    """A classic consumer group whose subscription cannot be read counts as subscribed to everything."""
+    if isinstance(group, ConsumerGroup):
+        return consumer_groups.is_subscribed(group, topic)
     if group.protocol_type != CONSUMER:
         return False
     topics = group.subscribed_topics()

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from partita.group.notes import GroupDeleted, GroupRefused, OffsetsExpired
+from partita.group.notes import GroupRefused, OffsetsExpired
 from partita.group.offsets import delete
 from partita.group.records.log_records import NO_EXPIRY, CommittedOffset, read_offset_value
 from partita.group.state.model import EMPTY, STABLE, Group
 from partita.group.state.shard import Sweep
-from partita.group.state.stored import group_tombstone
 from partita.group.state.turn import Turn
 
 _SLICE = 1000
@@ -27,12 +26,13 @@ def start(turn: Turn) -> None:
     """The expiry task is due: begin a sweep over all groups, and plan the next one."""
     state = turn.state
     state.expiry_deadline_ms = turn.now.mono_ms + state.config.offsets_retention_check_interval_ms
-    state.sweeps.append(Sweep(state.groups, topics=None, since_ms=turn.now.mono_ms))
+    state.sweeps.append(Sweep((*state.groups, *state.consumers), topics=None, since_ms=turn.now.mono_ms))
 
 
 def forget_topics(turn: Turn, names: Collection[str]) -> None:
     """Forget the offsets of deleted topics. What one slice cannot write follows when deadlines run."""
-    turn.state.sweeps.append(Sweep(turn.state.groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
+    groups = (*turn.state.groups, *turn.state.consumers)
+    turn.state.sweeps.append(Sweep(groups, topics=frozenset(names), since_ms=turn.now.mono_ms))
     sweep(turn)
 
 
@@ -44,11 +44,12 @@ def make_room(turn: Turn, group_id: str) -> None:
     state = turn.state
     if not state.is_full:
         return
-    for group in state.groups.values():
-        if group.state is EMPTY and not group.pending and not state.hard.has_offsets(group.group_id):
-            turn.write([group_tombstone(group.group_id)])
-            state.forget(group)
-            turn.out.note(GroupDeleted(group.group_id, "evicted", turn.now.wall_ms))
+    for known in (*state.groups, *state.consumers):
+        classic = state.groups.get(known)
+        is_awaited = classic is not None and bool(classic.pending)
+        if not is_awaited and delete.is_empty(turn, known) and not state.hard.has_offsets(known):
+            turn.write(delete.end_records(turn, known))
+            delete.forget(turn, known, "evicted")
             return
     if turn.now.mono_ms >= state.next_full_note_ms:
         state.next_full_note_ms = turn.now.mono_ms + _FULL_NOTE_EVERY_MS
@@ -60,66 +61,70 @@ def sweep(turn: Turn) -> None:
     written = 0
     oldest = turn.state.sweeps[0]
     while oldest.group_ids:
-        group = turn.state.groups.get(oldest.group_ids[0])
-        if group is not None:
-            offsets = _expired(turn, group) if oldest.topics is None else _forgotten(turn, group, oldest.topics)
-            tombstones = delete.tombstones(group.group_id, list(islice(offsets, _SLICE)))
+        group_id = oldest.group_ids[0]
+        if group_id in turn.state.groups or group_id in turn.state.consumers:
+            offsets = _expired(turn, group_id) if oldest.topics is None else _forgotten(turn, group_id, oldest.topics)
+            tombstones = delete.tombstones(group_id, list(islice(offsets, _SLICE)))
             turn.write(tombstones)
             written += len(tombstones)
             oldest.written += len(tombstones)
             if written >= _SLICE:
                 return
             if oldest.topics is None:
-                written += _end_group(turn, group, oldest.written)
+                written += _end_group(turn, group_id, oldest.written)
         oldest.group_ids.popleft()
         oldest.written = 0
     turn.state.sweeps.popleft()
 
 
-def _end_group(turn: Turn, group: Group, expired: int) -> int:
+def _end_group(turn: Turn, group_id: str, expired: int) -> int:
     """Say how many offsets have expired, and delete the group if nothing is left of it; the records written."""
     if expired:
-        turn.out.note(OffsetsExpired(group.group_id, expired, turn.now.wall_ms))
-    if group.state is not EMPTY or turn.state.hard.has_offsets(group.group_id):
+        turn.out.note(OffsetsExpired(group_id, expired, turn.now.wall_ms))
+    if not delete.is_empty(turn, group_id) or turn.state.hard.has_offsets(group_id):
         return 0
-    turn.write([group_tombstone(group.group_id)])
-    turn.state.forget(group)
-    turn.out.note(GroupDeleted(group.group_id, "expired", turn.now.wall_ms))
-    return 1
+    records = delete.end_records(turn, group_id)
+    turn.write(records)
+    delete.forget(turn, group_id, "expired")
+    return len(records)
 
 
-def _forgotten(turn: Turn, group: Group, names: frozenset[str]) -> list[tuple[str, int]]:
+def _forgotten(turn: Turn, group_id: str, names: frozenset[str]) -> list[tuple[str, int]]:
     """Partitions of these topics with an offset."""
-    return [partition for partition in delete.all_partitions(turn, group.group_id) if partition[0] in names]
+    return [partition for partition in delete.all_partitions(turn, group_id) if partition[0] in names]
 
 
-def _expired(turn: Turn, group: Group) -> Iterator[tuple[str, int]]:
+def _expired(turn: Turn, group_id: str) -> Iterator[tuple[str, int]]:
     """Partitions whose offset has outlived its retention, and has no newer one in an open transaction."""
-    exempt = _exempt_topics(group)
+    consumers, group = turn.state.consumer_group(group_id), turn.state.groups.get(group_id)
+    exempt = frozenset(consumers.subscribed_topics()) if consumers is not None else _exempt_topics(group)
     if exempt is None:
         return
-    pending = set(turn.state.hard.pending_partitions(group.group_id))
-    for partition, value in turn.state.hard.offsets.get(group.group_id, {}).items():
+    pending = set(turn.state.hard.pending_partitions(group_id))
+    for partition, value in turn.state.hard.offsets.get(group_id, {}).items():
         if partition[0] in exempt or partition in pending:
             continue
         if is_expired(read_offset_value(value), group, turn.now.wall_ms, turn.state.config.offsets_retention_ms):
             yield partition
 
 
-def _exempt_topics(group: Group) -> frozenset[str] | None:
-    """Topics whose offsets stay; None: all of them."""
-    if group.state is EMPTY:
+def _exempt_topics(group: Group | None) -> frozenset[str] | None:
+    """Topics whose offsets stay in a classic group; None: all of them."""
+    if group is None or group.state is EMPTY:
         return frozenset()
     if group.state is STABLE and group.protocol_type == delete.CONSUMER:
         return group.subscribed_topics()
     return None
 
 
-def is_expired(committed: CommittedOffset, group: Group, wall_ms: int, retention_ms: int) -> bool:
-    """An expiry of its own counts alone; else retention runs from the commit, or from when the group became empty."""
+def is_expired(committed: CommittedOffset, group: Group | None, wall_ms: int, retention_ms: int) -> bool:
+    """An expiry of its own counts alone; else retention runs from the commit, or from when the group became empty.
+
+    In a KIP-848 group (None) it always runs from the commit.
+    """
     if committed.expire_ms != NO_EXPIRY:
         return wall_ms >= committed.expire_ms
     since_ms = committed.commit_ms
-    if group.protocol_type is not None and group.state is EMPTY and group.since_ms != -1:
+    if group is not None and group.protocol_type is not None and group.state is EMPTY and group.since_ms != -1:
         since_ms = group.since_ms
     return wall_ms - since_ms >= retention_ms

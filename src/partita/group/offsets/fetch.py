@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from partita.group import answers
 from partita.group.contract import GroupRequest, Token
+from partita.group.offsets.consumer_groups import fetch_error
 from partita.group.records.hard_state import HardState, TopicPartition
 from partita.group.requests import FetchOffsets
 from partita.group.state.model import DEAD
@@ -20,12 +21,19 @@ from partita.protocol.messages.offset_fetch import (
 
 
 def fetch_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Offsets of one group in any state; members and epochs mean nothing to a classic group."""
+    """Offsets of one group in any state; members and epochs mean something to KIP-848 groups only."""
     ask = request.message
     assert isinstance(ask, FetchOffsets)
     wire = ask.group
+    consumers = turn.state.consumer_group(wire.group_id)
+    if consumers is not None:
+        error = fetch_error(consumers, wire.member_id, wire.member_epoch)
+        if error:
+            turn.out.answer(token, answers.group_offsets_error(wire.group_id, error))
+            return
     group = turn.state.groups.get(wire.group_id)
-    hard = HardState() if group is None or group.state is DEAD else turn.state.hard
+    is_gone = consumers is None and (group is None or group.state is DEAD)
+    hard = HardState() if is_gone else turn.state.hard
     topics: list[OffsetFetchResponseTopics] = []
     if wire.topics is None:
         for (topic, number), _ in hard.offsets.get(wire.group_id, {}).items():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from partita.group.contract import GroupRequest, Marker, Producer, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, first_error, group_is_dead
 from partita.group.offsets.commit import classify, is_too_long
+from partita.group.offsets.consumer_groups import transaction_error
 from partita.group.records import log_records
 from partita.group.records.log_records import CommittedOffset
 from partita.group.requests import EndTransaction, TransactionEnded
@@ -53,10 +54,13 @@ def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     assert isinstance(wire, TxnOffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
     commit = TxnCommit(turn.state, group, token, request, wire)
-    error = first_error(TXN_COMMIT_GUARDS, commit)
+    consumers = turn.state.consumer_group(wire.group_id)
+    error = first_error(TXN_COMMIT_GUARDS if consumers is None else TRANSACTION_GUARDS, commit)
+    if not error and consumers is not None:
+        error = transaction_error(consumers, commit.member_id, commit.generation)
     if error:
         turn.refuse(commit.token, commit.request, error)
-    elif turn.state.is_absent(group):
+    elif consumers is not None or turn.state.is_absent(group):
         STORE(turn, commit)
     else:
         TXN_COMMIT[group.state][classify(commit.generation, commit.member_id, commit.instance_id)](turn, commit)
@@ -82,9 +86,14 @@ def group_is_absent_and_broker_full(commit: TxnCommit) -> bool:
     return commit.state.is_absent(commit.group) and commit.state.is_full
 
 
-TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
+TRANSACTION_GUARDS: Guards[TxnCommit] = (
     (transaction_is_closed, ErrorCode.INVALID_TXN_STATE),
     (transaction_is_closed_and_abortable, ErrorCode.TRANSACTION_ABORTABLE),
+)
+"""What is asked whichever kind the group is of."""
+
+TXN_COMMIT_GUARDS: Guards[TxnCommit] = (
+    *TRANSACTION_GUARDS,
     (group_is_absent_and_generation_named, ErrorCode.ILLEGAL_GENERATION),
     (group_is_absent_and_broker_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
     (group_is_dead, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -101,7 +110,7 @@ def STORE(turn: Turn, commit: TxnCommit) -> None:
     if not turn.state.fits(records):
         turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
-    if turn.state.is_absent(group):
+    if turn.state.is_absent(group) and turn.state.consumer_group(wire.group_id) is None:
         turn.state.add(group)
     if records:
         turn.write(records, Producer(wire.producer_id, wire.producer_epoch))

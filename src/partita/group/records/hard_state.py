@@ -8,7 +8,8 @@ the hard half of GroupMetadataManager.)
 from __future__ import annotations
 
 from partita.group.contract import Record
-from partita.group.records import log_records
+from partita.group.records import consumer_log, log_records
+from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset, read_offset_value
 from partita.group.records.replay_batch import check_value, read_batch, split_key
 from partita.protocol.primitives import Buffer
@@ -33,13 +34,24 @@ class Pending:
 
 
 class HardState:
-    """Groups, committed offsets, and the offsets of open transactions of one shard."""
+    """Groups of both protocols, committed offsets, and the offsets of open transactions of one shard."""
 
-    __slots__ = ("_latest", "_position", "groups", "offsets", "pending", "producer_epochs", "skipped")
+    __slots__ = (
+        "_latest",
+        "_position",
+        "consumer_groups",
+        "groups",
+        "offsets",
+        "pending",
+        "producer_epochs",
+        "skipped",
+    )
 
     def __init__(self) -> None:
         self.groups: dict[str, bytes] = {}
         """Classic groups: the value of their last record."""
+        self.consumer_groups: dict[str, ConsumerGroup] = {}
+        """KIP-848 groups."""
         self.offsets: dict[str, dict[TopicPartition, bytes]] = {}
         """Committed offsets by group; a group without any has no entry."""
         self.pending: dict[int, dict[str, dict[TopicPartition, Pending]]] = {}
@@ -55,7 +67,12 @@ class HardState:
             return NotImplemented
         self.settle()
         other.settle()
-        return (self.groups, self.offsets, self.pending) == (other.groups, other.offsets, other.pending)
+        return (self.groups, self.consumer_groups, self.offsets, self.pending) == (
+            other.groups,
+            other.consumer_groups,
+            other.offsets,
+            other.pending,
+        )
 
     __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
@@ -73,6 +90,8 @@ class HardState:
             if self._latest:
                 self.settle()
             self._replay_offset(key, value, producer_id, producer_epoch)
+        elif kind in consumer_log.KINDS:
+            consumer_log.replay(self.consumer_groups, kind, key, value)
         else:
             self.skipped += 1
 
@@ -160,4 +179,4 @@ class HardState:
     def group_ids(self) -> list[str]:
         """Every group there is a trace of, in the order of first appearance."""
         pending = (group_id for groups in self.pending.values() for group_id in groups)
-        return list(dict.fromkeys((*self.groups, *self.offsets, *pending)))
+        return list(dict.fromkeys((*self.groups, *self.consumer_groups, *self.offsets, *pending)))

@@ -1,6 +1,6 @@
 """Hard state <-> records of `__consumer_offsets`, byte for byte as Kafka 4.3.1 writes and reads them.
 
-Keys 0 and 1 are offsets, key 2 classic groups; 3 to 8 belong to KIP-848 groups, which are not here yet, and to others.
+Keys 0 and 1 are offsets, key 2 classic groups; `partita.group.records.consumer_log` has those of KIP-848 groups.
 Offsets are written by hand (they are most of a log), group values by the generated messages. (Kafka:
 GroupCoordinatorRecordHelpers, GroupCoordinatorRecordSerde.)
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partita.group.contract import NOTHING, Marker, Producer, Record, Reply, Step, Token
+from partita.group.contract import NOTHING, Job, Marker, Producer, Record, Reply, Step, Token
 from partita.group.notes import Note
 from partita.protocol.primitives import Structure
 
@@ -10,7 +10,7 @@ from partita.protocol.primitives import Structure
 class Outbox:
     """Collects a step. `take` hands it over and asserts that every token was answered or is parked."""
 
-    __slots__ = ("_notes", "_replies", "marker", "parked", "producer", "records", "tokens_open")
+    __slots__ = ("_jobs", "_notes", "_replies", "marker", "parked", "producer", "records", "tokens_open")
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -23,6 +23,7 @@ class Outbox:
         """Tokens taken in and not answered, parked ones included."""
         self._replies: list[Reply] = []
         self._notes: list[Note] = []
+        self._jobs: list[Job] = []
 
     def open(self) -> None:
         """Count a token that was just taken in."""
@@ -37,18 +38,26 @@ class Outbox:
         """Tell log, dashboard and trace what happened."""
         self._notes.append(note)
 
+    def start(self, job: Job) -> None:
+        """Have the job run beside the event loop."""
+        self._jobs.append(job)
+
     def abandon(self) -> Step:
         """What an input left that failed halfway: replies not to be given as they are. Parked tokens stay."""
         step = Step((), tuple(self._replies), ())
-        self.records, self._replies, self._notes, self.producer, self.marker = [], [], [], None, None
+        self._clear()
         self.tokens_open = self.parked
         return step
 
     def take(self) -> Step:
         """The step collected since the last call."""
         assert self.tokens_open == self.parked, f"{self.tokens_open} tokens are open, {self.parked} of them parked"
-        if not (self.records or self._replies or self._notes or self.marker):
+        if not (self.records or self._replies or self._notes or self.marker or self._jobs):
             return NOTHING
-        step = Step(tuple(self.records), tuple(self._replies), tuple(self._notes), self.producer, self.marker)
-        self.records, self._replies, self._notes, self.producer, self.marker = [], [], [], None, None
+        jobs = tuple(self._jobs)
+        step = Step(tuple(self.records), tuple(self._replies), tuple(self._notes), self.producer, self.marker, jobs)
+        self._clear()
         return step
+
+    def _clear(self) -> None:
+        self.records, self._replies, self._notes, self._jobs, self.producer, self.marker = [], [], [], [], None, None

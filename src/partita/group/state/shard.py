@@ -6,13 +6,17 @@ Deadlines are lazy: `arm` only ever moves a group's wake-up forward in time; see
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from heapq import heappush
 
+from partita.assignors.interface import Assignor
+from partita.assignors.server_side import create_server_assignors
 from partita.group.config import GroupConfig
 from partita.group.contract import Record
+from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.records.log_records import batch_bytes
+from partita.group.state.consumers import ConsumerTimers, TopicImage, Topics
 from partita.group.state.model import DEAD, NO_DEADLINE, Group
 
 
@@ -35,8 +39,11 @@ class ShardState:
     """The state of one shard. Hard state changes by `HardState.replay` alone; the rest is soft."""
 
     __slots__ = (
+        "assignors",
         "config",
+        "consumers",
         "expiry_deadline_ms",
+        "group_settings",
         "groups",
         "groups_held",
         "hard",
@@ -44,22 +51,37 @@ class ShardState:
         "next_full_note_ms",
         "pending_count",
         "sweeps",
+        "topics",
         "wakes",
         "wakes_made",
     )
 
     def __init__(
-        self, config: GroupConfig, new_member_id: Callable[[str], str], groups_held: Callable[[], int] | None = None
+        self,
+        config: GroupConfig,
+        new_member_id: Callable[[str], str],
+        groups_held: Callable[[], int] | None = None,
+        *,
+        topics: TopicImage | None = None,
+        assignors: Mapping[str, Assignor] | None = None,
     ) -> None:
         self.config = config
         self.new_member_id = new_member_id
-        self.groups_held = groups_held or (lambda: len(self.groups))
+        self.groups_held = groups_held or (lambda: len(self.groups) + len(self.consumers))
         """How many groups all shards of the broker have."""
         self.hard = HardState()
         self.groups: dict[str, Group] = {}
+        """Classic ones, and those that only store offsets."""
+        self.consumers: dict[str, ConsumerTimers] = {}
+        """The deadlines of KIP-848 groups; the groups themselves are all hard state."""
+        self.topics = Topics() if topics is None else topics
+        self.group_settings: Mapping[str, Mapping[str, int]] = {}
+        """Settings that groups have of their own, by group id."""
+        self.assignors = assignors or create_server_assignors(config.group_consumer_assignors)
+        """What shares partitions in KIP-848 groups; the first is the default."""
         self.pending_count = 0
         """Member ids handed out and not used yet, over all groups."""
-        self.wakes: list[tuple[int, int, Group]] = []
+        self.wakes: list[tuple[int, int, Group | ConsumerTimers]] = []
         """A heap of (deadline, tie breaker, group); an entry counts only while its group's `wake_ms` equals it."""
         self.wakes_made = 0
         self.expiry_deadline_ms = NO_DEADLINE
@@ -106,7 +128,28 @@ class ShardState:
         """Would the offsets topic take these records as one batch?"""
         return batch_bytes(records) <= self.config.max_message_bytes
 
-    def arm(self, group: Group, deadline_ms: int) -> None:
+    def consumer_group(self, group_id: str) -> ConsumerGroup | None:
+        """The KIP-848 group with this id."""
+        return self.hard.consumer_groups.get(group_id)
+
+    def group_setting(self, group_id: str, name: str, otherwise: int) -> int:
+        """A setting of the group itself, or the broker's."""
+        return self.group_settings.get(group_id, {}).get(name, otherwise)
+
+    def timers_of(self, group_id: str) -> ConsumerTimers:
+        """The deadlines of a KIP-848 group."""
+        timers = self.consumers.get(group_id)
+        if timers is None:
+            timers = self.consumers[group_id] = ConsumerTimers(group_id)
+        return timers
+
+    def forget_timers(self, group_id: str) -> None:
+        """The KIP-848 group is no more."""
+        timers = self.consumers.pop(group_id, None)
+        if timers is not None:
+            timers.wake_ms = NO_DEADLINE
+
+    def arm(self, group: Group | ConsumerTimers, deadline_ms: int) -> None:
         """Wake for the group at `deadline_ms` (monotonic) at the latest."""
         if deadline_ms < group.wake_ms:
             group.wake_ms = deadline_ms

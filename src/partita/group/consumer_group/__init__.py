@@ -1,0 +1,1 @@
+"""KIP-848 groups: the coordinator assigns, and members reconcile one by one."""

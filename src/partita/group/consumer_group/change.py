@@ -1,0 +1,249 @@
+"""What follows from a member that joins, heartbeats or changes: epochs, a target, and one step of reconciliation.
+
+Everything is decided before anything is written, so that what fails leaves nothing behind. The order of the records is
+Kafka's: member, expressions, group epoch, targets, current assignment. (Kafka:
+GroupMetadataManager.consumerGroupHeartbeat; specification section 20.3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from partita.group.consumer_group import conversion, errors, timers
+from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.expressions import MaySee, refresh
+from partita.group.consumer_group.jobs import ComputeTarget, runs_at_once
+from partita.group.consumer_group.reconcile import Reconciling, reconcile
+from partita.group.consumer_group.subscriptions import metadata_hash
+from partita.group.consumer_group.target import AssignorFailed, Problem, problem, target_records
+from partita.group.contract import Record
+from partita.group.notes import (
+    JOINED,
+    STATIC_REPLACED,
+    SUBSCRIPTION_CHANGED,
+    TOPICS_CHANGED,
+    AssignorRaised,
+    Cause,
+    GroupEpochBumped,
+    TargetComputed,
+)
+from partita.group.records import consumer_log
+from partita.group.records.consumer_group import (
+    NO_PARTITIONS,
+    ConsumerGroup,
+    ConsumerMember,
+    Partition,
+    Target,
+    add_to,
+)
+from partita.group.state.turn import Turn
+from partita.protocol.error_codes import ErrorCode
+
+
+class Change(NamedTuple):
+    """One member of a group as it was, and as it is from now on."""
+
+    group: ConsumerGroup
+    before: ConsumerMember
+    after: ConsumerMember
+    """Epochs, state and partitions are those of `before`."""
+    is_new: bool
+    owned: Collection[Partition] | None
+    """What it says it owns; None: as last time."""
+    replaces: ConsumerMember | None = None
+    """The static member whose place it takes."""
+
+    @property
+    def leaves(self) -> ConsumerMember | None:
+        """Which member the group no longer has in this form."""
+        return self.replaces or (None if self.is_new else self.before)
+
+    @property
+    def subscription_changed(self) -> bool:
+        """Does it ask for other topics than before?"""
+        return self.after.topics != self.before.topics or self.after.regex != self.before.regex
+
+
+class _Epoch(NamedTuple):
+    """The group epoch after a change, and why it is another one."""
+
+    epoch: int
+    why: str | None
+    records: list[Record]
+
+
+class _Aim(NamedTuple):
+    """The target a member is to follow after a change."""
+
+    epoch: int
+    target: Target
+    records: list[Record]
+    job: Problem | None = None
+    """To be solved beside the event loop; until then the old target holds."""
+    note: TargetComputed | None = None
+
+
+def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember | Refused:
+    """Decide, write, and start what has to run; the member as it is afterwards."""
+    group = change.group
+    group_id = group.group_id
+    records = [*conversion.classic_tombstone(turn, group_id), *_member_records(change)]
+    bumped = _epoch(turn, change)
+    aim = _aim(turn, change, bumped.epoch)
+    if isinstance(aim, Refused):
+        return aim
+    member = _reconciled(turn, change, aim)
+    if member is None:
+        return errors.unknown_state(change.after)
+    records += [*bumped.records, *aim.records]
+    if member != change.after:
+        records.append(consumer_log.assignment_record(group_id, member))
+    if not turn.state.fits(records):
+        return errors.too_large()
+    if change.replaces is not None:
+        turn.state.timers_of(group_id).forget(change.replaces.member_id)
+    conversion.end_classic(turn, group_id)
+    turn.write(records)
+    _tell(turn, change, bumped, aim)
+    state = turn.state.timers_of(group_id)
+    state.seen_version = turn.state.topics.version
+    timers.start_session(turn, group_id, member)
+    timers.follow_state(turn, group_id, member)
+    if aim.job is not None and not state.computing and turn.now.mono_ms >= state.computes_again_ms:
+        state.computing = True
+        turn.out.start(ComputeTarget(group_id, bumped.epoch, aim.job))
+    refresh(turn, turn.state.hard.consumer_groups[group_id], may_see)
+    return member
+
+
+def _member_records(change: Change) -> list[Record]:
+    group, before, after = change.group, change.before, change.after
+    records: list[Record] = []
+    if change.replaces is not None:
+        records += consumer_log.member_tombstones(group.group_id, change.replaces.member_id)
+        records.append(consumer_log.member_record(group.group_id, before))
+        target = group.targets.get(change.replaces.member_id, NO_PARTITIONS)
+        records.append(consumer_log.target_record(group.group_id, before.member_id, target))
+        records.append(consumer_log.assignment_record(group.group_id, before))
+    if (change.is_new and change.replaces is None) or before != after:
+        records.append(consumer_log.member_record(group.group_id, after))
+    if before.regex and before.regex != after.regex and group.patterns.get(before.regex, 0) <= 1:
+        records.append(consumer_log.regex_tombstone(group.group_id, before.regex))
+    return records
+
+
+def _epoch(turn: Turn, change: Change) -> _Epoch:
+    """Another epoch if the group's subscription has changed, or the topics it subscribes to."""
+    group, image = change.group, turn.state.topics
+    why = _why_bumped(change)
+    if why is None and turn.state.timers_of(group.group_id).seen_version == image.version:
+        return _Epoch(group.epoch, None, [])
+    found = metadata_hash(image, subscribed_after(group, change.leaves, change.after))
+    if why is None and found != group.metadata_hash:
+        why = TOPICS_CHANGED
+    if why is None:
+        return _Epoch(group.epoch, None, [])
+    return _Epoch(group.epoch + 1, why, [consumer_log.epoch_record(group.group_id, group.epoch + 1, found)])
+
+
+def _why_bumped(change: Change) -> str | None:
+    group, before, after = change.group, change.before, change.after
+    resolved = group.regexes
+    differs = after.topics != before.topics or (
+        after.regex != before.regex and (after.regex in resolved or (not after.regex and before.regex in resolved))
+    )
+    if not differs:
+        return None
+    return JOINED if change.is_new and change.replaces is None else SUBSCRIPTION_CHANGED
+
+
+def subscribed_after(group: ConsumerGroup, leaves: ConsumerMember | None, comes: ConsumerMember | None) -> list[str]:
+    """What the group subscribes to once one member is gone and another one is there, sorted."""
+    names, patterns = dict(group.names), dict(group.patterns)
+    for member, by in ((leaves, -1), (comes, 1)):
+        if member is not None:
+            for name in member.topics:
+                add_to(names, name, by)
+            if member.regex:
+                add_to(patterns, member.regex, by)
+    matched = (name for regex in patterns if regex in group.regexes for name in group.regexes[regex].topics)
+    return sorted({*names, *matched})
+
+
+def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
+    """The target: a new one if the group epoch is ahead of the old one, and the old one is old enough."""
+    group, after = change.group, change.after
+    previous = dict(group.targets)
+    if change.replaces is not None:
+        previous[after.member_id] = previous.pop(change.replaces.member_id, NO_PARTITIONS)
+    old = _Aim(group.assignment_epoch, previous.get(after.member_id, NO_PARTITIONS), [])
+    if epoch <= group.assignment_epoch or not is_due(turn, group):
+        return old
+    leaves = change.leaves
+    members = [m for m in group.members.values() if leaves is None or m.member_id != leaves.member_id]
+    asked = problem(group, [*members, after], previous, turn.state.topics, turn.state.assignors)
+    if not runs_at_once(asked):
+        return old._replace(job=asked)
+    try:
+        targets = asked.run()
+    except AssignorFailed as error:
+        turn.out.note(AssignorRaised(group.group_id, asked.assignor.name, str(error), turn.now.wall_ms))
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+    if change.replaces is not None:
+        targets.pop(change.replaces.member_id, None)
+    return _Aim(
+        epoch,
+        targets[after.member_id],
+        target_records(group.group_id, targets, previous, epoch, turn.now.wall_ms),
+        note=computed_note(turn, group, asked, targets, epoch),
+    )
+
+
+def is_due(turn: Turn, group: ConsumerGroup) -> bool:
+    """Is the last target old enough for another one? (`group.consumer.assignment.interval.ms`, KIP-1263)"""
+    interval_ms = turn.state.config.group_consumer_assignment_interval_ms
+    return not group.assigned_ms or turn.now.wall_ms - group.assigned_ms >= interval_ms
+
+
+def computed_note(
+    turn: Turn, group: ConsumerGroup, asked: Problem, targets: dict[str, Target], epoch: int
+) -> TargetComputed:
+    """What the new target changes."""
+    moved = sum(len(group.targets.get(member_id, NO_PARTITIONS) - target) for member_id, target in targets.items())
+    return TargetComputed(group.group_id, epoch, asked.assignor.name, len(targets), moved, turn.now.wall_ms)
+
+
+def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:
+    group, after = change.group, change.after
+    mine = (after.member_id, change.replaces.member_id if change.replaces else after.member_id)
+    target = aim.target
+    if change.subscription_changed:
+        facts = (turn.state.topics.get(name) for name in group.topics_of(after))
+        wanted = {topic.topic_id for topic in facts if topic is not None}
+        target = frozenset(partition for partition in target if partition[0] in wanted)
+    owners = group.owners
+    return reconcile(
+        Reconciling(
+            member=after,
+            epoch=aim.epoch,
+            target=target,
+            owned=change.owned,
+            is_free=lambda partition: owners.get(partition) is None or owners[partition] in mine,
+            narrows=change.subscription_changed,
+        )
+    )
+
+
+def _tell(turn: Turn, change: Change, bumped: _Epoch, aim: _Aim) -> None:
+    if bumped.why is not None:
+        what = STATIC_REPLACED if change.replaces is not None and bumped.why == JOINED else bumped.why
+        cause = cause_of(change.after, what)
+        turn.out.note(GroupEpochBumped(change.group.group_id, bumped.epoch, cause, turn.now.wall_ms))
+    if aim.note is not None:
+        turn.out.note(aim.note)
+
+
+def cause_of(member: ConsumerMember, what: str, detail: str = "") -> Cause:
+    """A cause that lies with this member; `what` is a constant of `partita.group.notes`."""
+    return Cause(what, member.member_id, member.instance_id, member.client_id, detail)

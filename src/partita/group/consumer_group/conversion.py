@@ -1,0 +1,215 @@
+"""From a classic group to a KIP-848 group and back, empty or with members. Committed offsets stay in every case.
+
+A group with members is converted only if `group.consumer.migration.policy` allows that direction. (Kafka:
+convertToConsumerGroup, convertToClassicGroup, ClassicGroup.fromConsumerGroup; specification section 21.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from partita.assignors.payloads import decode_assignment, decode_subscription, encode_assignment
+from partita.group import answers
+from partita.group.classic import rebalance
+from partita.group.consumer_group import errors, timers
+from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.subscriptions import metadata_hash
+from partita.group.contract import Record
+from partita.group.notes import Cause, GroupConverted
+from partita.group.records import consumer_log
+from partita.group.records.consumer_group import (
+    NO_PARTITIONS,
+    ClassicPart,
+    ConsumerGroup,
+    ConsumerMember,
+    Partition,
+)
+from partita.group.state.consumers import TopicImage
+from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, Member
+from partita.group.state.stored import group_record, group_tombstone
+from partita.group.state.turn import Turn
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import MalformedRequest
+
+CONSUMER = "consumer"
+_UPGRADES, _DOWNGRADES = frozenset({"upgrade", "bidirectional"}), frozenset({"downgrade", "bidirectional"})
+
+
+def policy(turn: Turn) -> str:
+    """`group.consumer.migration.policy`; a name that is none counts as "disabled"."""
+    return turn.state.config.group_consumer_migration_policy.lower()
+
+
+# -- classic to consumer -----------------------------------------------------------------------------------------------
+
+
+def end_classic(turn: Turn, group_id: str) -> None:
+    """Forget the classic group that had this id, if there was one; whoever waits in it is told to rejoin."""
+    group = turn.state.groups.get(group_id)
+    if group is None:
+        return
+    error = ErrorCode.REBALANCE_IN_PROGRESS
+    for member in list(group.members.values()):
+        if member.join is not None:
+            answer = answers.join_error(error, member.member_id, version=member.join.version)
+            turn.answer_join(group, member, answer)
+        turn.answer_sync(member, answers.sync_error(error))
+    for member_id in list(group.pending):
+        turn.drop_pending(group, member_id, "refused")
+    group.members.clear()
+    turn.state.forget(group)
+
+
+def classic_tombstone(turn: Turn, group_id: str) -> tuple[Record, ...]:
+    """What ends the classic group in the log, if it is there."""
+    return (group_tombstone(group_id),) if group_id in turn.state.hard.groups else ()
+
+
+def upgrade(turn: Turn, group_id: str) -> Refused | None:
+    """Make a KIP-848 group of a classic one with members; each goes on with what it has, served as before."""
+    classic = turn.state.groups[group_id]
+    members = _upgraded_members(turn, classic)
+    if members is None:
+        return errors.not_a_consumer_group(group_id)
+    group = ConsumerGroup(group_id)
+    for member in members:
+        group.replay_member(member)
+    found = metadata_hash(turn.state.topics, group.subscribed_topics())
+    epoch = classic.generation
+    records = [*classic_tombstone(turn, group_id)]
+    records += [consumer_log.member_record(group_id, member) for member in members]
+    records.append(consumer_log.epoch_record(group_id, epoch, found))
+    records += [consumer_log.target_record(group_id, member.member_id, member.assigned) for member in members]
+    records.append(consumer_log.target_epoch_record(group_id, epoch, 0))
+    records += [consumer_log.assignment_record(group_id, member) for member in members]
+    if not turn.state.fits(records):
+        return errors.not_a_consumer_group(group_id)
+    is_rebalancing = classic.state in (PREPARING, COMPLETING)
+    end_classic(turn, group_id)
+    turn.write(records)
+    for member in members:
+        timers.start_session(turn, group_id, member)
+        if is_rebalancing:
+            timers.expect_join(turn, group_id, member)
+    turn.out.note(GroupConverted(group_id, CONSUMER, len(members), turn.now.wall_ms))
+    return None
+
+
+def _upgraded_members(turn: Turn, classic: Group) -> list[ConsumerMember] | None:
+    """The members as those of a KIP-848 group; None if they cannot be, or must not."""
+    fits_in = len(classic.members) <= turn.state.config.group_consumer_max_size
+    if policy(turn) not in _UPGRADES or classic.protocol_type != CONSUMER or not fits_in:
+        return None
+    try:
+        return [_upgraded(turn.state.topics, classic, member) for member in classic.members.values()]
+    except MalformedRequest:
+        return None
+
+
+def _upgraded(image: TopicImage, classic: Group, member: Member) -> ConsumerMember:
+    subscription = decode_subscription(member.protocols[0][1])
+    partitions, _ = decode_assignment(member.assignment)
+    assigned = {
+        (topic.topic_id, number): classic.generation
+        for name, number in partitions
+        if (topic := image.get(name)) is not None
+    }
+    return ConsumerMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=subscription.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        topics=tuple(sorted(set(subscription.topics))),
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        classic=ClassicPart(member.session_timeout_ms, member.protocols),
+        epoch=classic.generation,
+        previous_epoch=classic.generation,
+        assigned=assigned,
+    )
+
+
+# -- consumer to classic -----------------------------------------------------------------------------------------------
+
+
+def can_downgrade(turn: Turn, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
+    """Are only members of the classic protocol left once these are gone, and may the group become classic?"""
+    gone = {member.member_id for member in leaving}
+    staying = [member for member in group.members.values() if member.member_id not in gone]
+    only_classic = bool(staying) and all(member.is_classic for member in staying)
+    had_others = any(not member.is_classic for member in leaving)
+    fits_in = len(staying) <= turn.state.config.group_max_size
+    return only_classic and had_others and fits_in and policy(turn) in _DOWNGRADES
+
+
+def downgrade(
+    turn: Turn,
+    group: ConsumerGroup,
+    leaving: Sequence[ConsumerMember],
+    cause: Cause,
+    *,
+    comes: ConsumerMember | None = None,
+    rebalances: bool = True,
+) -> Group:
+    """Make the group classic: stable, with the targets as assignments; then let its members rejoin.
+
+    `comes` takes the place of one that leaves; then the group may stay as it is.
+    """
+    gone = {member.member_id for member in leaving}
+    staying = [member for member in group.members.values() if member.member_id not in gone]
+    targets = dict(group.targets)
+    if comes is not None:
+        staying.append(comes)
+        targets[comes.member_id] = frozenset(comes.assigned)
+    records = consumer_log.group_tombstones(group)
+    turn.state.forget_timers(group.group_id)
+    turn.write(records)
+    classic = Group(group.group_id, turn.now.wall_ms)
+    turn.state.add(classic)
+    classic.protocol_type = CONSUMER
+    classic.generation = classic.generation_told = group.epoch
+    for member in staying:
+        _enter(turn, classic, member, targets.get(member.member_id, NO_PARTITIONS))
+    classic.protocol_name = classic.vote()
+    classic.subscriptions = tuple(m.metadata(classic.protocol_name) for m in classic.members.values())
+    classic.state = STABLE
+    turn.write([group_record(classic)])
+    turn.out.note(GroupConverted(group.group_id, "classic", len(staying), turn.now.wall_ms))
+    if rebalances:
+        rebalance.note_cause(classic, cause)
+        rebalance.prepare(turn, classic, cause)
+    return classic
+
+
+def _enter(turn: Turn, classic: Group, member: ConsumerMember, target: Collection[Partition]) -> None:
+    assert member.classic is not None, f"{member.member_id} does not speak the classic protocol"
+    session_ms, protocols = member.classic
+    entered = Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=session_ms,
+        protocols=protocols,
+    )
+    entered.assignment = assignment_bytes(turn.state.topics, member, target)
+    rebalance.enter_member(turn, classic, entered, deadline_ms=turn.now.mono_ms + session_ms)
+
+
+def assignment_bytes(image: TopicImage, member: ConsumerMember, partitions: Collection[Partition]) -> bytes:
+    """Partitions in the form of the classic consumer protocol, in the version the member itself has used."""
+    assert member.classic is not None, f"{member.member_id} does not speak the classic protocol"
+    named = [(name, number) for topic, number in sorted(partitions) if (name := image.name_of(topic)) is not None]
+    version = int.from_bytes(member.classic.protocols[0][1][:2], "big")
+    return encode_assignment(named, version=min(version, 3))
+
+
+def supported_protocols(group: ConsumerGroup, except_id: str = "") -> Mapping[str, int]:
+    """How many of the classic members list each protocol, one member left out."""
+    counts: dict[str, int] = {}
+    for member in group.members.values():
+        if member.classic is not None and member.member_id != except_id:
+            for name in dict(member.classic.protocols):
+                counts[name] = counts.get(name, 0) + 1
+    return counts

@@ -1,0 +1,83 @@
+"""What refuses a request to a KIP-848 group: an error with the words that the answer carries, as Kafka says them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
+from partita.protocol.error_codes import ErrorCode
+
+
+class Refused(NamedTuple):
+    """An error code and its message."""
+
+    error: ErrorCode
+    text: str
+
+
+def invalid(text: str) -> Refused:
+    """The request says something that no group could take."""
+    return Refused(ErrorCode.INVALID_REQUEST, text)
+
+
+def group_not_found(group_id: str) -> Refused:
+    """There is no such group."""
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+
+
+def not_a_consumer_group(group_id: str) -> Refused:
+    """There is a group of the other protocol with this id."""
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+
+
+def group_is_full(size: int) -> Refused:
+    """`group.consumer.max.size` is reached."""
+    text = f"The consumer group has reached its maximum capacity of {size} members."
+    return Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
+
+
+def unknown_member(group_id: str, member_id: str) -> Refused:
+    """Nobody has this member id."""
+    return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group_id}.")
+
+
+def unknown_instance(instance_id: str) -> Refused:
+    """Nobody has this group instance id."""
+    return Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+
+
+def instance_in_use(group: ConsumerGroup, member_id: str, instance_id: str) -> Refused:
+    """The process before has not left; under this protocol the older one keeps the instance id."""
+    holder = group.static[instance_id]
+    text = (
+        f"Static member {member_id} with instance id {instance_id} cannot join the group because the instance id is "
+        f"owned by member {holder}."
+    )
+    return Refused(ErrorCode.UNRELEASED_INSTANCE_ID, text)
+
+
+def fenced_instance(group: ConsumerGroup, member_id: str, instance_id: str) -> Refused:
+    """Another member id has the group instance id."""
+    text = f"Static member {member_id} with instance id {instance_id} was fenced by member {group.static[instance_id]}."
+    return Refused(ErrorCode.FENCED_INSTANCE_ID, text)
+
+
+def fenced_epoch(member: ConsumerMember, epoch: int) -> Refused:
+    """The member is ahead of the coordinator, or behind and cannot be believed."""
+    which = "greater" if epoch > member.epoch else "smaller"
+    text = (
+        f"The consumer group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({member.epoch}). The member must abandon all its partitions and rejoin."
+    )
+    return Refused(ErrorCode.FENCED_MEMBER_EPOCH, text)
+
+
+def unknown_state(member: ConsumerMember) -> Refused:
+    """The log tells a state of a newer release."""
+    text = f"Member {member.member_id} is in a state unknown here. It must abandon all its partitions and rejoin."
+    return Refused(ErrorCode.FENCED_MEMBER_EPOCH, text)
+
+
+def too_large() -> Refused:
+    """The records would not fit into one batch."""
+    return Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "What follows from the request does not fit into the group log.")

@@ -1,0 +1,412 @@
+"""ConsumerGroupHeartbeat: checks, then a table of what there is by what is asked, then one of who asks.
+
+A heartbeat joins (epoch 0), goes on (above 0), leaves (-1) or leaves for a while (-2). (Kafka:
+GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid, GroupMetadataManager.consumerGroupHeartbeat and
+consumerGroupLeave; specification sections 20.2, 20.3 and 20.6.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from partita.group.consumer_group import conversion, errors, leaving, timers
+from partita.group.consumer_group.change import Change, apply
+from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.subscriptions import InvalidExpression, compile_expression
+from partita.group.contract import GroupRequest, Token
+from partita.group.notes import LEFT as MEMBER_LEFT
+from partita.group.offsets import expiration
+from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember, Partition, by_topic
+from partita.group.state.model import EMPTY
+from partita.group.state.turn import Turn
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatAssignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatTopicPartitions,
+)
+
+_JOIN, _LEAVE, _REST = 0, -1, LEFT_STATIC
+_CLIENT_MAKES_ID_FROM = 1
+
+
+class Found(Enum):
+    """What the shard has under the group id."""
+
+    NOTHING = 0
+    """No group, or one that only stores offsets."""
+    EMPTY_CLASSIC = 1
+    """A classic group without members."""
+    CLASSIC = 2
+    """A classic group with members."""
+    CONSUMER = 3
+    """A KIP-848 group."""
+
+
+class Ask(IntEnum):
+    """What a heartbeat asks for."""
+
+    JOIN = 0
+    """Epoch 0."""
+    GO_ON = 1
+    """An epoch above 0."""
+    LEAVE = 2
+    """Epoch -1."""
+    REST = 3
+    """Epoch -2: a static member that means to come back."""
+
+
+class Who(Enum):
+    """Who asks, in a KIP-848 group."""
+
+    STRANGER = 0
+    """A member id that nobody has, and no group instance id."""
+    MEMBER = 1
+    """A member's id, alone or with its own instance id."""
+    NEW_INSTANCE = 2
+    """A group instance id that nobody has."""
+    SUCCESSOR = 3
+    """An instance id whose member has gone for a while, or speaks the classic protocol; and another member id."""
+    RIVAL = 4
+    """An instance id whose member is there; and another member id."""
+
+
+class Beat(NamedTuple):
+    """One ConsumerGroupHeartbeat being decided."""
+
+    token: Token
+    request: GroupRequest
+    wire: ConsumerGroupHeartbeatRequest
+
+    @property
+    def owned(self) -> frozenset[Partition] | None:
+        """What the member says it owns."""
+        topics = self.wire.topic_partitions
+        return None if topics is None else frozenset((t.topic_id, number) for t in topics for number in t.partitions)
+
+    @property
+    def is_full(self) -> bool:
+        """Does it say everything, and so is to be told everything?"""
+        wire = self.wire
+        subscribes = wire.subscribed_topic_names is not None or wire.subscribed_topic_regex is not None
+        says_all = wire.rebalance_timeout_ms != -1 and subscribes and wire.topic_partitions is not None
+        return wire.member_epoch == _JOIN or says_all
+
+
+def heartbeat(turn: Turn, token: Token, request: GroupRequest) -> None:
+    """Answer a ConsumerGroupHeartbeat. It is answered at once and never parked."""
+    wire = request.message
+    assert isinstance(wire, ConsumerGroupHeartbeatRequest)
+    if not wire.member_id and request.version < _CLIENT_MAKES_ID_FROM and wire.member_epoch == _JOIN:
+        wire.member_id = turn.state.new_member_id("")
+    beat = Beat(token, request, wire)
+    refused = first_problem(turn, beat)
+    if refused is None:
+        refused = GROUP[find(turn, wire.group_id)][classify(wire)](turn, beat)
+    if refused is not None:
+        answer = ConsumerGroupHeartbeatResponse(error_code=refused.error, error_message=refused.text)
+        turn.out.answer(token, answer)
+
+
+# -- checks: the first that finds something answers --------------------------------------------------------------------
+
+
+def id_is_missing(turn: Turn, beat: Beat) -> Refused | None:
+    """From version 1 on clients make their member ids; before that, only a join may be without one."""
+    needs = beat.request.version >= _CLIENT_MAKES_ID_FROM or beat.wire.member_epoch != _JOIN
+    return errors.invalid("MemberId can't be empty.") if needs and not beat.wire.member_id.strip() else None
+
+
+def a_text_is_empty(turn: Turn, beat: Beat) -> Refused | None:
+    """Group, instance and rack are names; blanks are none."""
+    wire = beat.wire
+    for name, text in (("GroupId", wire.group_id), ("InstanceId", wire.instance_id), ("RackId", wire.rack_id)):
+        if text is not None and not text.strip():
+            return errors.invalid(f"{name} can't be empty.")
+    return None
+
+
+def join_is_incomplete(turn: Turn, beat: Beat) -> Refused | None:
+    """Whoever joins says how long it takes to give up, that it owns nothing, and what it wants."""
+    wire = beat.wire
+    if wire.member_epoch != _JOIN:
+        return None
+    if wire.rebalance_timeout_ms == -1:
+        return errors.invalid("RebalanceTimeoutMs must be provided in first request.")
+    if wire.topic_partitions is None or wire.topic_partitions:
+        return errors.invalid("TopicPartitions must be empty when (re-)joining.")
+    if wire.subscribed_topic_names is None and wire.subscribed_topic_regex is None:
+        return errors.invalid("Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
+    return None
+
+
+def rest_has_no_instance(turn: Turn, beat: Beat) -> Refused | None:
+    """Only static members may go for a while."""
+    is_dynamic = beat.wire.member_epoch == _REST and beat.wire.instance_id is None
+    return errors.invalid("InstanceId can't be null.") if is_dynamic else None
+
+
+def epoch_is_out_of_range(turn: Turn, beat: Beat) -> Refused | None:
+    """Nothing below -2 means anything."""
+    epoch = beat.wire.member_epoch
+    return (
+        errors.invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.") if epoch < _REST else None
+    )
+
+
+def assignor_is_unknown(turn: Turn, beat: Beat) -> Refused | None:
+    """The broker has no such server-side assignor."""
+    name, known = beat.wire.server_assignor, turn.state.assignors
+    if name is None or name in known:
+        return None
+    text = f"ServerAssignor {name} is not supported. Supported assignors: {', '.join(known)}."
+    return Refused(ErrorCode.UNSUPPORTED_ASSIGNOR, text)
+
+
+def expression_is_invalid(turn: Turn, beat: Beat) -> Refused | None:
+    """A regular expression that nobody in the group has yet is read, to see whether it can be."""
+    regex = beat.wire.subscribed_topic_regex
+    group = turn.state.consumer_group(beat.wire.group_id)
+    if not regex or beat.wire.member_epoch < 0 or (group is not None and regex in group.patterns):
+        return None
+    try:
+        compile_expression(regex)
+    except InvalidExpression as error:
+        return Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error))
+    return None
+
+
+Check = Callable[[Turn, Beat], Refused | None]
+CHECKS: tuple[Check, ...] = (
+    id_is_missing,
+    a_text_is_empty,
+    join_is_incomplete,
+    rest_has_no_instance,
+    epoch_is_out_of_range,
+    assignor_is_unknown,
+    expression_is_invalid,
+)
+
+
+def first_problem(turn: Turn, beat: Beat) -> Refused | None:
+    """What the first check that finds something says."""
+    return next((refused for check in CHECKS if (refused := check(turn, beat)) is not None), None)
+
+
+# -- which group -------------------------------------------------------------------------------------------------------
+
+
+def find(turn: Turn, group_id: str) -> Found:
+    """Which row of `GROUP`."""
+    if turn.state.consumer_group(group_id) is not None:
+        return Found.CONSUMER
+    classic = turn.state.groups.get(group_id)
+    if classic is None or (classic.protocol_type is None and not classic.pending and classic.state is EMPTY):
+        return Found.NOTHING
+    return Found.EMPTY_CLASSIC if classic.state is EMPTY else Found.CLASSIC
+
+
+def classify(wire: ConsumerGroupHeartbeatRequest) -> Ask:
+    """Which column of `GROUP` and of `MEMBERS`."""
+    if wire.member_epoch > 0:
+        return Ask.GO_ON
+    return {_JOIN: Ask.JOIN, _LEAVE: Ask.LEAVE, _REST: Ask.REST}[wire.member_epoch]
+
+
+def CREATE(turn: Turn, beat: Beat) -> Refused | None:
+    """The first member makes the group, if the broker has room for one more."""
+    group_id = beat.wire.group_id
+    if group_id not in turn.state.groups:
+        expiration.make_room(turn, group_id)
+        if turn.state.is_full:
+            return errors.group_is_full(turn.state.config.partita_groups_max)
+    return ADMIT(turn, beat, ConsumerGroup(group_id))
+
+
+def CONVERT(turn: Turn, beat: Beat) -> Refused | None:
+    """An empty classic group becomes a KIP-848 group; its offsets stay."""
+    return ADMIT(turn, beat, ConsumerGroup(beat.wire.group_id))
+
+
+def UPGRADE(turn: Turn, beat: Beat) -> Refused | None:
+    """A classic group with members becomes a KIP-848 group that serves them as before, if that is allowed."""
+    refused = conversion.upgrade(turn, beat.wire.group_id)
+    return refused or SERVE(turn, beat)
+
+
+def SERVE(turn: Turn, beat: Beat) -> Refused | None:
+    """Ask who it is."""
+    group = turn.state.hard.consumer_groups[beat.wire.group_id]
+    return MEMBERS[who(group, beat)][classify(beat.wire)](turn, beat, group)
+
+
+def NO_GROUP(turn: Turn, beat: Beat) -> Refused | None:
+    """Answer GROUP_ID_NOT_FOUND."""
+    return errors.group_not_found(beat.wire.group_id)
+
+
+def OTHER_PROTOCOL(turn: Turn, beat: Beat) -> Refused | None:
+    """Answer GROUP_ID_NOT_FOUND: the group is classic."""
+    return errors.not_a_consumer_group(beat.wire.group_id)
+
+
+GroupAction = Callable[[Turn, Beat], Refused | None]
+# fmt: off
+GROUP: dict[Found, tuple[GroupAction, ...]] = {
+    #                     JOIN     GO_ON           LEAVE           REST
+    Found.NOTHING:       (CREATE,  NO_GROUP,       NO_GROUP,       NO_GROUP),
+    Found.EMPTY_CLASSIC: (CONVERT, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
+    Found.CLASSIC:       (UPGRADE, OTHER_PROTOCOL, OTHER_PROTOCOL, OTHER_PROTOCOL),
+    Found.CONSUMER:      (SERVE,   SERVE,          SERVE,          SERVE),
+}
+# fmt: on
+
+
+# -- which member ------------------------------------------------------------------------------------------------------
+
+
+def who(group: ConsumerGroup, beat: Beat) -> Who:
+    """Which row of `MEMBERS`."""
+    member_id, instance_id = beat.wire.member_id, beat.wire.instance_id
+    if instance_id is None:
+        return Who.MEMBER if member_id in group.members else Who.STRANGER
+    holder = group.static.get(instance_id)
+    if holder is None:
+        return Who.NEW_INSTANCE
+    if holder == member_id:
+        return Who.MEMBER
+    member = group.members[holder]
+    return Who.SUCCESSOR if member.epoch == LEFT_STATIC or member.is_classic else Who.RIVAL
+
+
+def ADMIT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Add the member, if there is a place."""
+    size = turn.state.config.group_consumer_max_size
+    if len(group.members) >= size and beat.wire.member_id not in group.members:
+        return errors.group_is_full(size)
+    known = group.members.get(beat.wire.member_id)
+    before = known or ConsumerMember(beat.wire.member_id)
+    return _answer(turn, beat, Change(group, before, updated(before, beat), known is None, beat.owned))
+
+
+def RETURN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """A member joins that is one: its answer was lost, or it starts again. It keeps its epoch and gets everything."""
+    before = group.members[beat.wire.member_id]
+    if before.epoch == LEFT_STATIC:
+        before = replace(before, epoch=0)
+    return _answer(turn, beat, Change(group, before, updated(before, beat), False, None))
+
+
+def TAKE_OVER(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """A static member comes back under another id, and gets what was kept for it."""
+    assert beat.wire.instance_id is not None
+    old = group.members[group.static[beat.wire.instance_id]]
+    before = replace(old, member_id=beat.wire.member_id, epoch=old.epoch if old.is_classic else 0)
+    change = Change(group, before, updated(before, beat), True, beat.owned, replaces=old)
+    return _answer(turn, beat, change)
+
+
+def BEAT(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """A member goes on, in its epoch; or in the one before, if it can be seen that the answer was lost."""
+    before, owned, epoch = group.members[beat.wire.member_id], beat.owned, beat.wire.member_epoch
+    if epoch != before.epoch:
+        lost_answer = (
+            epoch == before.previous_epoch
+            and epoch < before.epoch
+            and owned is not None
+            and all(partition in before.assigned for partition in owned)
+        )
+        if not lost_answer:
+            return errors.fenced_epoch(before, epoch)
+    return _answer(turn, beat, Change(group, before, updated(before, beat), False, owned))
+
+
+def REMOVE(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Remove the member."""
+    leaving.fence(turn, group, [group.members[beat.wire.member_id]], MEMBER_LEFT)
+    return _gone(turn, beat)
+
+
+def SET_ASIDE(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Keep the static member's place and partitions until its session ends."""
+    leaving.set_aside(turn, group, group.members[beat.wire.member_id])
+    return _gone(turn, beat)
+
+
+def UNKNOWN(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Answer UNKNOWN_MEMBER_ID."""
+    if beat.wire.instance_id is not None:
+        return errors.unknown_instance(beat.wire.instance_id)
+    return errors.unknown_member(group.group_id, beat.wire.member_id)
+
+
+def IN_USE(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Answer UNRELEASED_INSTANCE_ID: the process before is still there."""
+    return errors.instance_in_use(group, beat.wire.member_id, beat.wire.instance_id or "")
+
+
+def FENCED(turn: Turn, beat: Beat, group: ConsumerGroup) -> Refused | None:
+    """Answer FENCED_INSTANCE_ID: another process has the instance id now."""
+    return errors.fenced_instance(group, beat.wire.member_id, beat.wire.instance_id or "")
+
+
+MemberAction = Callable[[Turn, Beat, ConsumerGroup], Refused | None]
+# fmt: off
+MEMBERS: dict[Who, tuple[MemberAction, ...]] = {
+    #                  JOIN       GO_ON    LEAVE    REST
+    Who.STRANGER:     (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
+    Who.MEMBER:       (RETURN,    BEAT,    REMOVE,  SET_ASIDE),
+    Who.NEW_INSTANCE: (ADMIT,     UNKNOWN, UNKNOWN, UNKNOWN),
+    Who.SUCCESSOR:    (TAKE_OVER, FENCED,  FENCED,  FENCED),
+    Who.RIVAL:        (IN_USE,    FENCED,  FENCED,  FENCED),
+}
+# fmt: on
+
+
+def updated(member: ConsumerMember, beat: Beat) -> ConsumerMember:
+    """The member with what the request says; null says nothing. From now on it speaks the new protocol."""
+    wire = beat.wire
+    names, regex, timeout_ms = wire.subscribed_topic_names, wire.subscribed_topic_regex, wire.rebalance_timeout_ms
+    return replace(
+        member,
+        instance_id=wire.instance_id if wire.instance_id is not None else member.instance_id,
+        rack_id=wire.rack_id if wire.rack_id is not None else member.rack_id,
+        client_id=beat.request.client_id,
+        client_host=beat.request.client_host,
+        topics=member.topics if names is None else tuple(sorted(set(names))),
+        regex=member.regex if regex is None else regex,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms < 0 else timeout_ms,
+        server_assignor=wire.server_assignor if wire.server_assignor is not None else member.server_assignor,
+        classic=None,
+    )
+
+
+def _answer(turn: Turn, beat: Beat, change: Change) -> Refused | None:
+    group_id = change.group.group_id
+    member = apply(turn, change, beat.request.may_see)
+    if isinstance(member, Refused):
+        return member
+    answer = ConsumerGroupHeartbeatResponse(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=timers.heartbeat_interval_ms(turn, group_id),
+    )
+    if beat.is_full or member.assigned.keys() != change.before.assigned.keys():
+        topics = [
+            ConsumerGroupHeartbeatTopicPartitions(topic_id=topic_id, partitions=numbers)
+            for topic_id, numbers in by_topic(member.assigned).items()
+        ]
+        answer.assignment = ConsumerGroupHeartbeatAssignment(topic_partitions=topics)
+    turn.out.answer(beat.token, answer)
+    return None
+
+
+def _gone(turn: Turn, beat: Beat) -> Refused | None:
+    wire = beat.wire
+    answer = ConsumerGroupHeartbeatResponse(member_id=wire.member_id, member_epoch=wire.member_epoch)
+    turn.out.answer(beat.token, answer)
+    return None

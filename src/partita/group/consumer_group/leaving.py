@@ -1,0 +1,59 @@
+"""Members that go: they leave, are silent for too long, or keep what they were to give up.
+
+The group gets another epoch, and the next heartbeat of a member that stays brings the target for it. When the last
+member of the new protocol goes and members of the classic one stay, the group becomes classic again. (Kafka:
+consumerGroupFenceMembers, consumerGroupLeave; specification sections 20.8 and 21.4.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from partita.group.consumer_group import conversion
+from partita.group.consumer_group.change import cause_of
+from partita.group.consumer_group.subscriptions import metadata_hash
+from partita.group.contract import Record
+from partita.group.notes import Cause, GroupEpochBumped, MemberGone
+from partita.group.records import consumer_log
+from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember, add_to
+from partita.group.state.turn import Turn
+
+
+def fence(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], what: str, detail: str = "") -> None:
+    """Remove the members; one new epoch for all of them. `what` is a constant of `partita.group.notes`."""
+    causes = [cause_of(member, what, detail) for member in members]
+    if conversion.can_downgrade(turn, group, members):
+        conversion.downgrade(turn, group, members, causes[0])
+    else:
+        _remove(turn, group, members, causes[0])
+    for cause in causes:
+        turn.out.note(MemberGone(group.group_id, cause, turn.now.wall_ms))
+
+
+def _remove(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: Cause) -> None:
+    group_id = group.group_id
+    names, patterns = dict(group.names), dict(group.patterns)
+    records: list[Record] = []
+    for member in members:
+        records += consumer_log.member_tombstones(group_id, member.member_id)
+        for name in member.topics:
+            add_to(names, name, -1)
+        if member.regex:
+            add_to(patterns, member.regex, -1)
+    records += [consumer_log.regex_tombstone(group_id, regex) for regex in group.patterns if regex not in patterns]
+    left = {t for regex in patterns if regex in group.regexes for t in group.regexes[regex].topics}
+    found = metadata_hash(turn.state.topics, sorted({*names, *left}))
+    records.append(consumer_log.epoch_record(group_id, group.epoch + 1, found))
+    turn.write(records)
+    timers = turn.state.timers_of(group_id)
+    for member in members:
+        timers.forget(member.member_id)
+    turn.out.note(GroupEpochBumped(group_id, group.epoch, cause, turn.now.wall_ms))
+
+
+def set_aside(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
+    """A static member goes and means to come back: it keeps its partitions while its session runs."""
+    away = replace(member, epoch=LEFT_STATIC, revoking={})
+    turn.write([consumer_log.assignment_record(group.group_id, away)])
+    turn.state.timers_of(group.group_id).revocations.pop(member.member_id, None)

@@ -1,0 +1,33 @@
+"""Starts the deadlines of loaded KIP-848 groups, and says at the end how long members were silent.
+
+(Kafka: GroupMetadataManager.onLoaded.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from partita.group.consumer_group import timers
+from partita.group.state.turn import Turn
+
+
+def resume(turn: Turn, silences: Mapping[tuple[str, str], int]) -> None:
+    """Every member has a whole session again, less the known silence, and its rebalance timeout if it has to revoke."""
+    for group_id, group in turn.state.hard.consumer_groups.items():
+        turn.state.timers_of(group_id)
+        for member in group.members.values():
+            timers.start_session(turn, group_id, member, silent_ms=silences.get((group_id, member.member_id), 0))
+            timers.follow_state(turn, group_id, member)
+
+
+def silences(turn: Turn) -> dict[tuple[str, str], int]:
+    """For how many milliseconds nothing was heard of each member, by group id and member id."""
+    found: dict[tuple[str, str], int] = {}
+    for group_id, running in turn.state.consumers.items():
+        group = turn.state.consumer_group(group_id)
+        for member_id, deadline_ms in running.sessions.items():
+            member = None if group is None else group.members.get(member_id)
+            if member is not None:
+                started_ms = deadline_ms - timers.session_timeout_ms(turn, group_id, member)
+                found[group_id, member_id] = turn.now.mono_ms - started_ms
+    return found

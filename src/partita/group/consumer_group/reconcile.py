@@ -1,0 +1,121 @@
+"""One member on its way from what it has to its target: what it may own now, what it has to give up, in which epoch.
+
+A partition passes to its new owner only after the old one has stopped reporting it. (Kafka: CurrentAssignmentBuilder,
+specification section 20.4.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from enum import IntEnum
+from typing import NamedTuple
+
+from partita.group.records.consumer_group import ConsumerMember, MemberState, Partition, Target
+
+STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
+
+
+class Reported(IntEnum):
+    """What the member says it owns."""
+
+    NOTHING_NEW = 0
+    """It does not say: as last time."""
+    STILL_HELD = 1
+    """It says, and something that it was told to give up is among it."""
+    GIVEN_UP = 2
+    """It says, and nothing of that is among it."""
+
+
+class Reconciling(NamedTuple):
+    """One member being reconciled."""
+
+    member: ConsumerMember
+    epoch: int
+    """Of the target."""
+    target: Target
+    owned: Collection[Partition] | None
+    is_free: Callable[[Partition], bool]
+    """May this member take the partition, as nobody else owns it?"""
+    narrows: bool = False
+    """Its subscription has just changed, so what it may own changes before the next target."""
+
+
+def reconcile(asked: Reconciling) -> ConsumerMember | None:
+    """The member as it is after one step; None: it is fenced, since nobody can tell what it owns."""
+    return RECONCILE[asked.member.state][classify(asked)](asked)
+
+
+def classify(asked: Reconciling) -> Reported:
+    """Which column of `RECONCILE`."""
+    if asked.owned is None:
+        return Reported.NOTHING_NEW
+    held = asked.member.revoking if asked.member.state is UNREVOKED else asked.owned
+    return Reported.STILL_HELD if any(partition in held for partition in asked.owned) else Reported.GIVEN_UP
+
+
+def ADVANCE(asked: Reconciling) -> ConsumerMember | None:
+    """Go as far towards the target as others allow."""
+    member = asked.member
+    if member.state is STABLE and member.epoch == asked.epoch and not (asked.narrows and _is_beyond(member, asked)):
+        return member
+    return _towards_target(asked, member.epoch)
+
+
+def WAIT(asked: Reconciling) -> ConsumerMember | None:
+    """Stay: it still has to give something up."""
+    return asked.member
+
+
+def GO_ON(asked: Reconciling) -> ConsumerMember | None:
+    """It gave up what it had to: it belongs to the next epoch at least."""
+    return _towards_target(asked, asked.member.epoch + 1)
+
+
+def FENCE(asked: Reconciling) -> ConsumerMember | None:
+    """Its state is that of a newer release, and it may own anything."""
+    return None
+
+
+def START_OVER(asked: Reconciling) -> ConsumerMember | None:
+    """It owns nothing, so its state does not matter."""
+    return _towards_target(asked, asked.epoch)
+
+
+Action = Callable[[Reconciling], ConsumerMember | None]
+# fmt: off
+RECONCILE: dict[MemberState, tuple[Action, ...]] = {
+    #            NOTHING_NEW STILL_HELD GIVEN_UP
+    STABLE:     (ADVANCE,    ADVANCE,   ADVANCE),
+    UNREVOKED:  (WAIT,       WAIT,      GO_ON),
+    UNRELEASED: (ADVANCE,    ADVANCE,   ADVANCE),
+    UNKNOWN:    (FENCE,      FENCE,     START_OVER),
+}
+# fmt: on
+
+
+def _is_beyond(member: ConsumerMember, asked: Reconciling) -> bool:
+    return any(partition not in asked.target for partition in member.assigned)
+
+
+def _towards_target(asked: Reconciling, epoch: int) -> ConsumerMember:
+    """Give up first; then take what is free; then wait for the rest. `epoch` is the member's while it gives up."""
+    member, target = asked.member, asked.target
+    keep = {partition: given for partition, given in member.assigned.items() if partition in target}
+    revoke = {partition: given for partition, given in member.assigned.items() if partition not in target}
+    if revoke and (asked.owned is None or any(partition in revoke for partition in asked.owned)):
+        return _moved(member, epoch, UNREVOKED, keep, revoke)
+    wanted = sorted(partition for partition in target if partition not in keep)
+    free = {partition: asked.epoch for partition in wanted if asked.is_free(partition)}
+    state = STABLE if len(free) == len(wanted) else UNRELEASED
+    return _moved(member, asked.epoch, state, {**keep, **free}, {})
+
+
+def _moved(
+    member: ConsumerMember,
+    epoch: int,
+    state: MemberState,
+    assigned: dict[Partition, int],
+    revoking: dict[Partition, int],
+) -> ConsumerMember:
+    return replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)

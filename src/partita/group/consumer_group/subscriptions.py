@@ -1,0 +1,55 @@
+"""What a group subscribes to: regular expressions, and a hash of the topics that tells when they have changed.
+
+The hash is ours: nobody compares it with another broker's, and one that loads our log computes its own at the next
+heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from partita.group.state.consumers import TopicImage
+
+Matches = Callable[[str], bool]
+
+
+class InvalidExpression(ValueError):
+    """A regular expression that RE2 does not take, or that cannot be looked at here."""
+
+
+def metadata_hash(image: TopicImage, names: Iterable[str]) -> int:
+    """A number that changes when one of these topics does; 0 if none of them exists. `names` are in order."""
+    digest = blake2b(digest_size=8)
+    nothing = True
+    for name in names:
+        topic = image.get(name)
+        if topic is not None:
+            nothing = False
+            racks = [sorted(rack or "" for rack in replicas) for replicas in topic.racks]
+            digest.update(repr((name, topic.topic_id, topic.partitions, racks)).encode())
+    return 0 if nothing else int.from_bytes(digest.digest(), "big", signed=True)
+
+
+def compile_expression(pattern: str) -> Matches:
+    """Whether a whole topic name matches, by the rules of RE2: linear time, no look-ahead, no back references.
+
+    Raises InvalidExpression, also where the package google-re2 is missing.
+    """
+    try:
+        import re2
+    except ImportError:
+        raise InvalidExpression(
+            "regular expressions of KIP-848 need the package google-re2: pip install 'partita[regex]'"
+        ) from None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise InvalidExpression(
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {text}."
+        ) from None
+    return lambda name: compiled.fullmatch(name) is not None

@@ -1,0 +1,122 @@
+"""The target assignment of a group: what each member is to own, computed for the newest epoch of the group.
+
+Assignors work with topic names; the group's records, with topic ids. (Kafka: TargetAssignmentBuilder; specification
+sections 20.5 and 20.12.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
+from partita.group.contract import Record
+from partita.group.records import consumer_log
+from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember, Target
+from partita.group.state.consumers import TopicImage
+
+
+class AssignorFailed(Exception):
+    """An assignor raised, or gave an answer that cannot be used."""
+
+
+class Problem(NamedTuple):
+    """What an assignor is asked to solve; it holds nothing that may change meanwhile."""
+
+    assignor: Assignor
+    metadata: TopicMetadata
+    subscriptions: Mapping[str, Subscription]
+    topic_ids: Mapping[str, bytes]
+
+    @property
+    def size(self) -> int:
+        """About how much there is to do: members and partitions."""
+        return len(self.subscriptions) + sum(self.metadata.partition_counts.values())
+
+    def run(self) -> dict[str, Target]:
+        """The target of every member. Raises AssignorFailed."""
+        try:
+            assignment = self.assignor.assign(self.metadata, self.subscriptions)
+        except Exception as error:
+            raise AssignorFailed(f"{type(error).__name__}: {error}") from error
+        return self._checked(assignment)
+
+    def _checked(self, assignment: Assignment) -> dict[str, Target]:
+        """The assignment by topic ids, if every partition in it exists, is wanted, and is given once."""
+        taken: dict[tuple[str, int], str] = {}
+        targets: dict[str, Target] = {}
+        for member_id, subscription in self.subscriptions.items():
+            wanted = frozenset(subscription.topics)
+            given = assignment.get(member_id, ())
+            for topic, number in given:
+                if topic not in wanted or not 0 <= number < self.metadata.partition_counts.get(topic, 0):
+                    raise AssignorFailed(
+                        f"{self.assignor.name} gave {topic}-{number} to {member_id}, who cannot have it"
+                    )
+                other = taken.setdefault((topic, number), member_id)
+                if other != member_id:
+                    raise AssignorFailed(f"{self.assignor.name} gave {topic}-{number} to {other} and to {member_id}")
+            targets[member_id] = frozenset((self.topic_ids[topic], number) for topic, number in given)
+        return targets
+
+
+def problem(
+    group: ConsumerGroup,
+    members: Iterable[ConsumerMember],
+    previous: Mapping[str, Target],
+    image: TopicImage,
+    assignors: Mapping[str, Assignor],
+) -> Problem:
+    """What is to be shared among these members, who may differ from those of the group by what is being decided."""
+    everyone = list(members)
+    topics: dict[str, tuple[str, ...]] = {member.member_id: group.topics_of(member) for member in everyone}
+    facts = {name: image.get(name) for name in sorted({name for names in topics.values() for name in names})}
+    known = {name: topic for name, topic in facts.items() if topic is not None}
+    names = {topic.topic_id: name for name, topic in known.items()}
+    exists: dict[tuple[str, ...], list[str]] = {}
+    for subscribed in topics.values():
+        if subscribed not in exists:
+            exists[subscribed] = [name for name in subscribed if name in known]
+    subscriptions = {
+        member.member_id: Subscription(
+            topics=exists[topics[member.member_id]],
+            owned_partitions=[
+                (names[topic_id], number)
+                for topic_id, number in sorted(previous.get(member.member_id, NO_PARTITIONS))
+                if topic_id in names
+            ],
+            rack_id=member.rack_id,
+            group_instance_id=member.instance_id,
+        )
+        for member in everyone
+    }
+    return Problem(
+        assignor=assignors[chosen_assignor(everyone, assignors)],
+        metadata=TopicMetadata(
+            {name: topic.partitions for name, topic in known.items()},
+            {name: topic.racks for name, topic in known.items() if topic.racks},
+        ),
+        subscriptions=subscriptions,
+        topic_ids={name: topic.topic_id for name, topic in known.items()},
+    )
+
+
+def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, Assignor]) -> str:
+    """The assignor that most of the members prefer that prefer one; the broker's first if nobody does."""
+    votes: dict[str, int] = {}
+    for member in members:
+        if member.server_assignor is not None and member.server_assignor in assignors:
+            votes[member.server_assignor] = votes.get(member.server_assignor, 0) + 1
+    return max(votes, key=lambda name: votes[name]) if votes else next(iter(assignors))
+
+
+def target_records(
+    group_id: str, targets: Mapping[str, Target], previous: Mapping[str, Target], epoch: int, wall_ms: int
+) -> list[Record]:
+    """One record for each target that has changed, and the epoch they are for."""
+    changed = [
+        consumer_log.target_record(group_id, member_id, target)
+        for member_id, target in targets.items()
+        if previous.get(member_id) != target
+    ]
+    return [*changed, consumer_log.target_epoch_record(group_id, epoch, wall_ms)]

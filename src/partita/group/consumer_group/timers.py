@@ -1,0 +1,63 @@
+"""Deadlines of KIP-848 members: sessions, time to give partitions up, time for classic members to rejoin and to sync.
+
+(Kafka: scheduleConsumerGroupSessionTimeout, scheduleConsumerGroupRebalanceTimeout, -JoinTimeout, -SyncTimeout.)
+"""
+
+from __future__ import annotations
+
+from partita.group.records.consumer_group import ConsumerMember, MemberState
+from partita.group.state.consumers import Revocation
+from partita.group.state.turn import Turn
+
+SESSION_TIMEOUT, HEARTBEAT_INTERVAL = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+"""Settings that a group may have of its own."""
+
+
+def session_timeout_ms(turn: Turn, group_id: str, member: ConsumerMember) -> int:
+    """How long the member may be silent; a member of the classic protocol says so itself."""
+    if member.classic is not None:
+        return member.classic.session_timeout_ms
+    return turn.state.group_setting(group_id, SESSION_TIMEOUT, turn.state.config.group_consumer_session_timeout_ms)
+
+
+def heartbeat_interval_ms(turn: Turn, group_id: str) -> int:
+    """How often members are to heartbeat."""
+    config = turn.state.config
+    return turn.state.group_setting(group_id, HEARTBEAT_INTERVAL, config.group_consumer_heartbeat_interval_ms)
+
+
+def start_session(turn: Turn, group_id: str, member: ConsumerMember, *, silent_ms: int = 0) -> None:
+    """The member was just heard of, or has been silent for so long."""
+    timers = turn.state.timers_of(group_id)
+    deadline_ms = turn.now.mono_ms + max(0, session_timeout_ms(turn, group_id, member) - silent_ms)
+    timers.sessions[member.member_id] = deadline_ms
+    turn.state.arm(timers, deadline_ms)
+
+
+def follow_state(turn: Turn, group_id: str, member: ConsumerMember) -> None:
+    """A member that has partitions to give up has its rebalance timeout for that; any other has no such deadline."""
+    timers = turn.state.timers_of(group_id)
+    if member.state is not MemberState.UNREVOKED_PARTITIONS:
+        timers.revocations.pop(member.member_id, None)
+        return
+    running = timers.revocations.get(member.member_id)
+    if running is None or running.epoch != member.epoch:
+        deadline_ms = turn.now.mono_ms + max(0, member.rebalance_timeout_ms)
+        timers.revocations[member.member_id] = Revocation(member.epoch, deadline_ms)
+        turn.state.arm(timers, deadline_ms)
+
+
+def expect_join(turn: Turn, group_id: str, member: ConsumerMember) -> None:
+    """A classic member was told to rejoin; it has its rebalance timeout for that, counted from the first time."""
+    timers = turn.state.timers_of(group_id)
+    if member.member_id not in timers.joins:
+        timers.joins[member.member_id] = turn.now.mono_ms + max(0, member.rebalance_timeout_ms)
+        turn.state.arm(timers, timers.joins[member.member_id])
+
+
+def expect_sync(turn: Turn, group_id: str, member: ConsumerMember) -> None:
+    """A classic member has joined and is to fetch its assignment."""
+    timers = turn.state.timers_of(group_id)
+    timers.joins.pop(member.member_id, None)
+    timers.syncs[member.member_id] = turn.now.mono_ms + max(0, member.rebalance_timeout_ms)
+    turn.state.arm(timers, timers.syncs[member.member_id])

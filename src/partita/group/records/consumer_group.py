@@ -1,0 +1,286 @@
+"""One KIP-848 group as its records tell it: members, epochs, target and current assignments. All of it is hard state.
+
+Members are frozen values, replaced by the replay of a record. Besides them the group keeps what follows from them: who
+owns which partition, who holds which instance id, how many subscribe to what. (Kafka: ConsumerGroup,
+ConsumerGroupMember; the replay half of GroupMetadataManager.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum, IntEnum
+from typing import NamedTuple, TypeAlias
+
+Partition: TypeAlias = tuple[bytes, int]
+"""A partition by its topic's id. Names may be given to another topic later; ids may not."""
+Target: TypeAlias = frozenset[Partition]
+NO_PARTITIONS: Target = frozenset()
+FIRST_EPOCH = 1
+"""Of a group nothing was assigned in yet; its first change gives it epoch 2."""
+LEFT_STATIC, LEFT = -2, -1
+"""Member epochs of a static member that means to come back, and of a member that is gone."""
+
+
+class MemberState(IntEnum):
+    """How far a member is on its way to the target; the numbers are those of the log."""
+
+    STABLE = 0
+    """It has the target of its epoch, or is about to learn of a newer one."""
+    UNREVOKED_PARTITIONS = 1
+    """It was told to give partitions up and has not said yet that it did."""
+    UNRELEASED_PARTITIONS = 2
+    """It waits for partitions that others have not given up yet."""
+    UNKNOWN = 127
+    """Written by a release that knows more states."""
+
+
+class ConsumerGroupState(Enum):
+    """What a group looks like from outside; it follows from epochs and members, and nothing stores it."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+
+class ClassicPart(NamedTuple):
+    """What a member that speaks the classic protocol adds: its session and what it joined with."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
+class ResolvedRegex(NamedTuple):
+    """What a regular expression matched when it was last looked at."""
+
+    topics: tuple[str, ...]
+    version: int
+    """Of the topics; a higher one may match more."""
+    resolved_ms: int
+    """On the wall clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMember:
+    """One member. `assigned` maps the partitions it may own to the epoch in which it was given them (KIP-1251)."""
+
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    topics: tuple[str, ...] = ()
+    """Sorted."""
+    regex: str = ""
+    rebalance_timeout_ms: int = -1
+    server_assignor: str | None = None
+    classic: ClassicPart | None = None
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState = MemberState.STABLE
+    assigned: Mapping[Partition, int] = field(default_factory=dict)
+    revoking: Mapping[Partition, int] = field(default_factory=dict)
+    """Taken from it and not given up yet."""
+
+    @property
+    def is_classic(self) -> bool:
+        """Does it speak the classic protocol?"""
+        return self.classic is not None
+
+    def same_metadata(self, other: ConsumerMember) -> bool:
+        """Would both have the same record of their own (key 5)?"""
+        return self.with_assignment_of(other) == other
+
+    def with_assignment_of(self, other: ConsumerMember) -> ConsumerMember:
+        """This member with the epochs, state and partitions of the other."""
+        return replace(
+            self,
+            epoch=other.epoch,
+            previous_epoch=other.previous_epoch,
+            state=other.state,
+            assigned=other.assigned,
+            revoking=other.revoking,
+        )
+
+
+class ConsumerGroup:
+    """One group. Only its replay methods change it."""
+
+    __slots__ = (
+        "assigned_ms",
+        "assignment_epoch",
+        "classic_members",
+        "epoch",
+        "group_id",
+        "has_partition_metadata",
+        "members",
+        "metadata_hash",
+        "names",
+        "owners",
+        "patterns",
+        "regexes",
+        "static",
+        "targets",
+    )
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        """Of the topics subscribed to, as of the last epoch."""
+        self.assignment_epoch = FIRST_EPOCH
+        self.assigned_ms = 0
+        """When the target was computed, on the wall clock; 0: never, or by an older release."""
+        self.members: dict[str, ConsumerMember] = {}
+        self.targets: dict[str, Target] = {}
+        self.regexes: dict[str, ResolvedRegex] = {}
+        self.has_partition_metadata = False
+        """A release before 4.1 wrote key 4 for the group; whoever deletes the group deletes it too."""
+        self.static: dict[str, str] = {}
+        """Group instance id -> member id."""
+        self.owners: dict[Partition, str] = {}
+        """Partition -> the member that may own it or has not given it up yet."""
+        self.names: dict[str, int] = {}
+        """Topic name -> how many members name it."""
+        self.patterns: dict[str, int] = {}
+        """Regular expression -> how many members have it."""
+        self.classic_members = 0
+
+    def _hard(self) -> tuple[object, ...]:
+        return (
+            self.epoch,
+            self.metadata_hash,
+            self.assignment_epoch,
+            self.assigned_ms,
+            self.members,
+            self.targets,
+            self.regexes,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConsumerGroup) and self._hard() == other._hard()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        """Its state as others see it. (Kafka: ConsumerGroup.maybeUpdateGroupState)"""
+        if not self.members:
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        if all(is_settled(member, self.assignment_epoch) for member in self.members.values()):
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
+
+    def topics_of(self, member: ConsumerMember) -> tuple[str, ...]:
+        """What the member subscribes to: the topics it names and those that its regular expression has matched."""
+        resolved = self.regexes.get(member.regex) if member.regex else None
+        if resolved is None:
+            return member.topics
+        return tuple(sorted({*member.topics, *resolved.topics})) if member.topics else resolved.topics
+
+    def subscribed_topics(self) -> list[str]:
+        """What all members together subscribe to, sorted."""
+        matched = (t for regex in self.patterns if regex in self.regexes for t in self.regexes[regex].topics)
+        return sorted({*self.names, *matched})
+
+    # -- replay ----------------------------------------------------------------------------------------------------
+
+    def replay_epoch(self, epoch: int, metadata_hash: int) -> None:
+        """Key 3."""
+        self.epoch, self.metadata_hash = epoch, metadata_hash
+
+    def replay_target_epoch(self, epoch: int, assigned_ms: int) -> None:
+        """Key 6."""
+        self.assignment_epoch, self.assigned_ms = epoch, assigned_ms
+
+    def replay_target(self, member_id: str, target: Target | None) -> None:
+        """Key 7."""
+        if target is None:
+            self.targets.pop(member_id, None)
+        else:
+            self.targets[member_id] = target
+
+    def replay_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        """Key 16."""
+        if resolved is None:
+            self.regexes.pop(regex, None)
+        else:
+            self.regexes[regex] = resolved
+
+    def replay_member(self, member: ConsumerMember) -> None:
+        """Key 5. Its assignment is what key 8 says, and stays as it is."""
+        old = self.members.get(member.member_id)
+        if old is not None:
+            self._count(old, -1)
+            member = member.with_assignment_of(old)
+        self.members[member.member_id] = member
+        self._count(member, 1)
+
+    def replay_assignment(self, member: ConsumerMember) -> None:
+        """Key 8: only epochs, state and partitions of `member` count. Compaction may put it before key 5."""
+        old = self.members.get(member.member_id)
+        if old is None:
+            old = ConsumerMember(member.member_id)
+            self._count(old, 1)
+        else:
+            self._release(old)
+        self.members[member.member_id] = old.with_assignment_of(member)
+        for partition in (*member.assigned, *member.revoking):
+            self.owners[partition] = member.member_id
+
+    def replay_no_assignment(self, member_id: str) -> None:
+        """A tombstone of key 8: the member owns nothing any more."""
+        old = self.members.get(member_id)
+        if old is not None:
+            self._release(old)
+            gone = ConsumerMember(member_id, epoch=LEFT, previous_epoch=LEFT)
+            self.members[member_id] = old.with_assignment_of(gone)
+
+    def replay_no_member(self, member_id: str) -> None:
+        """A tombstone of key 5."""
+        old = self.members.pop(member_id, None)
+        if old is not None:
+            self._release(old)
+            self._count(old, -1)
+
+    def _release(self, member: ConsumerMember) -> None:
+        for partition in (*member.assigned, *member.revoking):
+            if self.owners.get(partition) == member.member_id:
+                del self.owners[partition]
+
+    def _count(self, member: ConsumerMember, by: int) -> None:
+        for name in member.topics:
+            add_to(self.names, name, by)
+        if member.regex:
+            add_to(self.patterns, member.regex, by)
+        if member.is_classic:
+            self.classic_members += by
+        if member.instance_id is not None:
+            if by > 0:
+                self.static[member.instance_id] = member.member_id
+            elif self.static.get(member.instance_id) == member.member_id:
+                del self.static[member.instance_id]
+
+
+def is_settled(member: ConsumerMember, assignment_epoch: int) -> bool:
+    """Does the member have the target of this epoch?"""
+    return member.state is MemberState.STABLE and member.epoch == assignment_epoch
+
+
+def add_to(counts: dict[str, int], name: str, by: int) -> None:
+    """Add to a count; one that becomes 0 is dropped."""
+    counts[name] = counts.get(name, 0) + by
+    if not counts[name]:
+        del counts[name]
+
+
+def by_topic(partitions: Iterable[Partition]) -> dict[bytes, list[int]]:
+    """The partitions by topic id, both in order, so that equal sets give equal bytes."""
+    found: dict[bytes, list[int]] = {}
+    for topic_id, index in sorted(partitions):
+        found.setdefault(topic_id, []).append(index)
+    return found

@@ -1,0 +1,142 @@
+"""Which assignor shares, what it is told, and what happens when it fails."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import pytest
+
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
+from partita.assignors.server_side import create_server_assignors
+from partita.group.notes import AssignorRaised, TargetComputed
+from partita.protocol.error_codes import ErrorCode
+from support.group.consumers import World, error
+
+
+class Greedy(Assignor):
+    """Gives everything to the last member, or fails as told."""
+
+    name: ClassVar[str] = "greedy"
+
+    def __init__(self) -> None:
+        self.fails: Exception | None = None
+        self.answer: Assignment | None = None
+        self.asked: list[tuple[TopicMetadata, Mapping[str, Subscription]]] = []
+
+    def assign(self, metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
+        self.asked.append((metadata, subscriptions))
+        if self.fails is not None:
+            raise self.fails
+        if self.answer is not None:
+            return self.answer
+        everything = [(name, number) for name, count in metadata.partition_counts.items() for number in range(count)]
+        return {max(subscriptions): everything}
+
+
+def greedy_world() -> tuple[World, Greedy]:
+    greedy = Greedy()
+    return World({"t": 2}, assignors=create_server_assignors(["uniform", "range"], [greedy])), greedy
+
+
+@pytest.mark.case("GC-T30")
+def test_the_assignor_that_most_members_prefer_shares_and_the_first_one_when_nobody_does() -> None:
+    world = World({"t": 4})
+    world.join("a")
+    assert world.describe().assignor_name == "uniform"
+    world.join("b", assignor="range")
+    world.join("c", assignor="range")
+    world.join("d", assignor="uniform")
+    assert world.describe().assignor_name == "range"
+    assert [note.assignor for step in world.steps for note in step.notes if isinstance(note, TargetComputed)] == [
+        "uniform", "range", "range", "range",
+    ]  # fmt: skip
+
+
+@pytest.mark.case("GC-T31", "GC-T51")
+def test_range_gives_neighbours_static_members_first() -> None:
+    world = World({"t": 7}, group_consumer_assignors=("range",))
+    for name in ("b", "a"):
+        world.join(name)
+    world.join("z", instance="i")
+    world.settle()
+    assert [world.has(name) for name in "zab"] == [{"t": [0, 1, 2]}, {"t": [3, 4]}, {"t": [5, 6]}]
+
+
+@pytest.mark.case("GC-T34")
+def test_an_assignor_of_ours_that_fails_changes_nothing_and_the_heartbeat_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World({"t": 2})
+    world.join("a")
+    written = list(world.log)
+
+    def fail(*_: object) -> Assignment:
+        raise RuntimeError("no way")
+
+    monkeypatch.setattr("partita.assignors.uniform.UniformAssignor.assign", fail)
+    assert error(world.join("b")) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.log == written
+    assert world.group.epoch == 2
+
+
+def test_a_users_assignor_runs_beside_the_loop_and_its_target_comes_with_a_later_heartbeat() -> None:
+    world, greedy = greedy_world()
+    world.holds_jobs = True
+    answer = world.join("a", assignor="greedy", rack="r1")
+    assert (answer.member_epoch, world.has("a"), world.group.assignment_epoch) == (1, {}, 1)
+    world.go_on("a")
+    assert len(world.held) == 1
+    world.release_jobs()
+    world.go_on("a", {})
+    assert (world.has("a"), world.group.assignment_epoch) == ({"t": [0, 1]}, 2)
+    (metadata, subscriptions) = greedy.asked[0]
+    assert (metadata.partition_counts, subscriptions["a"].rack_id) == ({"t": 2}, "r1")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"a": [("t", 2)]},
+        {"a": [("u", 0)]},
+        {"a": [("t", 0)], "b": [("t", 0)]},
+    ],
+    ids=["no such partition", "not subscribed", "given twice"],
+)
+def test_what_a_users_assignor_must_not_give_is_told_and_the_group_keeps_its_target(answer: Assignment) -> None:
+    world, greedy = greedy_world()
+    world.join("a", assignor="greedy")
+    greedy.answer = answer
+    world.join("b", assignor="greedy")
+    (note,) = [note for step in world.steps for note in step.notes if isinstance(note, AssignorRaised)]
+    assert note.assignor == "greedy"
+    assert "greedy gave" in note.error
+    assert error(world.go_on("a", {"t": [0, 1]})) == ErrorCode.NONE
+    assert (world.has("a"), world.group.assignment_epoch) == ({"t": [0, 1]}, 2)
+
+
+def test_a_users_assignor_that_raises_stops_nobody_and_may_do_better_later() -> None:
+    world, greedy = greedy_world()
+    greedy.fails = ZeroDivisionError("division by zero")
+    assert error(world.join("a", assignor="greedy")) == ErrorCode.NONE
+    (note,) = [note for step in world.steps for note in step.notes if isinstance(note, AssignorRaised)]
+    assert note.error == "ZeroDivisionError: division by zero"
+    world.go_on("a")
+    assert len(greedy.asked) == 1
+    greedy.fails = None
+    world.wait(5_000)
+    world.go_on("a")
+    world.go_on("a", {})
+    assert world.has("a") == {"t": [0, 1]}
+
+
+def test_a_target_that_comes_late_counts_for_those_who_are_still_there() -> None:
+    world, _ = greedy_world()
+    world.holds_jobs = True
+    world.join("a", assignor="greedy")
+    world.join("b", assignor="greedy")
+    world.beat("a", -1)
+    world.join("c", assignor="greedy")
+    world.release_jobs()
+    assert set(world.group.targets) == {"b", "c"}
+    world.holds_jobs = False
+    world.settle()
+    assert world.has("c") == {"t": [0, 1]}
