@@ -134,6 +134,22 @@ def test_partitions_move_between_batches_and_every_record_is_read_once(broker: B
     query.members.leave()
 
 
+def test_a_query_that_joins_cooperatively_has_its_share_before_its_first_batch(broker: Broker) -> None:
+    """It gets nothing at first; a batch begun then would keep the others waiting until its end (seen in the demo)."""
+    topic, strategy = "share-at-once", "cooperative-sticky"
+    broker.create_topics({topic: PARTITIONS})
+    beside = Beside(broker, topic, strategy)
+    try:
+        assert broker.wait_group(topic, state="Stable", members=1) is not None
+        query = Query(
+            broker, topic, kafka__partition__assignment__strategy=strategy, kafka__heartbeat__interval__ms="100"
+        )
+        assert len(query.members.take_part().tenures) == PARTITIONS // 2
+        query.members.leave()
+    finally:
+        beside.end()
+
+
 def test_a_restarted_query_keeps_its_partitions_without_a_rebalance(broker: Broker) -> None:
     broker.create_topics({"restart": PARTITIONS})
     fill(broker, "restart", 3)

@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from partita.demo.story import Story
 
-OUR_OWN = frozenset({"report.html", "logs", "usable", "delays", "checkpoint"})
+OUR_OWN = frozenset({"report.html", "logs", "usable", "delays", "checkpoint", "flights.toml", "spark-warehouse"})
 
 
 class Bars:
@@ -84,15 +84,15 @@ def print_story(bars: Bars, story: Story) -> None:
 @click.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default="partita-demo", show_default=True,
               help="Folder for the report, the Parquet files and the logs. An earlier run is replaced.")  # fmt: skip
-@click.option("--rate", type=click.FloatRange(min=0), default=10_000, show_default=True,
+@click.option("--rate", type=click.FloatRange(min=0), default=5_500, show_default=True,
               help="Flights replayed per second; 0 means as fast as possible.")  # fmt: skip
 def demo(out: Path, rate: float) -> None:
     """Run a complete example on real flight data.
 
-    An embedded broker starts; 336,776 flights of 2013 are replayed into a topic. A group of three consumers reads them
-    live and one of them is killed on the way; a Spark stream reads the same topic in its own group, joins the
-    weather, writes Parquet, and sends unusable rows to a dead-letter topic. At the end all results are checked against
-    the CSV file. The exit code is 0 only if every check holds.
+    An embedded broker starts; 336,776 flights of 2013 are replayed into a topic. A plain consumer and a Spark stream
+    share one group: both apply the same rules, join the weather, write Parquet, and send unusable flights to a
+    dead-letter topic. Each of them is killed on the way and comes back, and partitions move between them. At the end
+    all results are checked against the CSV file. The exit code is 0 only if every check holds.
     """
     if find_spec("rich") is None:
         raise click.ClickException("the demo needs more packages; install them with: pip install 'partita[demo]'")

@@ -8,21 +8,35 @@ colour alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 
-from partita.demo.story import LagSample, Rebalance, Tenure
+from partita.demo.story import Kill, LagSample, Rebalance, Tenure
 
-WIDTH = 960
-LEFT = 92
-RIGHT = 24
 HEAT_STEPS = 8
 HEAT_TOP_MINUTES = 40
 FEW_FLIGHTS = 50
 """Cells of fewer flights than this are drawn small: their mean says little."""
-HATCH = (
-    '<pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="7" height="7" class="gap-back"/><rect width="2.4" height="7" class="gap-line"/></pattern>'
-)
+GAP_MIN_S = 0.2
+"""Shorter gaps between two owners are not worth a bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The size of a picture: `left` and `right` are margins, `letter` is the width of a letter, all in pixels."""
+
+    width: int
+    left: int
+    right: int
+    letter: float
+    ticks: int
+    is_narrow: bool = False
+
+
+WIDE = Frame(960, 92, 24, 8.4, 10)
+NARROW = Frame(480, 44, 12, 8.8, 6, is_narrow=True)
+"""For screens of a phone: fewer pixels across, so that letters keep their size."""
 
 
 def text(x: float, y: float, content: str, *, anchor: str = "start", style: str = "label") -> str:
@@ -43,11 +57,24 @@ def box(x: float, y: float, width: float, height: float, *, style: str, title: s
     )
 
 
-def svg(height: float, parts: Iterable[str], label: str) -> str:
+def svg(height: float, parts: Iterable[str], label: str, frame: Frame = WIDE) -> str:
     """A whole picture."""
+    hatch = (
+        f'<pattern id="hatch{frame.width}" width="7" height="7" patternUnits="userSpaceOnUse"'
+        ' patternTransform="rotate(45)"><rect width="7" height="7" class="gap-back"/>'
+        '<rect width="2.4" height="7" class="gap-line"/></pattern>'
+    )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(label)}"'
-        f' xmlns="http://www.w3.org/2000/svg"><defs>{HATCH}</defs>{"".join(parts)}</svg>'
+        f'<svg viewBox="0 0 {frame.width} {height:.0f}" role="img" aria-label="{escape(label)}"'
+        f' xmlns="http://www.w3.org/2000/svg"><defs>{hatch}</defs>{"".join(parts)}</svg>'
+    )
+
+
+def gap_box(x: float, y: float, width: float, height: float, frame: Frame, title: str) -> str:
+    """A hatched rectangle."""
+    return (
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0.5):.1f}" height="{height:.1f}" class="gap"'
+        f' fill="url(#hatch{frame.width})"><title>{escape(title)}</title></rect>'
     )
 
 
@@ -70,80 +97,89 @@ def ticks(span: float, most: int) -> list[float]:
 class TimeAxis:
     """Seconds since the start of the demo on a horizontal axis that ends at `end_s`."""
 
-    def __init__(self, end_s: float) -> None:
+    def __init__(self, end_s: float, frame: Frame = WIDE) -> None:
         self.end_s = max(end_s, 1.0)
+        self.frame = frame
 
     def x(self, at_s: float) -> float:
         """The place of a moment, in pixels."""
-        return LEFT + (WIDTH - LEFT - RIGHT) * min(max(at_s / self.end_s, 0.0), 1.0)
+        frame = self.frame
+        return frame.left + (frame.width - frame.left - frame.right) * min(max(at_s / self.end_s, 0.0), 1.0)
 
     def draw(self, top: float, bottom: float) -> list[str]:
         """The grid and its labels."""
         parts = []
-        for at_s in ticks(self.end_s, 10):
+        for at_s in ticks(self.end_s, self.frame.ticks):
             parts += [line(self.x(at_s), top, self.x(at_s), bottom, style="grid")]
             parts += [text(self.x(at_s), bottom + 18, f"{at_s:g} s", anchor="middle", style="tick")]
         return parts
 
 
-def legend(entries: Sequence[tuple[str, str]], y: float) -> list[str]:
+def legend(entries: Sequence[tuple[str, str]], y: float, frame: Frame = WIDE) -> list[str]:
     """Squares of a style with their names, in one row."""
-    parts, x = [], float(LEFT)
+    parts, x = [], float(8 if frame.is_narrow else frame.left)
     for name, style in entries:
-        parts += [box(x, y - 10, 12, 12, style=style, title=name), text(x + 18, y, name)]
-        x += 40 + 8.4 * len(name)
+        if style == "gap":
+            parts.append(gap_box(x, y - 10, 12, 12, frame, name))
+        else:
+            parts.append(box(x, y - 10, 12, 12, style=style, title=name))
+        parts.append(text(x + 18, y, name))
+        x += 34 + frame.letter * len(name)
     return parts
 
 
 def ownership(
-    tenures: Sequence[Tenure], rebalances: Sequence[Rebalance], killed: tuple[str, float], end_s: float
+    tenures: Sequence[Tenure], rebalances: Sequence[Rebalance], kills: Sequence[Kill], end_s: float, frame: Frame = WIDE
 ) -> str:
-    """One row per partition, coloured by the member that owned it; rebalances, the kill and the gap after it marked."""
-    members = sorted({t.member for t in tenures})
-    styles = {name: f"m{i % 6}" for i, name in enumerate(members)}
-    partitions = sorted({t.partition for t in tenures})
-    axis, top, row = TimeAxis(end_s), 66.0, 30.0
-    bottom = top + row * len(partitions)
-    gaps = unread(tenures, killed)
+    """One row per partition, coloured by the member that owned it; rebalances, kills and the gaps after them marked."""
+    styles = {name: f"m{i % 6}" for i, name in enumerate(sorted({t.member for t in tenures}))}
+    rows = {partition: i for i, partition in enumerate(sorted({t.partition for t in tenures}))}
+    axis, top, row = TimeAxis(end_s, frame), 100.0, 30.0
+    bottom = top + row * len(rows)
+    gaps = unread(tenures)
+    kill_lines = sorted(axis.x(at_s) for kill in kills for at_s in (kill.at_s, kill.back_s) if at_s)
     entries = [*styles.items(), *([("nobody reads", "gap")] if gaps else [])]
-    parts = legend(entries, 18) + axis.draw(top, bottom)
+    parts = legend(entries, 18, frame) + axis.draw(top, bottom)
     parts += [line(axis.x(mark.at_s), top, axis.x(mark.at_s), bottom, style="rebalance") for mark in rebalances]
-    for index, partition in enumerate(partitions):
-        parts.append(text(LEFT - 12, top + row * index + 20, f"flights-{partition}", anchor="end"))
+    for partition, index in rows.items():
+        name = f"p{partition}" if frame.is_narrow else f"flights-{partition}"
+        parts.append(text(frame.left - 12, top + row * index + 20, name, anchor="end"))
     for t in tenures:
-        y = top + row * partitions.index(t.partition) + 4
+        y = top + row * rows[t.partition] + 4
         x, width = axis.x(t.from_s), axis.x(t.to_s) - axis.x(t.from_s)
         title = f"{t.member} owned flights-{t.partition} from {t.from_s:.1f} s to {t.to_s:.1f} s"
         parts.append(box(x, y, width, row - 8, style=styles[t.member], title=title, radius=4))
-        if width > 80:
-            parts.append(text(x + 8, y + 15.5, t.member, style="on-bar"))
+        if (place := _free_place(x, x + width, frame.letter * len(t.member) + 8, kill_lines)) is not None:
+            parts.append(text(place + 7, y + 15.5, t.member, style="on-bar"))
     for partition, from_s, to_s in gaps:
-        y = top + row * partitions.index(partition) + 4
+        y, width = top + row * rows[partition] + 4, axis.x(to_s) - axis.x(from_s)
         title = f"nobody read flights-{partition} from {from_s:.1f} s to {to_s:.1f} s"
-        parts.append(box(axis.x(from_s), y, axis.x(to_s) - axis.x(from_s), row - 8, style="gap", title=title))
+        parts.append(gap_box(axis.x(from_s), y, width, row - 8, frame, title))
     parts += _generations(rebalances, axis, top - 8)
-    if killed[0]:
-        parts += _kill_mark(axis, killed, band=38, top=top - 2, bottom=bottom)
-    return svg(bottom + 30, parts, "Which member owned which partition over time")
+    parts += _kill_marks(axis, kills, top=top - 2, bottom=bottom)
+    return svg(bottom + 30, parts, "Which member owned which partition over time", frame)
 
 
-def unread(tenures: Sequence[Tenure], killed: tuple[str, float]) -> list[tuple[int, float, float]]:
-    """(partition, from, to): when nobody read the partitions that the killed member left behind."""
-    name, at_s = killed
-    left = [t for t in tenures if t.member == name and t.to_s >= at_s - 0.001]
-    following = {
-        t.partition: min(n.from_s for n in tenures if n.partition == t.partition and n.from_s > t.from_s)
-        for t in left
-        if any(n.partition == t.partition and n.from_s > t.from_s for n in tenures)
-    }
-    return sorted((t.partition, t.to_s, following[t.partition]) for t in left if t.partition in following)
+def _free_place(begin: float, end: float, width: float, lines: Sequence[float]) -> float | None:
+    """Where between these lines a label of this width fits into [begin, end]; None if it fits nowhere."""
+    edges = [begin, *(x for x in lines if begin < x < end), end]
+    return next((a for a, b in pairwise(edges) if b - a >= width), None)
+
+
+def unread(tenures: Sequence[Tenure]) -> list[tuple[int, float, float]]:
+    """(partition, from, to): when nobody read a partition between two owners."""
+    gaps = []
+    for partition in sorted({t.partition for t in tenures}):
+        mine = sorted((t for t in tenures if t.partition == partition), key=lambda t: t.from_s)
+        gaps += [(partition, a.to_s, b.from_s) for a, b in pairwise(mine) if b.from_s - a.to_s >= GAP_MIN_S]
+    return gaps
 
 
 def _generations(rebalances: Sequence[Rebalance], axis: TimeAxis, y: float) -> list[str]:
     """The generation above each rebalance; those too close together share a label, g1-3."""
     clusters: list[list[Rebalance]] = []
     for mark in sorted(rebalances, key=lambda mark: mark.at_s):
-        if clusters and axis.x(mark.at_s) - axis.x(clusters[-1][-1].at_s) < 34:
+        if clusters and axis.x(mark.at_s) - axis.x(clusters[-1][0].at_s) < 46:
             clusters[-1].append(mark)
         else:
             clusters.append([mark])
@@ -156,56 +192,61 @@ def _generations(rebalances: Sequence[Rebalance], axis: TimeAxis, y: float) -> l
     return parts
 
 
-def _kill_mark(axis: TimeAxis, killed: tuple[str, float], *, band: float, top: float, bottom: float) -> list[str]:
-    """A thick line; its label has the band above."""
-    x = axis.x(killed[1])
-    middle = min(max(x, LEFT + 60), WIDTH - RIGHT - 60)
-    return [
-        line(x, top, x, bottom, style="kill"),
-        text(middle, band, f"{killed[0]} killed", anchor="middle", style="kill-label"),
-    ]
+def _kill_marks(axis: TimeAxis, kills: Sequence[Kill], *, top: float, bottom: float, bands: float = 0) -> list[str]:
+    """Lines for kills and for who came back. Each victim's labels have a band of their own above the generations."""
+    parts = []
+    for i, kill in enumerate(kills):
+        band = top - 32 + 16 * (i % 2) + bands
+        x, name = axis.x(kill.at_s), f"{kill.who} killed"
+        parts.append(line(x, top, x, bottom, style="kill"))
+        parts.append(text(max(x + 4, axis.frame.letter * len(name)), band, name, anchor="end", style="kill-label"))
+        if kill.back_s:
+            x = axis.x(kill.back_s)
+            parts.append(line(x, top, x, bottom, style="back"))
+            parts.append(text(x - 4, band, f"{kill.who} back", style="back-label"))
+    return parts
 
 
-def lag_over_time(samples: Sequence[LagSample], killed: tuple[str, float], end_s: float) -> str:
-    """One line per group: records not yet committed. The second group's line is dashed."""
-    groups = sorted({s.group for s in samples})
+def lag_over_time(samples: Sequence[LagSample], kills: Sequence[Kill], end_s: float, frame: Frame = WIDE) -> str:
+    """The records that the group has not committed yet, over time."""
     highest = max((s.lag for s in samples), default=1) or 1
     step = round_step(highest, 5)
     scale = step * -(-highest // step)
-    axis, top, bottom = TimeAxis(end_s), 80.0, 330.0
+    axis, top, bottom = TimeAxis(end_s, frame), 56.0, 300.0
     parts = axis.draw(top, bottom)
-    x = float(LEFT)
-    for index, group in enumerate(groups):
-        parts += [line(x, 14, x + 26, 14, style=f"lag lag{index % 2}"), text(x + 34, 18, group)]
-        x += 60 + 8.4 * len(group)
-    parts.append(text(LEFT, 40, "records not yet committed, over seconds since the start", style="tick"))
     for value in ticks(scale, 5):
         y = bottom - (bottom - top) * value / scale
-        parts.append(line(LEFT, y, WIDTH - RIGHT, y, style="grid"))
-        parts.append(text(LEFT - 10, y + 4, f"{value:,.0f}", anchor="end", style="tick"))
-    for index, group in enumerate(groups):
-        points = [(axis.x(s.at_s), bottom - (bottom - top) * s.lag / scale) for s in samples if s.group == group]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        parts.append(f'<polyline points="{path}" class="lag lag{index % 2}"/>')
-    if killed[0]:
-        parts += _kill_mark(axis, killed, band=top - 12, top=top - 4, bottom=bottom)
-    return svg(bottom + 30, parts, "Lag of both groups over time")
+        parts.append(line(frame.left, y, frame.width - frame.right, y, style="grid"))
+        parts.append(text(frame.left - 8, y + 4, thousands(value), anchor="end", style="tick"))
+    path = " ".join(f"{axis.x(s.at_s):.1f},{bottom - (bottom - top) * s.lag / scale:.1f}" for s in samples)
+    parts.append(f'<polyline points="{path}" class="lag"/>')
+    parts += _kill_marks(axis, kills, top=top - 4, bottom=bottom, bands=8)
+    return svg(bottom + 30, parts, "Lag of the group over time", frame)
 
 
-def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[str, str]) -> str:
+def thousands(value: float) -> str:
+    """A number for a narrow axis: 12k for 12,000."""
+    return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
+
+
+def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[str, str], frame: Frame = WIDE) -> str:
     """Carriers down, scheduled hours across; colour is the mean departure delay, size tells few flights from many."""
     hours = sorted({hour for _, hour in delays})
     carriers = sorted({carrier for carrier, _ in delays}, key=lambda c: -carrier_mean(delays, c))
-    left, top, row = 260.0, 84.0, 24.0
-    column = (WIDTH - left - 90) / max(len(hours), 1)
-    parts = _heat_legend(left)
+    left, right, row = (34.0, 56.0, 24.0) if frame.is_narrow else (260.0, 90.0, 24.0)
+    parts, top = _heat_legend(frame, 8.0 if frame.is_narrow else left)
+    column = (frame.width - left - right) / max(len(hours), 1)
+    every = 3 if frame.is_narrow else 1
     for i, hour in enumerate(hours):
-        parts.append(text(left + column * i + column / 2, top - 8, f"{hour}h", anchor="middle", style="tick"))
-    parts.append(text(WIDTH - 8, top - 8, "mean", anchor="end", style="tick"))
+        if i % every == 0 and not (frame.is_narrow and i > len(hours) - every):
+            parts.append(text(left + column * i + column / 2, top - 8, f"{hour}h", anchor="middle", style="tick"))
+    parts.append(text(frame.width - 8, top - 8, "mean", anchor="end", style="tick"))
     for index, carrier in enumerate(carriers):
         y = top + row * index
-        parts.append(text(left - 10, y + 16, f"{names.get(carrier, carrier)} ({carrier})", anchor="end"))
-        parts.append(text(WIDTH - 8, y + 16, f"{carrier_mean(delays, carrier):.1f} min", anchor="end"))
+        name = carrier if frame.is_narrow else f"{names.get(carrier, carrier)} ({carrier})"
+        unit = "" if frame.is_narrow else " min"
+        parts.append(text(left - 8, y + 16, name, anchor="end"))
+        parts.append(text(frame.width - 8, y + 16, f"{carrier_mean(delays, carrier):.1f}{unit}", anchor="end"))
         for position, hour in enumerate(hours):
             if cell := delays.get((carrier, hour)):
                 mean = cell[1] / cell[0]
@@ -213,23 +254,27 @@ def delay_map(delays: Mapping[tuple[str, int], tuple[int, int]], names: Mapping[
                 width, height = (column - 2, row - 2) if cell[0] >= FEW_FLIGHTS else (12.0, 12.0)
                 x = left + column * position + (column - width) / 2
                 parts.append(box(x, y + (row - height) / 2, width, height, style=heat(mean), title=title))
-    return svg(top + row * len(carriers) + 8, parts, "Mean departure delay by carrier and scheduled hour")
+    return svg(top + row * len(carriers) + 8, parts, "Mean departure delay by carrier and scheduled hour", frame)
 
 
-def _heat_legend(left: float) -> list[str]:
-    """The colour scale with its minutes, and what size and blanks mean."""
-    step = HEAT_TOP_MINUTES / HEAT_STEPS
-    parts = [text(left - 10, 16, "minutes late", anchor="end", style="tick")]
+def _heat_legend(frame: Frame, left: float) -> tuple[list[str], float]:
+    """The colour scale with its minutes, what size and blanks mean, and where the map may begin."""
+    step, y = HEAT_TOP_MINUTES / HEAT_STEPS, 20.0 if frame.is_narrow else 0.0
+    parts = [text(left, 16, "minutes late") if y else text(left - 10, 16, "minutes late", anchor="end", style="tick")]
     for index in range(HEAT_STEPS + 1):
         title = f"{step * index:g} minutes and more" if index == HEAT_STEPS else f"{step * index:g} minutes"
-        parts.append(box(left + 34 * index, 4, 32, 14, style=f"heat h{index}", title=title))
+        parts.append(box(left + 34 * index, y + 4, 32, 14, style=f"heat h{index}", title=title))
         name = f"{step * index:g}" + ("+" if index == HEAT_STEPS else "")
-        parts.append(text(left + 34 * index + 16, 34, name, anchor="middle", style="tick"))
-    x = left + 34 * (HEAT_STEPS + 1) + 24
-    parts += [box(x, 5, 12, 12, style="heat h4", title="few flights")]
-    parts += [text(x + 20, 16, f"small: under {FEW_FLIGHTS} flights", style="tick")]
-    parts += [text(x + 20, 34, "blank: no flight at this hour", style="tick")]
-    return parts
+        parts.append(text(left + 34 * index + 16, y + 34, name, anchor="middle", style="tick"))
+    x, y = (left, 66.0) if frame.is_narrow else (left + 34 * (HEAT_STEPS + 1) + 24, 5.0)
+    parts += [box(x, y, 12, 12, style="heat h4", title="few flights")]
+    parts += [text(x + 20, y + 11, f"small: under {FEW_FLIGHTS} flights", style="tick")]
+    parts += [
+        text(
+            x + (220 if frame.is_narrow else 20), y + (11 if frame.is_narrow else 29), "blank: no flight", style="tick"
+        )
+    ]
+    return parts, 116.0 if frame.is_narrow else 84.0
 
 
 def carrier_mean(delays: Mapping[tuple[str, int], tuple[int, int]], carrier: str) -> float:

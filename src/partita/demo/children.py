@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -29,12 +30,12 @@ class Child:
         self.is_ending = False
 
     @classmethod
-    async def start(cls, name: str, module: str, arguments: list[str], listen: Listener, logs: Path) -> Child:
-        """Run `python -m module`; what it prints to standard error goes to a log file."""
-        log = logs / f"{name}.log"
-        with log.open("wb") as errors:
+    async def start(cls, name: str, module: str, arguments: list[str], listen: Listener, folder: Path) -> Child:
+        """Run `python -m module` in `folder`; what it prints to standard error is added to a file in its logs."""
+        log = folder / "logs" / f"{name}.log"
+        with log.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", module, *arguments, stdin=asyncio.subprocess.PIPE,
+                sys.executable, "-m", module, *arguments, stdin=asyncio.subprocess.PIPE, cwd=folder,
                 stdout=asyncio.subprocess.PIPE, stderr=errors, start_new_session=True, limit=1 << 22,
             )  # fmt: skip
         return cls(name, process, listen, log)
@@ -53,15 +54,20 @@ class Child:
             raise ChildFailed(f"{self.name} ended with {code}; the end of {self.log}:\n{tail}")
 
     def kill(self) -> None:
-        """SIGKILL: no goodbye, as a crashed machine."""
+        """SIGKILL for the process and those it started, Spark's JVM among them: no goodbye, as a crashed machine."""
         self.is_ending = True
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)
+
+    async def tell(self) -> None:
+        """Tell the process that it is time: most of them end then."""
+        if self.process.returncode is None:
+            assert self.process.stdin is not None
+            self.process.stdin.write(b"finish\n")
+            await self.process.stdin.drain()
 
     async def finish(self) -> None:
-        """Ask the process to end its work and wait until it has; raise ChildFailed when it does not end well."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(b"finish\n")
-        await self.process.stdin.drain()
+        """Tell the process to end and wait until it has; raise ChildFailed when it does not end well."""
+        await self.tell()
         await asyncio.wait_for(self.process.wait(), 120)
         await self._reader
         self.check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 from partita.demo import charts
@@ -31,17 +31,20 @@ footer { margin: 3rem 0 1rem; padding-top: .8rem; border-top: 1px solid var(--li
 svg text { fill: var(--ink); font: 13px system-ui, sans-serif; } svg .tick { fill: var(--soft); font-size: 12px; }
 svg .grid { stroke: var(--line); } svg .rebalance { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
 svg .mark { font-size: 11px; } svg .kill { stroke: var(--bad); stroke-width: 2.5; }
-svg .kill-label { fill: var(--bad); font-weight: 600; } svg .on-bar { fill: var(--on-bar); font-size: 12px; }
-svg .gap { fill: url(#hatch); stroke: var(--gap); } svg .gap-back { fill: var(--page); }
-svg .gap-line { fill: var(--gap); } svg .heat { stroke: var(--gap); stroke-width: .6; }
-svg .lag { fill: none; stroke-width: 2.4; stroke: var(--m0); } svg .lag1 { stroke: var(--m1); stroke-dasharray: 7 4; }
+svg .back { stroke: var(--good); stroke-width: 2.5; stroke-dasharray: 9 4; }
+svg .kill-label { fill: var(--bad); font-weight: 600; } svg .back-label { fill: var(--good); font-weight: 600; }
+svg .on-bar { fill: var(--on-bar); font-size: 12px; }
+svg .gap { stroke: var(--gap); } svg .gap-back { fill: var(--page); } svg .gap-line { fill: var(--gap); }
+svg .heat { stroke: var(--gap); stroke-width: .6; } svg .lag { fill: none; stroke-width: 2.4; stroke: var(--m0); }
 MEMBERS HEATS
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 td, th { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-.number { text-align: right; }
+.number { text-align: right; white-space: nowrap; } th { white-space: normal; }
 .good { color: var(--good); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
-@media (max-width: 640px) { body { margin: 1.2rem auto; } .wide svg { width: 780px; } svg text { font-size: 15px; }
-  svg .tick, svg .on-bar { font-size: 14px; } td, th { font-size: .85rem; padding-right: .4rem; } }
+.on-phone { display: none; }
+@media (max-width: 640px) { body { margin: 1.2rem auto; } .on-desk { display: none; } .on-phone { display: block; }
+  svg text { font-size: 15px; } svg .tick, svg .on-bar, svg .mark { font-size: 14px; }
+  td, th { font-size: .85rem; padding-right: .4rem; } }
 """.replace("MEMBERS", " ".join(f"svg .m{i} {{ fill: var(--m{i}); }}" for i in range(6))).replace(
     "HEATS", " ".join(f"svg .h{i} {{ fill: var(--h{i}); }}" for i in range(charts.HEAT_STEPS + 1))
 )
@@ -53,9 +56,11 @@ HEAD = (
     "<style>{style}</style></head><body><h1>Flights through a consumer group</h1>"
 )
 READ_NEXT = (
+    ("src/partita/demo/flights.toml", "the pipeline file of this run"),
     ("docs/first-consumer.md", "a first consumer"),
     ("docs/what-a-rebalance-does-to-you.md", "what a rebalance does to you"),
     ("docs/spark.md", "Partita and Spark"),
+    ("docs/spark-pipelines.md", "pipelines from a file"),
 )
 
 
@@ -81,7 +86,7 @@ def checks_table(story: Story) -> str:
         return escape(check.what) + remark
 
     rows = [(named(c), escape(c.expected), escape(c.got), verdict(c.holds)) for c in story.checks]
-    return table(("check", "expected (CSV)", "got", ""), rows, frozenset({1, 2}))
+    return table(("check", "expected", "got", ""), rows, frozenset({1, 2}))
 
 
 def rebalances_table(story: Story) -> str:
@@ -90,7 +95,7 @@ def rebalances_table(story: Story) -> str:
         (f"{r.at_s:.1f} s", str(r.generation), escape(r.cause), str(r.member_count), f"{r.duration_ms} ms")
         for r in story.rebalances
     ]
-    return table(("at", "generation", "cause", "members", "took"), rows, frozenset({1, 3, 4}))
+    return table(("at", "generation", "cause", "members", "took"), rows, frozenset({0, 1, 3, 4}))
 
 
 def airline_names() -> dict[str, str]:
@@ -107,14 +112,14 @@ def end_of(story: Story) -> float:
 
 def gap_note(story: Story) -> str:
     """What the hatched bars mean, with their length; empty when there are none."""
-    gaps = charts.unread(story.tenures, (story.killed_member, story.killed_at_s))
+    gaps = charts.unread(story.tenures)
     if not gaps:
         return ""
     longest = max(to_s - from_s for _, from_s, to_s in gaps)
-    names = " and ".join(f"flights-{partition}" for partition, _, _ in gaps)
     return (
-        f" Hatched: nobody reads {names} for {longest:.1f} s. The coordinator cannot know that {story.killed_member} is"
-        f" dead until its session timeout ({story.session_timeout_s:g} s) has passed; then the others take over."
+        f" Hatched: nobody reads the partition, for {longest:.1f} s at most. The coordinator cannot know that a member"
+        " is dead until its session timeout has passed; then the others take over. And Spark takes and gives partitions"
+        " between two batches only."
     )
 
 
@@ -130,37 +135,47 @@ def foot(story: Story) -> str:
 
 def page(story: Story) -> str:
     """The whole report as HTML text."""
-    end_s = end_of(story)
-    killed = (story.killed_member, story.killed_at_s)
+    end_s, kills = end_of(story), story.kills
     verdict = "every check holds" if all(c.holds for c in story.checks) else "a check fails"
+    names = airline_names()
     sections = [
         ("Checked against the CSV", "", checks_table(story)),
         (
             "Who owned what",
-            "One row per partition of the topic, coloured by the member of the plain group that owned it. Dashed lines"
-            " are completed rebalances; g4 is generation 4, the same as in the table." + escape(gap_note(story)),
-            wide(charts.ownership(story.tenures, story.rebalances, killed, end_s)) + rebalances_table(story),
+            "One row per partition of the topic, coloured by the member that owned it, as the group's log tells it."
+            " Spark counts as two members. Dashed grey lines are completed rebalances; g4 is generation 4, as in the"
+            " table, and all times count from the start of the demo." + escape(gap_note(story)),
+            both(lambda frame: charts.ownership(story.tenures, story.rebalances, kills, end_s, frame))
+            + rebalances_table(story),
         ),
         (
             "Lag",
-            "High watermark minus committed offset, summed over the partitions, sampled twice a second. A group that"
-            " has not committed yet counts from offset 0, so Spark's lag grows until its first batch is done.",
-            wide(charts.lag_over_time(story.lag, killed, end_s)),
+            "High watermark minus committed offset, summed over the partitions, sampled several times a second. Spark"
+            " commits a batch when it asks for the next one.",
+            both(lambda frame: charts.lag_over_time(story.lag, kills, end_s, frame)),
         ),
         (
             "Departure delays",
-            "Mean minutes late by carrier and scheduled hour of departure, computed by Spark from the topic.",
-            wide(charts.delay_map(story.delays, airline_names())),
+            "Mean minutes late by carrier and scheduled hour of departure, from the Parquet files of Spark and of the"
+            " consumer; what both processed counts once.",
+            both(lambda frame: charts.delay_map(story.outcome.delays, names, frame)),
         ),
     ]
     body = "".join(f'<h2>{title}</h2><p class="note">{note}</p>{content}' for title, note, content in sections)
+    found = story.outcome
     lead = (
-        f"{story.coverage.distinct:,} flights through one topic into two groups: three plain consumers and a Spark"
-        f" stream of {story.spark_batches} batches. Took {story.took_s:.0f} s; {verdict}."
+        f"{found.coverage.distinct:,} flights through one topic and one group, whose members are a plain consumer and a"
+        f" Spark stream; each is killed once and comes back. The consumer wrote {found.consumer_rows:,} rows, Spark"
+        f" {found.spark_rows:,} in {story.spark_batches} batches. Took {story.took_s:.0f} s; {verdict}."
     )
     return HEAD.format(style=STYLE) + f'<p class="lead">{lead}</p>{body}{foot(story)}</body></html>'
 
 
+def both(draw: Callable[[charts.Frame], str]) -> str:
+    """A picture twice, for a desk and for a phone; the style sheet shows one of them."""
+    return f'<div class="on-desk">{draw(charts.WIDE)}</div><div class="on-phone">{draw(charts.NARROW)}</div>'
+
+
 def wide(content: str) -> str:
-    """A picture or table that a narrow screen scrolls sideways instead of shrinking or cutting it."""
+    """A table that a narrow screen scrolls sideways instead of cutting it."""
     return f'<div class="wide">{content}</div>'

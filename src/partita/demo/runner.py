@@ -1,4 +1,4 @@
-"""Conducts one demo run: broker, replay, three members, Spark; watches, kills one member, checks, reports.
+"""Conducts one demo run: broker, replay, a consumer and Spark in one group; kills each of them once, checks, reports.
 
 Knows the order of things and nothing of drawing; progress goes out through `Progress`.
 """
@@ -6,27 +6,36 @@ Knows the order of things and nothing of drawing; progress goes out through `Pro
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
-from partita import AsyncAdmin, Broker, __version__
+from partita import AsyncAdmin, AsyncConsumer, Broker, __version__
+from partita.consumer.topic_partition import TopicPartition
 from partita.demo import checks, report
 from partita.demo.children import Child
 from partita.demo.flights import Expected, expected
-from partita.demo.story import LagSample, Rebalance, Story, Tenure
-from partita.demo.worker import ANALYSTS, DEAD_LETTERS, FLIGHTS, SESSION_TIMEOUT_MS, WATCHERS, WEATHER
+from partita.demo.outcome import read_outcome
+from partita.demo.ownership import Ownership, owners_in
+from partita.demo.story import Kill, LagSample, Rebalance, Story
+from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SPARK, WEATHER
+from partita.spark.reading.group_rows import LogRecord
 
 PARTITIONS = 6
-MEMBERS = ("member-1", "member-2", "member-3")
-VICTIM = "member-2"
-KILL_AT = 0.4
-RATE = 10_000
-SAMPLE_EVERY_S = 0.5
+RATE = 5_500
+SAMPLE_EVERY_S = 0.3
 DEADLINE_S = 220.0
+LOG_TOPIC = "__consumer_offsets"
+CALM_S = 3.0
+"""How long a scene is left alone before the next kill, so that the picture shows it."""
+INSIDE_A_BATCH_S = 0.6
+"""Spark is killed this long after it reported a batch: the next one is under way."""
 
 
 class DemoFailed(RuntimeError):
@@ -53,7 +62,6 @@ class Runner:
         self.progress = progress
         self.rate = rate
         self.story = Story(
-            session_timeout_s=SESSION_TIMEOUT_MS / 1000,
             version=__version__,
             started=time.strftime("%d %B %Y, %H:%M UTC", time.gmtime()),
             machine=f"{os.cpu_count()} cores, {platform.platform(terse=True)}, Python {platform.python_version()}",
@@ -63,9 +71,10 @@ class Runner:
         self._started = time.monotonic()
         self._started_wall_ms = time.time() * 1000
         self._children: dict[str, Child] = {}
-        self._owned: dict[tuple[str, int], float] = {}
+        self._ownership = Ownership()
         self._facts: set[str] = set()
-        self._spark_rows = 0
+        self._rows = {SPARK: 0, CONSUMER: 0}
+        self._sent = 0
 
     def elapsed_s(self) -> float:
         """Seconds since the demo started."""
@@ -76,14 +85,21 @@ class Runner:
         (self.folder / "logs").mkdir(parents=True, exist_ok=True)
         async with AsyncExitStack() as stack:
             broker = await stack.enter_async_context(Broker())
-            self.progress.say(f"broker listens on {broker.bootstrap}")
+            self._say(f"broker listens on {broker.bootstrap}")
             admin = await stack.enter_async_context(AsyncAdmin(bootstrap_servers=broker.bootstrap))
             await self._create_topics(admin)
             stack.push_async_callback(self._stop_children)
-            await self._start_children(broker.bootstrap)
-            self.truth = await asyncio.to_thread(expected)
-            await self._until_everything_is_processed(admin)
+            self._write_pipeline(broker.bootstrap)
+            watching = [
+                asyncio.create_task(self._watch_lag(admin)),
+                asyncio.create_task(self._watch_group(broker.bootstrap)),
+            ]
+            stack.push_async_callback(_cancel, watching)
+            await self._play(broker.bootstrap, admin, watching)
             await self._finish(admin)
+            self.story.outcome = await asyncio.to_thread(
+                read_outcome, broker.bootstrap, self.folder / "usable" / "spark", self.folder / "usable" / "consumer"
+            )
             self._note_rebalances(await asyncio.to_thread(lambda: list(broker.notes())))
         self.story.took_s = self.elapsed_s()
         self.story.checks = checks.compare(self.truth, self.story)
@@ -94,110 +110,165 @@ class Runner:
         for topic, partitions in ((FLIGHTS, PARTITIONS), (WEATHER, 3), (DEAD_LETTERS, 1)):
             await admin.create_topic(topic, partitions=partitions)
 
-    async def _start_children(self, bootstrap: str) -> None:
-        async def start(name: str, module: str, *arguments: str) -> None:
-            logs = self.folder / "logs"
-            self._children[name] = await Child.start(
-                name, f"partita.demo.{module}", [bootstrap, *arguments], self._on_event, logs
-            )
+    def _write_pipeline(self, bootstrap: str) -> None:
+        """The pipeline file of the package with this broker's address."""
+        text = files("partita.demo").joinpath("flights.toml").read_text(encoding="utf-8")
+        (self.folder / "flights.toml").write_text(text.replace("localhost:9092", bootstrap), encoding="utf-8")
 
-        await start("replay", "replay", str(self.rate))
-        for name in MEMBERS:
-            await start(name, "member", name)
-        await self._until(lambda: "weather-done" in self._facts)
-        await start("spark", "spark_job", str(self.folder))
-        self.progress.say("replaying 336,776 flights; three consumers read live; Spark is starting")
+    async def _play(self, bootstrap: str, admin: AsyncAdmin, watching: list[asyncio.Task[None]]) -> None:
+        """The scenes, each of which begins when the one before has come about."""
+        spark, consumer = self._ownership.of, self._ownership.of
+
+        async def until(holds: Callable[[], object]) -> None:
+            while not holds():
+                self._check(watching)
+                await asyncio.sleep(0.05)
+
+        await self._start("replay", "replay", bootstrap, str(self.rate))
+        await self._start_spark()
+        await until(lambda: "weather-done" in self._facts)
+        await self._start_consumer(bootstrap)
+        self._say("replaying 336,776 flights; a consumer reads them; Spark is starting to join its group")
+        self.truth = await asyncio.to_thread(expected)
+        await until(lambda: spark(SPARK) and self._rows[SPARK])
+        self._say(f"Spark has joined: it owns {len(spark(SPARK))} of {PARTITIONS} partitions")
+        await asyncio.sleep(CALM_S)
+        await self._kill(CONSUMER, admin)
+        await until(lambda: len(spark(SPARK)) == PARTITIONS)
+        self._say("Spark owns every partition")
+        await asyncio.sleep(CALM_S)
+        await self._start_consumer(bootstrap)
+        self._came_back(CONSUMER)
+        await until(lambda: consumer(CONSUMER) and spark(SPARK))
+        self._say("the consumer is back and has been given partitions")
+        await self._children["replay"].tell()
+        await asyncio.sleep(CALM_S)
+        batches = self.story.spark_batches
+        await until(lambda: self.story.spark_batches > batches)
+        await asyncio.sleep(INSIDE_A_BATCH_S)
+        await self._kill(SPARK, admin)
+        await until(lambda: len(consumer(CONSUMER)) == PARTITIONS)
+        self._say("the consumer owns every partition; Spark is started again")
+        await self._start_spark()
+        self._came_back(SPARK)
+        await until(lambda: spark(SPARK))
+        self._say("Spark is back and has been given partitions; the last flights are sent")
+        await self._children["replay"].tell()
+        await until(self._is_all_read)
+
+    async def _start(self, name: str, module: str, *arguments: str) -> None:
+        child = await Child.start(name, f"partita.demo.{module}", list(arguments), self._on_event, self.folder)
+        self._children[name] = child
+
+    async def _start_consumer(self, bootstrap: str) -> None:
+        await self._start(CONSUMER, "desk", bootstrap, "usable/consumer")
+
+    async def _start_spark(self) -> None:
+        await self._start(SPARK, "pipeline_job", "flights.toml")
+
+    def _say(self, text: str) -> None:
+        self.progress.say(f"{self.elapsed_s():.0f} s: {text}")
 
     def _on_event(self, name: str, event: dict[str, Any]) -> None:
-        match event["event"]:
+        match event.get("event", "batch"):
             case "sent":
-                self.progress.at("replayed", event["count"], self.truth.flights)
-            case "assigned":
-                self._owned.update({(name, number): self.elapsed_s() for number in event["partitions"]})
-            case "revoked":
-                self._end_tenures(name, event["partitions"])
+                self._sent += event["count"]
+                self.progress.at("replayed", self._sent, self.truth.flights)
             case "processed":
-                for partition, first, end in event["ranges"]:
-                    self.story.coverage.add(partition, first, end)
-                self.progress.at("consumer group", self.story.coverage.distinct, self.truth.flights)
+                self._processed(CONSUMER, event["count"])
             case "batch":
-                self._spark_rows += event["rows"]
                 self.story.spark_batches += 1
-                self.progress.at("Spark stream", self._spark_rows, self.truth.flights)
-            case "results":
-                self._take_results(event)
+                self._processed(SPARK, event["rows"])
             case fact:
                 self._facts.add(fact)
 
-    def _end_tenures(self, name: str, partitions: list[int]) -> None:
-        for number in partitions:
-            if (began := self._owned.pop((name, number), None)) is not None:
-                self.story.tenures.append(Tenure(name, number, began, self.elapsed_s()))
+    def _processed(self, who: str, count: int) -> None:
+        self._rows[who] += count
+        self.progress.at(f"read by {who}", self._rows[who], self.truth.flights)
 
-    def _take_results(self, event: dict[str, Any]) -> None:
-        story = self.story
-        story.delays = {(carrier, hour): (count, total) for carrier, hour, count, total in event["delays"]}
-        story.usable, story.with_weather = event["usable"], event["with_weather"]
-        story.dead_letter_rows = sum(event["dead_letters"].values())
-        for reasons, count in event["dead_letters"].items():
-            for reason in reasons.split(", "):
-                story.dead_letters[reason] = story.dead_letters.get(reason, 0) + count
+    def _is_all_read(self) -> bool:
+        """Whether the replay is over and the group has committed all of it."""
+        return "all-sent" in self._facts and bool(self.story.lag) and not self.story.lag[-1].lag
 
-    async def _until(self, holds: Any) -> None:
-        while not holds():
-            self._check()
-            await asyncio.sleep(0.05)
-
-    def _check(self) -> None:
+    def _check(self, watching: list[asyncio.Task[None]]) -> None:
         for child in self._children.values():
             child.check()
+        for task in watching:
+            if task.done():
+                task.result()
         if self.elapsed_s() > DEADLINE_S:
             raise DemoFailed(f"not done after {DEADLINE_S:.0f} s; see the logs in {self.folder / 'logs'}")
 
-    async def _until_everything_is_processed(self, admin: AsyncAdmin) -> None:
-        """Sample the lag of both groups; kill the victim on the way; return when both have nothing left."""
+    async def _watch_lag(self, admin: AsyncAdmin) -> None:
         while True:
-            self._check()
-            lag = {group: await self._lag(admin, group) for group in (WATCHERS, ANALYSTS)}
-            at_s = self.elapsed_s()
-            self.story.lag += [LagSample(at_s, group, value) for group, value in lag.items()]
-            self.story.final_lag = lag
-            covered = self.story.coverage.distinct
-            if not self.story.killed_member and covered >= KILL_AT * self.truth.flights:
-                self._kill()
-            if "all-sent" in self._facts and self.story.killed_member and not any(lag.values()):
-                return
+            self.story.lag.append(LagSample(self.elapsed_s(), await self._lag(admin)))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
-    async def _lag(self, admin: AsyncAdmin, group: str) -> int:
-        """High watermark minus committed offset over all partitions; what was never committed counts from 0."""
-        ends = await admin.list_offsets({(FLIGHTS, number): "latest" for number in range(PARTITIONS)})
-        committed = {(c.topic, c.partition): c.offset for c in await admin.group_offsets(group)}
-        return sum(end.offset - committed.get(tp, 0) for tp, end in ends.items())
+    async def _watch_group(self, bootstrap: str) -> None:
+        """Follow the log of the group."""
+        async with AsyncConsumer(
+            bootstrap_servers=bootstrap, auto_offset_reset="earliest", enable_auto_commit=False
+        ) as consumer:
+            consumer.assign([TopicPartition(LOG_TOPIC, number) for number in await consumer.partitions_for(LOG_TOPIC)])
+            while True:
+                found = await consumer.poll(SAMPLE_EVERY_S)
+                records = [LogRecord(r.key, r.value, r.partition, r.offset, r.timestamp) for r in found]
+                for at_ms, owners in owners_in(records, DESK, FLIGHTS):
+                    self._ownership.state((at_ms - self._started_wall_ms) / 1000, owners)
 
-    def _kill(self) -> None:
-        self._children[VICTIM].kill()
-        self.story.killed_member, self.story.killed_at_s = VICTIM, self.elapsed_s()
-        self._end_tenures(VICTIM, [number for name, number in self._owned if name == VICTIM])
-        self.progress.say(f"{VICTIM} killed with SIGKILL; its partitions move when its session expires")
+    async def _lag(self, admin: AsyncAdmin) -> int:
+        """High watermark minus committed offset over all partitions; what was never committed counts from 0."""
+        ends, committed = await self._ends(admin), await self._committed(admin)
+        return sum(end - committed.get(number, 0) for number, end in ends.items())
+
+    async def _ends(self, admin: AsyncAdmin) -> dict[int, int]:
+        ends = await admin.list_offsets({(FLIGHTS, number): "latest" for number in range(PARTITIONS)})
+        return {partition: end.offset for (_, partition), end in ends.items()}
+
+    async def _committed(self, admin: AsyncAdmin) -> dict[int, int]:
+        return {c.partition: c.offset for c in await admin.group_offsets(DESK) if c.topic == FLIGHTS}
+
+    async def _kill(self, who: str, admin: AsyncAdmin) -> None:
+        """Kill a member and note what it may have processed without a commit."""
+        owned = self._ownership.of(who)
+        self._children[who].kill()
+        kill = Kill(who, self.elapsed_s())
+        await self._children[who].process.wait()
+        self._ownership.killed(kill.at_s, who)
+        committed, ends = await self._committed(admin), await self._ends(admin)
+        kill.uncommitted = {number: (committed.get(number, 0), ends[number]) for number in owned}
+        self.story.kills.append(kill)
+        self._say(f"{who} killed with SIGKILL; its partitions move when its session expires")
+
+    def _came_back(self, who: str) -> None:
+        self._ownership.back(who)
+        self.story.kills[-1].back_s = self.elapsed_s()
 
     async def _finish(self, admin: AsyncAdmin) -> None:
-        self.progress.say("everything is processed; Spark computes the delay table")
-        await self._children["replay"].process.wait()
-        await self._children["spark"].finish()
-        for name in MEMBERS:
-            if name != VICTIM:
-                await self._children[name].finish()
-        self.story.final_lag = {group: await self._lag(admin, group) for group in (WATCHERS, ANALYSTS)}
+        self._say("everything is read; the files and the dead letters are compared with the CSV")
+        await self._children["replay"].finish()
+        self._ownership.close(self.elapsed_s())
+        self.story.tenures = self._ownership.tenures
+        await self._children[SPARK].finish()
+        await self._children[CONSUMER].finish()
+        self.story.final_lag = await self._lag(admin)
 
     def _note_rebalances(self, notes: list[dict[str, Any]]) -> None:
-        """Take the coordinator's own account of the group's rebalances."""
+        """Take the coordinator's own account of the group's rebalances, up to the end of the last scene."""
+        end_s = max((tenure.to_s for tenure in self.story.tenures), default=self.elapsed_s())
         for note in notes:
-            if note["note"] == "Rebalanced" and note["group_id"] == WATCHERS:
+            at_s = (note["wall_ms"] - self._started_wall_ms) / 1000
+            if note["note"] == "Rebalanced" and note["group_id"] == DESK and at_s <= end_s:
                 causes = ", ".join(f"{cause['client_id']}: {cause['what']}" for cause in note["causes"])
-                at_s = (note["wall_ms"] - self._started_wall_ms) / 1000
                 took_ms = note["join_phase_ms"] + note["sync_phase_ms"]
                 self.story.rebalances.append(Rebalance(at_s, note["generation"], causes, note["members"], took_ms))
 
     async def _stop_children(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._children.values()))
+
+
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

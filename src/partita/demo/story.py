@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -17,7 +18,7 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """One completed rebalance of the plain group, as the coordinator noted it."""
+    """One completed rebalance of the group, as the coordinator noted it."""
 
     at_s: float
     generation: int
@@ -31,8 +32,26 @@ class LagSample:
     """High watermark minus committed offset, summed over the partitions of the topic."""
 
     at_s: float
-    group: str
     lag: int
+
+
+@dataclass(slots=True)
+class Kill:
+    """A SIGKILL of `who`; `back_s` is when it was started again, 0 if it was not.
+
+    `uncommitted` maps each partition that it owned to the offsets [first, end) that it may have processed without a
+    commit: from what the group has committed to the end of the log at the kill.
+    """
+
+    who: str
+    at_s: float
+    back_s: float = 0.0
+    uncommitted: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def explains(self, partition: int, offset: int) -> bool:
+        """Whether this kill can be why the record was processed twice."""
+        first, end = self.uncommitted.get(partition, (0, 0))
+        return first <= offset < end
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,47 +66,65 @@ class Check:
 
 
 class Coverage:
-    """Which offsets were processed, and how often more than once."""
+    """How often each offset was processed, up to 255 times."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, bytearray] = {}
+        self._times: dict[int, bytearray] = {}
         self.processed = 0
         self.distinct = 0
 
     @property
     def duplicates(self) -> int:
-        """How many records were read more than once."""
+        """How many records were processed again, each time counted."""
         return self.processed - self.distinct
 
-    def add(self, partition: int, first: int, end: int) -> None:
-        """Count the offsets [first, end) of a partition as processed once more."""
-        seen = self._seen.setdefault(partition, bytearray())
-        if len(seen) < end:
-            seen.extend(bytes(end - len(seen)))
-        self.processed += end - first
-        self.distinct += seen.count(0, first, end)
-        seen[first:end] = b"\x01" * (end - first)
+    def add(self, partition: int, offset: int) -> bool:
+        """Count an offset of a partition once more; whether it is the first time."""
+        times = self._times.setdefault(partition, bytearray())
+        if len(times) <= offset:
+            times.extend(bytes(max(offset + 1 - len(times), 4096)))
+        is_first = not times[offset]
+        times[offset] = min(times[offset] + 1, 255)
+        self.processed += 1
+        self.distinct += is_first
+        return is_first
+
+    def repeated(self) -> Iterator[tuple[int, int]]:
+        """Partition and offset of each record that was processed more than once."""
+        for partition, times in sorted(self._times.items()):
+            yield from ((partition, offset) for offset, count in enumerate(times) if count > 1)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What was found in the files and the dead-letter topic. A flight counts once in all but the rows and `coverage`.
+
+    `spark_repeated` counts rows of Spark's Parquet files that repeat another one of them.
+    """
+
+    coverage: Coverage = field(default_factory=Coverage)
+    usable: int = 0
+    with_weather: int = 0
+    dead_letter_rows: int = 0
+    dead_letters: dict[str, int] = field(default_factory=dict)
+    delays: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    spark_rows: int = 0
+    spark_repeated: int = 0
+    consumer_rows: int = 0
 
 
 @dataclass(slots=True)
 class Story:
     """Everything one run leaves behind."""
 
-    coverage: Coverage = field(default_factory=Coverage)
+    outcome: Outcome = field(default_factory=Outcome)
     tenures: list[Tenure] = field(default_factory=list)
     rebalances: list[Rebalance] = field(default_factory=list)
     lag: list[LagSample] = field(default_factory=list)
-    killed_member: str = ""
-    killed_at_s: float = 0.0
-    delays: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
-    usable: int = 0
-    with_weather: int = 0
-    dead_letters: dict[str, int] = field(default_factory=dict)
-    dead_letter_rows: int = 0
+    kills: list[Kill] = field(default_factory=list)
     spark_batches: int = 0
-    final_lag: dict[str, int] = field(default_factory=dict)
+    final_lag: int = -1
     took_s: float = 0.0
-    session_timeout_s: float = 0.0
     version: str = ""
     started: str = ""
     machine: str = ""

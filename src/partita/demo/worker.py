@@ -7,15 +7,17 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 FLIGHTS = "flights"
 WEATHER = "weather"
 DEAD_LETTERS = "flights-dead-letters"
-WATCHERS = "flight-watchers"
-ANALYSTS = "delay-analysts"
+DESK = "flight-desk"
+"""The group that the consumer and Spark share."""
+CONSUMER, SPARK = "consumer", "Spark"
 SESSION_TIMEOUT_MS = 6_000
-"""How long the coordinator waits for a silent member of the plain group."""
+"""How long the coordinator waits for the consumer when it is silent; for Spark it is in flights.toml."""
 
 
 def say(event: str, **fields: object) -> None:
@@ -24,24 +26,24 @@ def say(event: str, **fields: object) -> None:
 
 
 def until_told() -> threading.Event:
-    """An event that is set by SIGTERM or by a line on standard input; end of input ends the process at once.
-
-    Standard input is the parent's leash: when the parent dies, however it dies, nothing stays behind.
-    """
+    """An event that is set by SIGTERM or by a line on standard input; end of input ends the process at once."""
     told = threading.Event()
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         told.set()
 
-    def watch() -> None:
-        if sys.stdin.readline():
-            told.set()
-            if sys.stdin.readline():
-                return
-        if not told.is_set():
-            os._exit(3)
-
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=watch, daemon=True).start()
+    watch_parent(told.set)
     return told
+
+
+def watch_parent(told: Callable[[], object]) -> None:
+    """Call `told` for each line that the parent writes; end the process when the parent is gone, however it died."""
+
+    def watch() -> None:
+        while sys.stdin.readline():
+            told()
+        os._exit(3)
+
+    threading.Thread(target=watch, daemon=True).start()

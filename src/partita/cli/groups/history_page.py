@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from partita.cli.records.formats import iso_time
-from partita.demo.charts import LEFT, TimeAxis, box, legend, line, svg, text
+from partita.demo.charts import WIDE, TimeAxis, box, legend, line, svg, text
 from partita.demo.report import STYLE, table
 from partita.demo.story import Tenure
 from partita.spark.reading.group_rows import LogRecord, Rebalances, group_records, name_of, owners_of
@@ -107,7 +107,7 @@ def ownership_of(steps: Sequence[Step]) -> str:
     for row, (partition, some) in enumerate(sorted(tenures.items(), key=_by_number)):
         y = TOP + ROW * row + 4
         shown = partition if len(partition) <= LABEL_MAX else "…" + partition[-LABEL_MAX + 1 :]
-        parts.append(text(LEFT - 12, y + 16, shown, anchor="end"))
+        parts.append(text(WIDE.left - 12, y + 16, shown, anchor="end"))
         for tenure in some:
             x, width = axis.x(tenure.from_s), axis.x(tenure.to_s) - axis.x(tenure.from_s)
             title = f"{tenure.member} held {partition} from {tenure.from_s:.1f} s to {tenure.to_s:.1f} s"

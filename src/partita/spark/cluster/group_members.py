@@ -22,7 +22,7 @@ from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.consumer.topic_partition import TopicPartition as Tp
 from partita.errors import FencedInstanceIdError, KafkaError
 from partita.now import Clock
-from partita.spark.cluster.broker_link import imported
+from partita.spark.cluster.broker_link import imported, whole_number
 from partita.spark.options import MemberOptions, SourceOptions, without_executors
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.membership import Holding, Refusal
@@ -30,10 +30,15 @@ from partita.spark.planning.starts import SourceError
 from partita.spark.positions import TopicPartition
 
 COMMIT_BUDGET_S, LEAVE_BUDGET_S = 5.0, 2.0
+DEFAULT_HEARTBEAT_MS = 3_000
 TURN_S = 0.02
 """How long one member waits for the group before the next one has its turn."""
 SETTLE_EXTRA_MS = 60_000
 """A rebalance may take as long as its slowest member, and a little more."""
+FOLLOW_UP_MS = 1_000
+"""With cooperative assignors a new member gets nothing at first: others give up partitions, and a second rebalance
+follows, of which the member hears by its next heartbeat; so this is the time beyond the heartbeat interval. A query
+that began a batch in between would hold the whole group up until that batch is done."""
 
 
 class GroupMembers:
@@ -52,11 +57,17 @@ class GroupMembers:
 
     def take_part(self) -> Holding:
         """Let every member take its part until the group is settled. Raises SourceError for a static id used twice."""
+        follow_up_ms = 0
         if not self._members:
             self._join()
+            beat_ms = whole_number(self._options.client, "heartbeat.interval.ms", DEFAULT_HEARTBEAT_MS)
+            follow_up_ms = self._clock.now().mono_ms + beat_ms + FOLLOW_UP_MS
         limit_ms = self._clock.now().mono_ms + self._options.max_poll_interval_ms + SETTLE_EXTRA_MS
         is_settled = self._turn(0.0)
-        while not is_settled and self._clock.now().mono_ms < limit_ms:
+        while (now_ms := self._clock.now().mono_ms) < limit_ms:
+            is_waiting = now_ms < follow_up_ms and not all(member.tenures for member in self._members)
+            if is_settled and not is_waiting:
+                break
             is_settled = self._turn(TURN_S)
         tenures = {key: tenure for member in self._members for key, tenure in member.tenures.items()}
         generation = max(member.consumer.group_metadata().generation_id for member in self._members)
