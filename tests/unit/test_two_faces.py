@@ -6,6 +6,7 @@ They are written out twice for type checkers and editors, so something has to ho
 from __future__ import annotations
 
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ def shape(call: object) -> list[tuple[str, object, object, object]]:
 def one_face(annotation: object) -> str:
     """The type as both faces would write it."""
     text = annotation if isinstance(annotation, str) else str(annotation)
-    return text.replace("AsyncIterator", "Iterator").replace("AsyncConsumer", "Consumer")
+    return re.sub(r"\bAsync(?=[A-Z])", "", text)
 
 
 PAIRS = [

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from partita.records.batch import Record
+
 UNKNOWN = -1
 
 
@@ -60,10 +62,25 @@ LATEST = Reset("latest", -1)
 
 @dataclass(slots=True, eq=False)
 class InHand:
-    """Where the application stands inside records that a loop took and has not finished: the next offset to pass."""
+    """Where the application stands inside records that a loop took and has not finished.
 
-    offset: int
-    epoch: int = UNKNOWN
+    `records` are not empty, and so many of them, from the first one, are `passed`.
+    """
+
+    records: list[Record]
+    passed: int = 0
+
+    @property
+    def offset(self) -> int:
+        """The next offset to pass: that of the first record, or one more than the last one passed."""
+        passed = self.passed
+        return self.records[passed - 1].offset + 1 if passed else self.records[0].offset
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch of the record passed last; -1 if none was."""
+        passed = self.passed
+        return self.records[passed - 1].leader_epoch if passed else UNKNOWN
 
 
 class PartitionState:

@@ -134,6 +134,23 @@ def test_a_seek_in_the_body_drops_the_rest_in_hand(world: World) -> None:
     assert seen == [0, 1, 2, 500, 501]
 
 
+def test_a_loop_goes_on_behind_what_a_loop_in_its_body_was_given(world: World) -> None:
+    consumer = group(world)
+    given: list[tuple[str, int]] = []
+    for record in consumer:
+        given.append(("outer", record.offset))
+        if record.offset == 2:
+            for inner in consumer:
+                given.append(("inner", inner.offset))
+                if inner.offset == 4:
+                    break
+        if record.offset == 6:
+            break
+    outer = [("outer", 0), ("outer", 1), ("outer", 2)]
+    assert given == [*outer, ("inner", 2), ("inner", 3), ("inner", 4), ("outer", 5), ("outer", 6)]
+    assert consumer.position(T0) == 6
+
+
 def test_a_partition_paused_in_the_body_is_kept_and_comes_back(world: World) -> None:
     world.create("t", 2)
     world.append("t", 1, 5)

@@ -166,6 +166,7 @@ class Consumer(Generic[K, V]):
             record = in_hand.next()
             if record is not None:
                 yield record
+                yield from in_hand.burst()
                 continue
             if is_over is not None:
                 with self._driver.io.lock:

@@ -232,6 +232,8 @@ class AsyncConsumer(Generic[K, V]):
             record = in_hand.next()
             if record is not None:
                 yield record
+                for following in in_hand.burst():
+                    yield following
                 continue
             if is_over is not None:
                 with self._driver.io.lock:

@@ -82,6 +82,8 @@ class ConsumerDriver:
         self._strict = strict
         self._owner: object = None
         self._depth = 0
+        self.calls = 0
+        """Grows with every call of the application, so that a loop sees whether there was one since."""
         self._wakeup = False
         self._wakeups_off = False
         self._stepped_ms = 0
@@ -107,6 +109,7 @@ class ConsumerDriver:
             )
         if self.is_closed:
             raise IllegalStateError("the consumer is closed")
+        self.calls += 1
         if not (exclusive or self._strict):
             yield
             return

@@ -34,7 +34,7 @@ class _Part:
         self.end = end
         self.at = 0
         self.count = len(records)
-        self.stand = state.in_hand = InHand(records[0].offset)
+        self.stand = state.in_hand = InHand(records)  # type: ignore[arg-type]  # a list that only this part adds to
 
 
 class RecordsInHand:
@@ -50,6 +50,7 @@ class RecordsInHand:
         self._yielded: _Part | None = None
         self._polled_ms = 0
         self._seen = -1
+        self._calls = -1
         self._polled_at = -1
 
     def __len__(self) -> int:
@@ -76,27 +77,13 @@ class RecordsInHand:
                 before.end = end
 
     def next(self) -> ConsumerRecord[Any, Any] | None:
-        """Pass the record yielded last and return the next one; None when a poll is due first.
-
-        Called for every record, so it looks at the clock only after something happened in the I/O thread (a heartbeat
-        was answered, say), and for every sixteenth record.
-        """
+        """Pass the record yielded last and return the next one; None when a poll is due first."""
         part = self._yielded
         if part is not None:
-            at = part.at
             if part.state.in_hand is part.stand:
-                if at < part.count:
-                    passed = part.records[at - 1]
-                    part.stand.offset, part.stand.epoch = passed.offset + 1, passed.leader_epoch
-                else:
-                    part.state.in_hand = None
+                self._move(part)
             self._yielded = None
-            if at & 15 and at < part.count and self._seen == self._driver.io.activity and self._parts[0] is part:
-                state = part.state
-                if state.in_hand is part.stand and state.is_deliverable and not self._core.member.rejoin_needed:
-                    part.at = at + 1
-                    self._yielded = part
-                    return part.records[at]
+        self._calls = self._driver.calls
         if not self._parts or self._is_poll_due():
             return None
         self._yielded = part = self._next_part()
@@ -104,6 +91,22 @@ class RecordsInHand:
             return None
         part.at += 1
         return part.records[part.at - 1]
+
+    def burst(self) -> Iterator[ConsumerRecord[Any, Any]]:
+        """After `next`: pass the record yielded last, yield the one behind it, and so on, as `next` would.
+
+        It ends where `next` has to look again: after up to sixteen records, at the end of a partition's records, or
+        when something has happened, in the I/O thread (a heartbeat was answered, say) or by a call of the application.
+        """
+        part, io, driver = self._yielded, self._driver.io, self._driver
+        if part is None:
+            return
+        at, count, records, stand = part.at, part.count, part.records, part.stand
+        seen, calls = self._seen, self._calls
+        while at & 15 and at < count and io.activity == seen and driver.calls == calls:
+            stand.passed = at
+            part.at = at = at + 1
+            yield records[at - 1]
 
     def _next_part(self) -> _Part | None:
         """The first part that may be yielded; those that are over go, those that may not come last."""
@@ -134,6 +137,7 @@ class RecordsInHand:
 
     def begin_again(self) -> None:
         """A new loop begins: the record yielded last was not passed, so it comes again."""
+        self._driver.calls += 1
         part, self._yielded = self._yielded, None
         if part is not None:
             part.at -= 1
@@ -184,9 +188,8 @@ class RecordsInHand:
         """The application stands behind the records before `at`; behind the last one, at the position."""
         if part.at == part.count:
             part.state.in_hand = None
-        elif part.at:
-            passed = part.records[part.at - 1]
-            part.stand.offset, part.stand.epoch = passed.offset + 1, passed.leader_epoch
+        else:
+            part.stand.passed = part.at
 
     def _has_more(self, part: _Part) -> bool:
         return part.state.in_hand is part.stand and part.at < part.count
@@ -256,6 +259,7 @@ class Hold:
                 run_blocking(self._poll())
             else:
                 yield record
+                yield from self._in_hand.burst()
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[Any, Any]]:
         self._in_hand.begin_again()
@@ -264,3 +268,5 @@ class Hold:
                 await self._poll()
             else:
                 yield record
+                for following in self._in_hand.burst():
+                    yield following
