@@ -76,8 +76,8 @@ class HeartbeatMembership:
 
     @property
     def is_settled(self) -> bool:
-        """Does the member hold what the coordinator last wanted it to hold?"""
-        return self.member.is_stable and not self.is_joining and not self.member.rejoin_needed
+        """Does the member hold what the coordinator wants it to hold? "Nothing" counts once it is no first word."""
+        return self.member.has_final_share and not self.is_joining
 
     def enforce_rebalance(self, reason: str) -> None:
         """Say that only the coordinator decides when to rebalance."""

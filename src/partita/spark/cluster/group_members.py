@@ -20,7 +20,7 @@ from partita.consumer.listener import RebalanceListener
 from partita.consumer.shell.blocking import Consumer
 from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.consumer.topic_partition import TopicPartition as Tp
-from partita.errors import FencedInstanceIdError, KafkaError
+from partita.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
 from partita.now import Clock
 from partita.spark.cluster.broker_link import imported, whole_number
 from partita.spark.options import MemberOptions, SourceOptions, without_executors
@@ -39,6 +39,9 @@ FOLLOW_UP_MS = 1_000
 """With cooperative assignors a new member gets nothing at first: others give up partitions, and a second rebalance
 follows, of which the member hears by its next heartbeat; so this is the time beyond the heartbeat interval. A query
 that began a batch in between would hold the whole group up until that batch is done."""
+TAKEN_LIMIT_MS = 90_000
+"""How long a static id may still be somebody else's: with the consumer protocol that of a killed driver is, until its
+session ends (45 s by Kafka's default)."""
 
 
 class GroupMembers:
@@ -54,6 +57,7 @@ class GroupMembers:
         self._clock = clock
         self._members: list[_Member] = []
         self._tenures = 0
+        self._taken_since_ms: int | None = None
 
     def take_part(self) -> Holding:
         """Let every member take its part until the group is settled. Raises SourceError for a static id used twice."""
@@ -97,15 +101,33 @@ class GroupMembers:
 
     def _turn(self, wait_s: float) -> bool:
         """One turn of every member; whether all of them are settled afterwards."""
+        is_taken = False
         for member in self._members:
             try:
                 member.consumer.poll(wait_s, max_records=0)
             except FencedInstanceIdError:
-                raise SourceError(
-                    f"another query or consumer has joined group {self._options.group} as {member.instance_id}: give "
-                    f"each query of a group a queryName or groupInstanceId of its own"
-                ) from None
-        return all(member.consumer.is_settled() for member in self._members)
+                raise self._used_twice(member) from None
+            except UnreleasedInstanceIdError:
+                is_taken = True
+                self._try_again(member)
+        if not is_taken and all(member.consumer.is_settled() for member in self._members):
+            self._taken_since_ms = None
+            return True
+        return False
+
+    def _try_again(self, member: _Member) -> None:
+        """The id is still held: by the driver before this one, until its session ends, or by another query."""
+        now_ms = self._clock.now().mono_ms
+        self._taken_since_ms = now_ms if self._taken_since_ms is None else self._taken_since_ms
+        if now_ms - self._taken_since_ms > TAKEN_LIMIT_MS:
+            raise self._used_twice(member)
+        member.subscribe()
+
+    def _used_twice(self, member: _Member) -> SourceError:
+        return SourceError(
+            f"another query or consumer has joined group {self._options.group} as {member.instance_id}: give "
+            f"each query of a group a queryName or groupInstanceId of its own"
+        )
 
     def _commit(self, member: _Member, offsets: Mapping[TopicPartition, Committed]) -> list[Refusal]:
         wanted: dict[tuple[str, int], OffsetAndMetadata | int] = {
@@ -140,10 +162,16 @@ class _Member(RebalanceListener):
         self.instance_id = settings["group.instance.id"]
         self.tenures: dict[TopicPartition, int] = {}
         self._next_tenure = next_tenure
-        if options.topics.pattern is None:
-            self.consumer.subscribe(options.topics.names, listener=self)
+        self._topics = options.topics
+        self.subscribe()
+
+    def subscribe(self) -> None:
+        """Begin, or begin again after an error that ended the membership."""
+        self.consumer.unsubscribe()
+        if self._topics.pattern is None:
+            self.consumer.subscribe(self._topics.names, listener=self)
         else:
-            self.consumer.subscribe(pattern=anywhere(options.topics.pattern), listener=self)
+            self.consumer.subscribe(pattern=anywhere(self._topics.pattern), listener=self)
         self.consumer.pause()
 
     def on_partitions_assigned(self, partitions: list[Tp]) -> None:

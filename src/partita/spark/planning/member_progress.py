@@ -65,6 +65,8 @@ class MemberProgress:
         self._places: dict[TopicPartition, Place] = {}
         self._group_has: dict[TopicPartition, int] = {}
         self._starts: Mapping[TopicPartition, Range] = {}
+        self._inherited: dict[TopicPartition, Range] | None = None
+        """What the checkpoint knew when this run began, until the partition is held for the first time."""
         self._planned: tuple[StreamOffset, int] | None = None
         self._pause = CommitPause(clock)
         self._has_left = False
@@ -82,6 +84,8 @@ class MemberProgress:
 
     def resume(self, start: StreamOffset) -> StreamOffset:
         """Commit what `start` proves, take part in the group, and say where each held partition goes on."""
+        if self._inherited is None:
+            self._inherited = dict(start.ranges)
         self._prove(start)
         self._commit(start)
         self._take_part()
@@ -162,7 +166,8 @@ class MemberProgress:
         found = self._lookups.committed(self._group, new)
         behind = []
         for key in new:
-            there, have = found.get(key), start.ranges.get(key)
+            inherited = None if self._inherited is None else self._inherited.pop(key, None)
+            there, have = found.get(key), start.ranges.get(key, inherited)
             is_ours = there is not None and there.metadata.startswith(self._prefix)
             place = place_of(there, have, is_ours=is_ours, group_decides=self._options.group_decides)
             if place is None and key in self._starts:
