@@ -102,7 +102,7 @@ def check_filter(components: Sequence[Component]) -> None:
         seen.add(component.kind)
     if IP in seen and len(seen) > 1:
         raise ValueError(
-            "Invalid entity filter component combination, IP filter component should not be used with user or "
+            "Invalid entity filter component combination. IP filter component should not be used with user or "
             "clientId filter component."
         )
 

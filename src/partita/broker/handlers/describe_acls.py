@@ -32,7 +32,7 @@ def handle(ctx: RequestContext, request: DescribeAclsRequest) -> DescribeAclsRes
             kind, name, pattern_type = pattern
             resources[pattern] = DescribeAclsResource(resource_type=kind, resource_name=name, pattern_type=pattern_type)
         resources[pattern].acls.append(_described(acl))
-    return DescribeAclsResponse(error_message=None, resources=list(resources.values()))
+    return DescribeAclsResponse(resources=list(resources.values()))
 
 
 def _described(acl: AclBinding) -> AclDescription:

@@ -32,7 +32,7 @@ def handle(ctx: RequestContext, request: DescribeClientQuotasRequest) -> Describ
         for entity, values in (() if quotas is None else quotas.table)
         if is_selected(entity, components, strict=request.strict)
     ]
-    return DescribeClientQuotasResponse(error_message=None, entries=entries)
+    return DescribeClientQuotasResponse(entries=entries)
 
 
 def _refused(code: ErrorCode, message: str) -> DescribeClientQuotasResponse:

@@ -26,7 +26,7 @@ def handle(ctx: RequestContext, request: DescribeUserScramCredentialsRequest) ->
     asked = [each.name for each in request.users or ()]
     times = Counter(asked)
     results = [_result(name, known.get(name, []), times[name]) for name in times or known]
-    return DescribeUserScramCredentialsResponse(error_message=None, results=results)
+    return DescribeUserScramCredentialsResponse(results=results)
 
 
 def _result(user: str, found: list[CredentialInfo], times: int) -> DescribeUserScramCredentialsResult:

@@ -36,6 +36,9 @@ MAX_ANSWER_BYTES = 50 << 20
 MAX_WAIT_MS = 30_000
 READ_COMMITTED = 1
 _IDS_FROM, _SESSIONS_FROM, _ZSTD_FROM, _LEADER_FROM = 13, 7, 10, 16
+_REFUSED_BEFORE_READING = frozenset(
+    {ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
 
 
 def handle(ctx: RequestContext, request: FetchRequest) -> Answer:
@@ -282,6 +285,8 @@ def _divergence(asked: FetchPartition, log: PartitionLog, leader_epoch: int) -> 
 
 
 def _error(asked: FetchPartition, code: ErrorCode) -> PartitionData:
+    """A partition without records. What Kafka refuses before it reads has an empty list of aborted transactions."""
+    aborted: list[AbortedTransaction] | None = [] if code in _REFUSED_BEFORE_READING else None
     return PartitionData(
-        partition_index=asked.partition, error_code=code, high_watermark=-1, aborted_transactions=None, records=b""
+        partition_index=asked.partition, error_code=code, high_watermark=-1, aborted_transactions=aborted, records=b""
     )

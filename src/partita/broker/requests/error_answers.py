@@ -18,7 +18,7 @@ Built: TypeAlias = Any
 """A Message of a module that is imported when the first error is built."""
 
 MESSAGE_CHARACTERS_MAX = 1000
-_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 22, 36, 46, 47, 50, 60, 74})
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 36, 46, 47, 60, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
 
@@ -256,8 +256,12 @@ def _describe_configs(m: Any, version: int, request: Any, code: int) -> Built:
 
 
 def _describe_log_dirs(m: Any, version: int, request: Any, code: int) -> Built:
-    results = [] if version >= 3 else [m.DescribeLogDirsResult(error_code=code)]
-    return m.DescribeLogDirsResponse(error_code=code, results=results)
+    """Before version 3 there is no place for the code: a refusal looks like a broker without folders, as in Kafka."""
+    return m.DescribeLogDirsResponse(error_code=code)
+
+
+def _init_producer_id(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
 
 
 def _create_partitions(m: Any, version: int, request: Any, code: int) -> Built:
@@ -367,6 +371,13 @@ def _delete_acls(m: Any, version: int, request: Any, code: int) -> Built:
     )
 
 
+def _describe_user_scram_credentials(m: Any, version: int, request: Any, code: int) -> Built:
+    each = m.DescribeUserScramCredentialsResult(user="", error_code=code, error_message=None)
+    return m.DescribeUserScramCredentialsResponse(
+        error_code=code, error_message=None, results=[each for _ in request.users or ()]
+    )
+
+
 def _alter_user_scram_credentials(m: Any, version: int, request: Any, code: int) -> Built:
     users = dict.fromkeys(each.name for each in (*request.deletions, *request.upsertions))
     results = [m.AlterUserScramCredentialsResult(user=user, error_code=code, error_message=None) for user in users]
@@ -386,6 +397,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     19: _create_topics,
     20: _delete_topics,
     21: _delete_records,
+    22: _init_producer_id,
     23: _offset_for_leader_epoch,
     27: _write_txn_markers,
     28: _txn_offset_commit,
@@ -400,8 +412,9 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     43: _elect_leaders,
     44: _incremental_alter_configs,
     45: _alter_partition_reassignments,
-    51: _alter_user_scram_credentials,
     48: _describe_client_quotas,
     49: _alter_client_quotas,
+    50: _describe_user_scram_credentials,
+    51: _alter_user_scram_credentials,
     75: _describe_topic_partitions,
 }

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from partita.broker.requests.error_answers import error_answer
 from partita.broker.rights.keeper import Asking
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.primitives import ZERO_UUID, Message
+from partita.protocol.primitives import Message
 from partita.security.rights.acls import CLUSTER_NAME, Operation, ResourceType
 
 REFUSED_WITH: dict[ResourceType, ErrorCode] = {
@@ -76,8 +76,8 @@ class Needs:
 class NeedsEach:
     """Each item of a list needs a right; the others are answered with the type's code, and the rest goes on.
 
-    Items are named by a field, or are the names themselves; by the id of a topic where the version has ids and the item
-    one. A topic whose id nobody knows is left to the handler.
+    Items are named by a field, or are the names themselves; topics by their ids where the version has ids. A topic
+    whose id nobody knows is left to the handler.
     """
 
     operation: Operation
@@ -107,7 +107,7 @@ class NeedsEach:
     def _name_of(self, asking: Asking, item: Fields) -> str | None:
         if not self.name:
             return str(item)
-        if asking.version >= self.ids_from and item.topic_id != ZERO_UUID:
+        if asking.version >= self.ids_from:
             topic = asking.catalogue.by_id.get(item.topic_id)
             return None if topic is None else topic.name
         name: str | None = getattr(item, self.name)

@@ -257,12 +257,8 @@ def _refused_offsets(version: int, topic: Fields) -> Any:
 
 
 def offset_delete(asking: Asking, request: Fields) -> Verdict | None:
-    """READ on each topic."""
-    from partita.protocol.messages.offset_delete import (
-        OffsetDeleteResponse,
-        OffsetDeleteResponsePartition,
-        OffsetDeleteResponseTopic,
-    )
+    """READ on each topic. What is wrong with the group is told first."""
+    from partita.protocol.messages.offset_delete import OffsetDeleteResponsePartition, OffsetDeleteResponseTopic
 
     allowed = asking.may_all(Operation.READ, TOPIC, [topic.name for topic in request.topics])
     entries = [
@@ -279,7 +275,12 @@ def offset_delete(asking: Asking, request: Fields) -> Verdict | None:
     if not entries:
         return None
     request.topics = [topic for topic in request.topics if topic.name in allowed]
-    return completed(entries, "topics", None if request.topics else OffsetDeleteResponse(topics=entries))
+
+    def complete(answer: Fields) -> None:
+        if not answer.error_code:
+            answer.topics = [*answer.topics, *entries]
+
+    return Verdict(complete=complete)
 
 
 def configs(operation: Operation, answers: str) -> Any:

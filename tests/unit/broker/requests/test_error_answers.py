@@ -50,6 +50,10 @@ def codes(answer: object) -> set[int]:
     return found
 
 
+HAS_NO_PLACE = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
+"""A refusal looks like a broker without folders, in Kafka too."""
+
+
 @pytest.mark.parametrize("api", TABLE, ids=lambda api: api.name)
 def test_every_version_has_an_answer_for_errors(api: ServedApi) -> None:
     request = filled(api.request)
@@ -61,7 +65,7 @@ def test_every_version_has_an_answer_for_errors(api: ServedApi) -> None:
         assert CODE in codes(answer)
         written = answer.encode(version)
         again = api.response.decode(written, version)
-        assert CODE in codes(again)
+        assert CODE in codes(again) or (api.name, version) in HAS_NO_PLACE
 
 
 def test_a_produce_request_without_acks_has_none() -> None:

@@ -51,7 +51,7 @@ def described(raw: Raw, name: str | None = None, pattern: int = ANY, version: in
     given = EVERYTHING | fields
     request = DescribeAclsRequest(resource_name_filter=name, pattern_type_filter=pattern, **given)
     answer = raw.ask(request, version)
-    assert (answer.error_code, answer.error_message) == (0, None)
+    assert (answer.error_code, answer.error_message) == (0, "")
     return [
         f"{resource.resource_type}:{resource.pattern_type}:{resource.resource_name}:{each.operation}"
         for resource in answer.resources
