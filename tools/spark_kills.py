@@ -52,8 +52,9 @@ def job(bootstrap: str, folder: Path) -> None:
     }  # fmt: skip
     while not told.is_set():
         rows = spark.readStream.format("partita").options(**options).load().select("partition", "offset", "value")
-        writer = rows.writeStream.format("parquet").option("path", str(folder / "out"))
-        query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(processingTime="300 milliseconds").start()
+        places = {"path": str(folder / "out"), "checkpointLocation": str(folder / "checkpoint")}
+        writer = rows.writeStream.format("parquet").options(**places).trigger(processingTime="300 milliseconds")
+        query = writer.start()
         last = -1
         while query.isActive and not told.wait(0.05):
             progress: Any = query.lastProgress
