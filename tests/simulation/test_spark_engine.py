@@ -332,6 +332,47 @@ def test_a_topic_missing_from_one_look_is_neither_lost_nor_read_again(fail: str,
     assert sorted(world.engine.sink.written) == cluster.records()
 
 
+def test_a_topic_recreated_during_a_run_is_read_from_its_beginning_by_the_next() -> None:
+    """An AvailableNow run that began before has no target for it, and must not keep the old place under the new id."""
+    world = World(cluster_of(10), subscribePattern="a|b", failOnDataLoss="false")
+    world.cluster.create("b", 2)
+    world.engine.run()
+    world.cluster.produce("b", 0, 1)
+    world.cluster.hidden_looks = {"a": 1}
+    world.engine.run(between=lambda: world.cluster.create("a", 4) if world.cluster.ids == 2 else None)
+    world.engine.run()
+    assert world.batches()[-1] == 4
+    assert world.engine.sink.by_batch[max(world.engine.sink.by_batch)] == [("a", 0, offset) for offset in range(4)]
+
+
+def test_progress_in_a_topic_that_was_recreated_is_not_committed_for_the_new_one() -> None:
+    """The coordinator forgets the offsets of a deleted topic; those of its records mean nothing in the next one."""
+    world = World(cluster_of(10), failOnDataLoss="false", **COMMIT)
+    world.engine.run(Trigger.STEPS)
+    world.cluster.create("a", 4)
+    world.engine.run(Trigger.STEPS)
+    assert world.group() == {}
+    world.engine.run(Trigger.STEPS)
+    assert world.group() == {("a", 0): 4}
+
+
+def test_a_commit_is_lowered_after_a_truncation_and_only_then() -> None:
+    """Whoever follows the group would else miss what is written in place of the records that went away."""
+    for authority in ("checkpoint", "group"):
+        world = World(cluster_of(10), failOnDataLoss="false", offsetAuthority=authority, **COMMIT)
+        world.engine.run()
+        become(world.cluster, latest=7, leader_epoch=1, epoch_end=7)
+        with pytest.raises(Crashed):
+            world.engine.run(crash=(CrashPoint.AFTER_COMMIT_LOG, 1))
+        assert world.group() == {("a", 0): 10}
+        world.engine.run()
+        assert world.group() == {("a", 0): 7}
+        world.cluster.produce("a", 0, 2)
+        world.engine.run()
+        assert world.group() == {("a", 0): 9}
+        assert len(world.engine.sink.written) == 12
+
+
 def test_a_topic_deleted_for_good_does_not_slow_every_trigger() -> None:
     cluster = cluster_of(10)
     cluster.create("b", 5)

@@ -88,6 +88,9 @@ class MemoryCluster:
         }
         return ClusterView(partitions, {topic: topic_id for topic, (topic_id, _) in chosen.items()})
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        return {topic: self.topics[topic][0] for topic in topics if topic in self.topics}
+
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         found: dict[TopicPartition, int | None] = {}
         for (topic, partition), timestamp in wanted.items():

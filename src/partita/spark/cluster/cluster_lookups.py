@@ -29,6 +29,7 @@ from partita.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from partita.protocol.metadata_view import TopicView
+from partita.protocol.primitives import ZERO_UUID
 from partita.records.batch import LOG_APPEND_TIME, InvalidBatch, iter_records
 from partita.records.header import cut, read_header
 from partita.spark.cluster.broker_link import BrokerLink
@@ -73,6 +74,11 @@ class ClusterLookups:
             self._waiting.until_news(news, pause_ms)
             pause_ms = 0
         return self._link.call(self._view(selection, pause_ms))
+
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        """The ids that these topics have now; those that the cluster does not show, or has no ids for, are left out."""
+        found = self._link.call(self._cluster.retry(lambda: self._cluster.topics(topics)))
+        return {name: topic.topic_id for name, topic in found.items() if topic.topic_id != ZERO_UUID}
 
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """The first offset at or after each timestamp (milliseconds); None where there is none."""

@@ -17,6 +17,7 @@ from partita.spark.planning.offsets import StreamOffset, names
 from partita.spark.planning.starts import ClusterView
 from partita.spark.positions import TopicPartition
 
+LEADER_EPOCH_MAX = 2**31 - 1
 MARK = "spark:"
 """The metadata of every commit of a Spark query starts with this."""
 COMMIT_PAUSE_MS, COMMIT_PAUSE_MAX_MS = 1_000, 60_000
@@ -28,12 +29,34 @@ def query_key(options: SourceOptions) -> str:
     return query_key_of(options.query_name, options.group, options.topics)
 
 
+def is_news(end: Committed, known: Committed | None) -> bool:
+    """Whether the group should hear of this end: it is further, or in a younger leader epoch, whose log is shorter."""
+    if known is None or end.offset > known.offset:
+        return True
+    return end.leader_epoch > known.leader_epoch and end.offset < known.offset
+
+
+def still_there(
+    due: dict[TopicPartition, Committed], proven: StreamOffset, lookups: Lookups
+) -> dict[TopicPartition, Committed]:
+    """The offsets without those of topics that were deleted and recreated: they would count for the new topic."""
+    if not due:
+        return due
+    now = lookups.topic_ids(sorted({topic for topic, _ in due}))
+    gone = {t for t, topic_id in now.items() if proven.topic_ids.get(t, topic_id) != topic_id}
+    return {key: committed for key, committed in due.items() if key[0] not in gone}
+
+
 class CommitBook:
-    """Remembers what this query has committed and decides what is due. It never lowers a value of its own."""
+    """Remembers what this query has committed and decides what is due.
+
+    It lowers a value of its own only after the log was truncated or its topic recreated.
+    """
 
     def __init__(self, key: str) -> None:
         self._prefix = f"{MARK}{key}:"
-        self._ours: dict[TopicPartition, int] = {}
+        self._ours: dict[TopicPartition, Committed] = {}
+        self._topics = KnownTopics()
 
     def is_ours(self, found: Committed) -> bool:
         """Whether this query committed the offset, in this run or an earlier one."""
@@ -41,25 +64,24 @@ class CommitBook:
 
     def learn(self, found: Mapping[TopicPartition, Committed]) -> None:
         """Take note of what the group holds at the start of a run."""
-        self._ours.update({key: c.offset for key, c in found.items() if self.is_ours(c)})
+        self._ours.update({key: c for key, c in found.items() if self.is_ours(c)})
 
     def due(self, proven: StreamOffset) -> dict[TopicPartition, Committed]:
         """The offsets to commit now that everything before the ends of `proven` is complete; empty when none is."""
+        recreated = self._topics.recreated(proven)
+        self._ours = {key: ours for key, ours in self._ours.items() if key[0] not in recreated}
         metadata = f"{self._prefix}{max(0, proven.ordinal)}"
-        return {
-            key: Committed(offset=found.end, leader_epoch=found.leader_epoch, metadata=metadata)
-            for key, found in proven.ranges.items()
-            if found.end > self._ours.get(key, -1)
-        }
+        ends = {key: Committed(r.end, r.leader_epoch, metadata) for key, r in proven.ranges.items()}
+        return {key: end for key, end in ends.items() if is_news(end, self._ours.get(key))}
 
     def accepted(self, offsets: Mapping[TopicPartition, Committed]) -> None:
         """Take note that the broker has these now."""
         for key, committed in offsets.items():
-            self._ours[key] = max(committed.offset, self._ours.get(key, -1))
+            self._ours[key] = committed
 
     def follow(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Take note of positions that somebody else set and this run follows; they count as committed."""
-        self._ours.update(offsets)
+        self._ours.update({key: Committed(offset, LEADER_EPOCH_MAX) for key, offset in offsets.items()})
 
     def resume(
         self, start: StreamOffset, found: Mapping[TopicPartition, Committed], *, group_decides: bool
@@ -76,7 +98,7 @@ class CommitBook:
             there = found.get(key)
             if there is None or there.offset == have.end:
                 continue
-            if self.is_ours(there) and there.offset < have.end:
+            if self.is_ours(there) and (there.offset < have.end or there.leader_epoch < have.leader_epoch):
                 continue
             if not self.is_ours(there):
                 foreign.append(f"{names([key])}: group {there.offset}, checkpoint {have.end}")
@@ -87,6 +109,19 @@ class CommitBook:
             (f"the group's offsets were set by somebody else, {follows}: {'; '.join(foreign)}",) if foreign else ()
         )
         return replaced, remarks
+
+
+class KnownTopics:
+    """The topics of a run by their ids: offsets of one that was deleted and recreated begin again."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, bytes] = {}
+
+    def recreated(self, proven: StreamOffset) -> frozenset[str]:
+        """The topics whose ids changed since the last call."""
+        found = frozenset(t for t, topic_id in proven.topic_ids.items() if self._ids.get(t, topic_id) != topic_id)
+        self._ids.update(proven.topic_ids)
+        return found
 
 
 class CommitPause:
@@ -222,7 +257,7 @@ class GroupProgress:
         """
         if not self._commits or proven == self._unproven:
             return
-        due = self._book.due(proven)
+        due = still_there(self._book.due(proven), proven, self._lookups)
         if not due or self._pause.holds_back(due):
             return
         try:

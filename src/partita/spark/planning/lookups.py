@@ -46,6 +46,10 @@ class Lookups(Protocol):
         """
         ...
 
+    def topic_ids(self, topics: Collection[str]) -> dict[str, bytes]:
+        """The ids that these topics have now; those that the cluster does not show, or has no ids for, are left out."""
+        ...
+
     def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         """The first offset at or after each timestamp (milliseconds); None where there is none."""
         ...

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from partita.now import Clock
 from partita.spark.options import MemberOptions, SourceOptions
-from partita.spark.planning.group_progress import MARK, CommitPause, query_key
+from partita.spark.planning.group_progress import MARK, CommitPause, KnownTopics, is_news, query_key, still_there
 from partita.spark.planning.lookups import CommitRefused, Committed, Lookups
 from partita.spark.planning.membership import Holding, Membership
 from partita.spark.planning.offsets import Range, StreamOffset, names
@@ -36,6 +36,8 @@ def place_of(found: Committed | None, have: Range | None, *, is_ours: bool, grou
     wins. With the group as authority its offset wins, unless it is one of ours below the checkpoint: the query crashed
     between Spark's commit and the group's.
     """
+    if is_ours and found is not None and have is not None and found.leader_epoch < have.leader_epoch:
+        found = None  # from before the log was truncated
     if found is not None and (have is None or found.offset >= have.end or (group_decides and not is_ours)):
         return Place(found.offset, found.leader_epoch)
     return None if have is None else Place(have.end, have.leader_epoch)
@@ -63,12 +65,13 @@ class MemberProgress:
         self._held = Holding(is_settled=False)
         self._placed: dict[TopicPartition, int] = {}
         self._places: dict[TopicPartition, Place] = {}
-        self._group_has: dict[TopicPartition, int] = {}
+        self._group_has: dict[TopicPartition, Committed] = {}
         self._starts: Mapping[TopicPartition, Range] = {}
         self._inherited: dict[TopicPartition, Range] | None = None
         """What the checkpoint knew when this run began, until the partition is held for the first time."""
         self._planned: tuple[StreamOffset, int] | None = None
         self._pause = CommitPause(clock)
+        self._topics = KnownTopics()
         self._has_left = False
         self.failed_commits = 0
         self.fenced_commits = 0
@@ -87,6 +90,8 @@ class MemberProgress:
         if self._inherited is None:
             self._inherited = dict(start.ranges)
         self._prove(start)
+        recreated = self._topics.recreated(start)
+        self._group_has = {key: c for key, c in self._group_has.items() if key[0] not in recreated}
         self._commit(start)
         self._take_part()
         self._place_new(start)
@@ -175,7 +180,9 @@ class MemberProgress:
             if place is not None:
                 self._places[key] = place
             self._placed[key] = self._held.tenures[key]
-            self._group_has[key] = -1 if there is None else there.offset
+            self._group_has.pop(key, None)
+            if there is not None:
+                self._group_has[key] = there
             if there is not None and have is not None and there.offset < have.end and not is_ours:
                 behind.append(f"{names([key])}: group {there.offset}, checkpoint {have.end}")
         if behind:
@@ -185,11 +192,9 @@ class MemberProgress:
     def _commit(self, start: StreamOffset) -> None:
         """Tell the group where held partitions stand, unless it knows. What was fenced is no longer held."""
         metadata = f"{self._prefix}{max(0, start.ordinal)}"
-        due = {
-            key: Committed(place.end, place.leader_epoch, metadata)
-            for key, place in self._places.items()
-            if place.end > self._group_has.get(key, -1)
-        }
+        ends = {key: Committed(place.end, place.leader_epoch, metadata) for key, place in self._places.items()}
+        due = {key: end for key, end in ends.items() if is_news(end, self._group_has.get(key))}
+        due = still_there(due, start, self._lookups)
         if not due or self._has_left or self._pause.holds_back(due):
             return
         refused: set[TopicPartition] = set()
@@ -205,7 +210,7 @@ class MemberProgress:
                 f"group {self._group}: commit of {names(refusal.partitions)} refused ({self.failed_commits} so far, "
                 f"{self.fenced_commits} because the partitions had moved): {refusal.reason}"
             )
-        self._group_has.update({key: c.offset for key, c in due.items() if key not in refused})
+        self._group_has.update({key: c for key, c in due.items() if key not in refused})
         if refused:
             self._pause.refused(due)
         else:

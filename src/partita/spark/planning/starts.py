@@ -165,14 +165,15 @@ def until(
 ) -> dict[TopicPartition, Range]:
     """The ranges of an AvailableNow run, cut at its targets.
 
-    A partition without a target is left for the next run: it keeps its place if `start` has it, else it is left out.
+    A partition without a target is left for the next run: it stands where it goes on if `start` has it, which is the
+    beginning in a topic that was recreated meanwhile; else it is left out.
     """
     cut: dict[TopicPartition, Range] = {}
     for key, found in ranges.items():
         if key in targets:
             cut[key] = replace(found, end=max(found.begin, min(found.end, targets[key])))
         elif key in start.ranges:
-            cut[key] = start.ranges[key].emptied()
+            cut[key] = replace(found, end=found.begin)
     return cut
 
 
