@@ -121,6 +121,9 @@ VIEWS = {
         *("isTombstone", "unknownValue", *LOG_PLACE),
     ),
     "commit_lineage": ("group", "topic", "partition", "offset", "query", "batch", "commitTime", *LOG_PLACE),
+    "lag_history": (
+        *("group", "topic", "partition", "offset", "endOffset", "lag", "isInterpolated", "commitTime", *LOG_PLACE),
+    ),
     "groups": (
         *("group", "protocolType", "protocol", "generation", "leader", "memberCount", "stateTime"),
         *("isTombstone", "unknownValue", *LOG_PLACE),

@@ -256,7 +256,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
     if options.view != "records":
         from partita.spark.reading.views import decoder
 
-        decode = decoder(options.view)
+        decode = decoder(options.view, _lookups(options))
     for batch in reader.batches():
         yield decode(batch, schema)
 

@@ -20,6 +20,7 @@ from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadat
 from partita.spark import option_table
 from partita.spark.reading.tables import read_schema
 from partita.spark.reading.views import decoder
+from support.spark.cluster import MemoryCluster
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 Pair = tuple[bytes | None, bytes | None]
@@ -40,7 +41,7 @@ def log_of(pairs: list[Pair]) -> pa.RecordBatch:
 
 def seen(view: str, *batches: list[Pair]) -> list[dict[str, Any]]:
     schema = to_arrow_schema(read_schema(option_table.VIEWS[view]), timezone="UTC")
-    decode = decoder(view)
+    decode = decoder(view, MemoryCluster())
     found = [decode(log_of(pairs), schema) for pairs in batches]
     assert all(batch.schema == schema for batch in found)
     return [row for batch in found for row in batch.to_pylist()]

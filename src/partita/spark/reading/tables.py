@@ -56,6 +56,7 @@ KINDS: dict[str, DataType] = {
     "committedOffset": LongType(),
     "endOffset": LongType(),
     "lag": LongType(),
+    "isInterpolated": BooleanType(),
     "memberId": StringType(),
     "groupInstanceId": StringType(),
     "clientId": StringType(),

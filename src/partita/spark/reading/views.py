@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from partita.spark.planning.lookups import Lookups
 from partita.spark.reading.group_rows import (
     GroupRecord,
     LogRecord,
@@ -22,14 +23,18 @@ from partita.spark.reading.group_rows import (
     group_rows,
     member_rows,
 )
+from partita.spark.reading.lag_history import asked_of, lag_history
 from partita.spark.reading.offset_commits import Cells, offset_commits
 
 Decode: TypeAlias = Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch]
 LINEAGE = r"^spark:(?P<query>.*):(?P<batch>[0-9]{1,18})$"
 
 
-def decoder(view: str) -> Decode:
-    """How one task decodes its batches, which come in the order of the log."""
+def decoder(view: str, lookups: Lookups) -> Decode:
+    """How one task decodes its batches, which come in the order of the log. Only lag_history asks the cluster."""
+    if view == "lag_history":
+        ends_at = asked_of(lookups)
+        return lambda records, schema: _named(lag_history(offset_commits(records), ends_at), schema)
     if view == "offset_commits":
         return lambda records, schema: _named(offset_commits(records), schema)
     if view == "commit_lineage":
