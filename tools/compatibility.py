@@ -14,7 +14,8 @@ SOURCE = ROOT / "src" / "partita"
 PAGE = ROOT / "docs" / "compatibility.md"
 MARK = "Deviation: "
 SUBJECTS = {
-    "broker": "Broker", "group": "Consumer groups", "log": "Logs", "consumer": "Consumer", "producer": "Producer",
+    "broker": "Broker", "group": "Consumer groups", "transactions": "Transactions", "log": "Logs",
+    "consumer": "Consumer", "producer": "Producer",
     "net": "All clients", "security": "Security", "admin": "Admin client", "spark": "Spark",
 }  # fmt: skip
 """What a reader calls each part of the source, in the order of the page."""

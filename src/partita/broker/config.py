@@ -37,9 +37,15 @@ PER_LISTENER = tuple(
 )
 """Options that a listener can have for itself: "listener.name.X.OPTION", X in lower case."""
 
-PARTITA_DEFAULTS: dict[str, Value] = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.replication.factor": 1}
-"""Deviation: `group.initial.rebalance.delay.ms` is 0 and `offsets.topic.replication.factor` is 1, where Kafka's
-defaults are 3000 and 3; `--kafka-defaults` brings Kafka's back.
+PARTITA_DEFAULTS: dict[str, Value] = {
+    "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "transaction.state.log.replication.factor": 1,
+}
+"""Deviation: `group.initial.rebalance.delay.ms` is 0, and `offsets.topic.replication.factor`,
+`transaction.state.log.replication.factor` and `transaction.state.log.min.isr` are 1, where Kafka's defaults are 3000,
+3, 3 and 2; `--kafka-defaults` brings Kafka's back.
 
 An embedded broker is mostly alone and mostly in tests, where nobody wants to wait for members that never come.
 """

@@ -16,7 +16,14 @@ from partita.broker.config import BrokerConfig
 from partita.broker.notes import Notes
 from partita.broker.options import Value
 from partita.broker.storage.store import Store
-from partita.broker.topics.catalogue import NO_LEADER, OFFSETS_TOPIC, Partition, Topic, TopicCatalogue
+from partita.broker.topics.catalogue import (
+    NO_LEADER,
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    Partition,
+    Topic,
+    TopicCatalogue,
+)
 from partita.broker.wire.listeners import Endpoint
 from partita.system_clock import SystemClock
 
@@ -119,6 +126,27 @@ class Cluster:
         }
         count = self.config.int("offsets.topic.num.partitions")
         return self.create_topic(OFFSETS_TOPIC, count, replication, settings)
+
+    def ensure_transaction_topic(self) -> Topic | None:
+        """Return `__transaction_state`; create it if it does not exist.
+
+        None while fewer nodes are alive than `transaction.state.log.replication.factor` asks for.
+        """
+        topic = self.catalogue.get(TRANSACTION_TOPIC)
+        if topic is not None:
+            return topic
+        replication = self.config.int("transaction.state.log.replication.factor")
+        if replication > len(self.alive):
+            return None
+        settings: dict[str, Value] = {
+            "cleanup.policy": ("compact",),
+            "compression.type": "uncompressed",
+            "min.insync.replicas": self.config.int("transaction.state.log.min.isr"),
+            "segment.bytes": self.config.int("transaction.state.log.segment.bytes"),
+            "unclean.leader.election.enable": False,
+        }
+        count = self.config.int("transaction.state.log.num.partitions")
+        return self.create_topic(TRANSACTION_TOPIC, count, replication, settings)
 
     def missing_nodes(self, count: int) -> str:
         """Why `count` nodes are too few for `__consumer_offsets`; empty text where they suffice."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from partita.group.notes import Note
     from partita.now import Clock
+    from partita.transactions.notes import Note as TransactionNote
 
 KEPT = 10_000
 
@@ -37,6 +38,13 @@ class Notes:
     def publish(self, notes: tuple[Note, ...]) -> None:
         """Take what a coordinator's step noted."""
         from partita.group.notes import as_json
+
+        for note in notes:
+            self._add(as_json(note))
+
+    def publish_transactions(self, notes: tuple[TransactionNote, ...]) -> None:
+        """Take what a step of the transaction coordinator noted."""
+        from partita.transactions.notes import as_json
 
         for note in notes:
             self._add(as_json(note))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 # fmt: off
 MEANINGS: dict[str, str] = {
+    "add.partitions.to.txn.retry.backoff.max.ms": "how long Produce waits for a transactional id that is busy",
+    "add.partitions.to.txn.retry.backoff.ms": "pause before Produce asks again for a transactional id that is busy",
     "advertised.listeners": "where clients find each listener, as NAME://HOST:PORT; needed in a container",
     "allow.everyone.if.no.acl.found": "with an authorizer: whether what no ACL speaks of is open to everyone",
     "authorizer.class.name": "`standard` decides by ACLs, as Kafka's StandardAuthorizer; empty: nobody is refused",
@@ -109,6 +111,8 @@ MEANINGS: dict[str, str] = {
     "partita.groups.max": "most groups; a new one beyond that is refused with GROUP_MAX_SIZE_REACHED",
     "partita.log.failure": "after a failed write or sync: exit ends the process, offline only refuses the data",
     "partita.rebalance.on.static.change": "rebalance when a static member restarts with other topics (Kafka waits)",
+    "partita.transaction.version": "level of the feature transaction.version; 0 and 1 are for tests",
+    "partita.transactional.ids.max": "most transactional ids; a new one beyond that is refused",
     "partita.validate.records": "header checks a batch by header and checksum, full each record, as Kafka does",
     "preallocate": "reserve a segment's space when it is begun",
     "producer.id.expiration.check.interval.ms": "how often idle producers are looked for",
@@ -151,5 +155,15 @@ MEANINGS: dict[str, str] = {
     "ssl.truststore.password": "opens a PKCS12 trust store",
     "ssl.truststore.type": "accepted; the content of the file decides between PEM and PKCS12",
     "super.users": "with an authorizer: who may do everything, such as `User:admin;User:ops`",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "how often old transactions are looked for",
+    "transaction.max.timeout.ms": "longest timeout that a transactional producer may ask for",
+    "transaction.partition.verification.enable": "ask the coordinator before a transaction begins in a partition",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "how often idle transactional ids are looked for",
+    "transaction.state.log.load.buffer.size": "bytes read at a time when a coordinator loads its transactional ids",
+    "transaction.state.log.min.isr": "min.insync.replicas of `__transaction_state`",
+    "transaction.state.log.num.partitions": "partitions of `__transaction_state`, and so shards of the coordinator",
+    "transaction.state.log.replication.factor": "replicas of `__transaction_state`; fewer nodes serve no transactions",
+    "transaction.state.log.segment.bytes": "segment size of `__transaction_state`",
+    "transactional.id.expiration.ms": "an idle transactional id is forgotten after this",
     "unclean.leader.election.enable": "let a replica lead that lacks records",
 }

@@ -22,6 +22,8 @@ class BrokerOptions(TypedDict, total=False):
     mtls: bool
     users: Mapping[str, str]
     acls: Sequence[str]
+    add_partitions_to_txn_retry_backoff_max_ms: int
+    add_partitions_to_txn_retry_backoff_ms: int
     advertised_listeners: str | Iterable[str] | None
     allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str
@@ -106,6 +108,8 @@ class BrokerOptions(TypedDict, total=False):
     partita_groups_max: int
     partita_log_failure: str
     partita_rebalance_on_static_change: bool
+    partita_transaction_version: int
+    partita_transactional_ids_max: int
     partita_validate_records: str
     producer_id_expiration_check_interval_ms: int
     producer_id_expiration_ms: int
@@ -138,3 +142,13 @@ class BrokerOptions(TypedDict, total=False):
     ssl_truststore_password: str | None
     ssl_truststore_type: str
     super_users: str
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_max_timeout_ms: int
+    transaction_partition_verification_enable: bool
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_state_log_load_buffer_size: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_segment_bytes: int
+    transactional_id_expiration_ms: int

@@ -34,6 +34,8 @@ class Option(NamedTuple):
 
 
 BROKER: tuple[Option, ...] = (
+    Option("add.partitions.to.txn.retry.backoff.max.ms", INT, 100, low=0),
+    Option("add.partitions.to.txn.retry.backoff.ms", INT, 20, low=1),
     Option("advertised.listeners", LIST, None),
     Option("allow.everyone.if.no.acl.found", BOOLEAN, False),
     Option("authorizer.class.name", STRING, ""),
@@ -118,6 +120,8 @@ BROKER: tuple[Option, ...] = (
     Option("partita.groups.max", INT, 10000, low=1, changeable=True),
     Option("partita.log.failure", STRING, "exit", choices=("exit", "offline")),
     Option("partita.rebalance.on.static.change", BOOLEAN, False, changeable=True),
+    Option("partita.transaction.version", INT, 2, low=0, high=2),
+    Option("partita.transactional.ids.max", INT, 100000, low=1, changeable=True),
     Option("partita.validate.records", STRING, "header", choices=("header", "full"), changeable=True),
     Option("producer.id.expiration.check.interval.ms", INT, 600000, low=1),
     Option("producer.id.expiration.ms", INT, 86400000, low=1, changeable=True),
@@ -150,6 +154,16 @@ BROKER: tuple[Option, ...] = (
     Option("ssl.truststore.password", PASSWORD, None),
     Option("ssl.truststore.type", STRING, "JKS"),
     Option("super.users", STRING, ""),
+    Option("transaction.abort.timed.out.transaction.cleanup.interval.ms", INT, 10000, low=1),
+    Option("transaction.max.timeout.ms", INT, 900000, low=1),
+    Option("transaction.partition.verification.enable", BOOLEAN, True, changeable=True),
+    Option("transaction.remove.expired.transaction.cleanup.interval.ms", INT, 3600000, low=1),
+    Option("transaction.state.log.load.buffer.size", INT, 5242880, low=1),
+    Option("transaction.state.log.min.isr", INT, 2, low=1),
+    Option("transaction.state.log.num.partitions", INT, 50, low=1),
+    Option("transaction.state.log.replication.factor", SHORT, 3, low=1),
+    Option("transaction.state.log.segment.bytes", INT, 104857600, low=1),
+    Option("transactional.id.expiration.ms", INT, 604800000, low=1),
 )
 
 REMOVED: dict[str, str] = {

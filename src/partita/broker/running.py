@@ -21,7 +21,7 @@ from partita.broker.requests.injected_faults import Faults
 from partita.broker.security.login_log import LoginLog
 from partita.broker.services import Services
 from partita.broker.storage.store import Store
-from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
@@ -95,7 +95,7 @@ class RunningBroker:
             await self._listen(node, [listener.of_node(index) for listener in listeners])
         cluster.elect_for_orphans()
         cluster.is_running = True
-        if cluster.catalogue.get(OFFSETS_TOPIC) is not None:
+        if any(cluster.catalogue.get(name) is not None for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC)):
             cluster.loop.call_soon(self._load_groups)
         else:
             cluster.loop.call_later(WARM_UP_AFTER_SECONDS, self._load_groups)

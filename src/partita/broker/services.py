@@ -15,7 +15,7 @@ from partita.broker.measuring.traffic import Traffic
 from partita.broker.nodes import Cluster
 from partita.broker.security.users import Users
 from partita.broker.storage.upkeep import Upkeep
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition, Topic
 from partita.broker.wire.turns import Turns
 from partita.secret import Secret
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
     from partita.broker.security.guards import Guards
+    from partita.broker.transactions.coordinators import TransactionCoordinators
 
 QUOTA_KIND = "quota"
 """What quotas are called in the catalogue."""
@@ -62,6 +63,14 @@ class Services:
         from partita.broker.groups.coordinators import Coordinators
 
         return Coordinators(self.cluster)
+
+    @cached_property
+    def transactions(self) -> TransactionCoordinators:
+        """The shards of the transaction coordinator of every node."""
+        from partita.broker.transactions.coordinators import TransactionCoordinators
+        from partita.broker.transactions.marker_writing import Shards
+
+        return TransactionCoordinators(Shards(self.cluster, lambda: self.groups))
 
     @cached_property
     def long_polls(self) -> LongPolls:
@@ -124,13 +133,18 @@ class Services:
         self.cluster.catalogue.on_deleted(self._deleted)
 
     def load_groups(self) -> None:
-        """Load the groups there are; without any, import their code before the first one comes."""
+        """Load the groups and transactions there are; without groups, import their code before the first one comes."""
         groups, offsets = self.groups, self.cluster.catalogue.get(OFFSETS_TOPIC)
         if offsets is not None:
             groups.lead_all(offsets)
+        states = self.cluster.catalogue.get(TRANSACTION_TOPIC)
+        if states is not None:
+            self.transactions.lead_all(states)
 
     def resign_groups(self) -> None:
-        """Give up every group: waiting members are told that this is no coordinator."""
+        """Give up every group and transactional id: whoever waits is told that this is no coordinator."""
+        if self._is_made("transactions"):
+            self.transactions.resign_all()
         if self._is_made("groups"):
             self.groups.resign_all()
 
@@ -138,6 +152,8 @@ class Services:
         """Wait until loads that were cut short have ended."""
         if self._is_made("groups"):
             await self.groups.settle()
+        if self._is_made("transactions"):
+            await self.transactions.settle()
 
     def stop_workers(self) -> None:
         """Begin no more long work."""
@@ -150,6 +166,8 @@ class Services:
         """The log directory is offline: no shard can write any more, so none answers for its groups."""
         if self._is_made("groups"):
             self.groups.storage_failed()
+        if self._is_made("transactions"):
+            self.transactions.storage_failed()
 
     def offsets_forgotten(self, names: list[str]) -> asyncio.Future[None] | None:
         """What is done once the committed offsets of deleted topics are durably gone; None when they are."""
@@ -163,6 +181,8 @@ class Services:
         """Do what the clock's new time makes due."""
         if self._is_made("groups"):
             self.groups.clock_jumped()
+        if self._is_made("transactions"):
+            self.transactions.clock_jumped()
         if self._is_made("long_polls"):
             self.long_polls.clock_jumped()
 
@@ -172,16 +192,22 @@ class Services:
     def _leadership_changed(self, partition: Partition) -> None:
         if partition.topic.name == OFFSETS_TOPIC:
             self.groups.leadership_changed(partition)
+        elif partition.topic.name == TRANSACTION_TOPIC:
+            self.transactions.leadership_changed(partition)
         if self._is_made("long_polls"):
             self.long_polls.leader_changed(partition)
 
     def _created(self, topic: Topic) -> None:
         if topic.name == OFFSETS_TOPIC:
             self.groups.lead_all(topic)
+        elif topic.name == TRANSACTION_TOPIC:
+            self.transactions.lead_all(topic)
 
     def _deleted(self, topics: list[Topic]) -> None:
         if any(topic.name == OFFSETS_TOPIC for topic in topics):
             self.groups.resign_all()
+        if any(topic.name == TRANSACTION_TOPIC for topic in topics) and self._is_made("transactions"):
+            self.transactions.resign_all()
         names = [topic.name for topic in topics]
         if self.cluster.catalogue.get(OFFSETS_TOPIC) is not None:
             self.groups.topics_deleted(names)

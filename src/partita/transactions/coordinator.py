@@ -37,6 +37,13 @@ from partita.transactions.notes import TransactionsLoaded
 from partita.transactions.shard import Entry, Shard, Turn
 
 
+def first_check(request: Request, config: TransactionConfig) -> ErrorCode:
+    """What is refused before anything is known of the id, also by who is not its coordinator; NONE lets it pass."""
+    if isinstance(request, InitProducer):
+        return init_producer.check(request, config.max_timeout_ms)
+    return ErrorCode.NONE if request.transactional_id else ErrorCode.INVALID_REQUEST
+
+
 class TransactionCoordinator:
     """One shard. `new_producer_id()` gives an id that nobody ever had.
 
@@ -85,15 +92,13 @@ class TransactionCoordinator:
     def handle(self, token: Token, request: Request, now: Now) -> Step:
         """Answer a request, at once or when its move is stored. Its token comes back exactly once."""
         turn = Turn(self._shard, now)
+        refused = first_check(request, self._shard.config)
+        if refused is not ErrorCode.NONE:
+            turn.answer(token, refused)
+            return turn.step()
         match request:
             case InitProducer():
-                refused = init_producer.check(request, self._shard.config.max_timeout_ms)
-                if refused is ErrorCode.NONE:
-                    init_producer.init_producer(turn, token, request)
-                else:
-                    turn.answer(token, refused)
-            case _ if not request.transactional_id:
-                turn.answer(token, ErrorCode.INVALID_REQUEST)
+                init_producer.init_producer(turn, token, request)
             case AddPartitions():
                 add.add_partitions(turn, token, request)
             case VerifyPartitions():

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from partita.protocol.messages import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_client_quotas,
     alter_configs,
     alter_partition_reassignments,
+    alter_replica_log_dirs,
     alter_user_scram_credentials,
     api_versions,
     create_acls,
@@ -23,9 +26,13 @@ from partita.protocol.messages import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
+    describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     describe_user_scram_credentials,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -37,6 +44,7 @@ from partita.protocol.messages import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -134,6 +142,35 @@ def _offset_for_leader_epoch(version: int) -> Message:
         topic=TOPIC, partitions=[offset_for_leader_epoch.OffsetForLeaderPartition()]
     )
     return offset_for_leader_epoch.OffsetForLeaderEpochRequest(topics=[topic])
+
+
+def _add_partitions_to_txn(version: int) -> Message:
+    if version < 4:
+        old = add_partitions_to_txn.V3AndBelowTopic(name=TOPIC, partitions=[0])
+        return add_partitions_to_txn.AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=ID, v3_and_below_topics=[old]
+        )
+    topic = add_partitions_to_txn.AddPartitionsToTxnTopic(name=TOPIC, partitions=[0])
+    one = add_partitions_to_txn.AddPartitionsToTxnTransaction(transactional_id=ID, topics=[topic])
+    return add_partitions_to_txn.AddPartitionsToTxnRequest(transactions=[one])
+
+
+def _alter_replica_log_dirs(version: int) -> Message:
+    topic = alter_replica_log_dirs.AlterReplicaLogDirTopic(name=TOPIC, partitions=[0])
+    directory = alter_replica_log_dirs.AlterReplicaLogDir(path="/nowhere", topics=[topic])
+    return alter_replica_log_dirs.AlterReplicaLogDirsRequest(dirs=[directory])
+
+
+def _describe_quorum(version: int) -> Message:
+    topic = describe_quorum.DescribeQuorumTopic(
+        topic_name="__cluster_metadata", partitions=[describe_quorum.DescribeQuorumPartition()]
+    )
+    return describe_quorum.DescribeQuorumRequest(topics=[topic])
+
+
+def _describe_producers(version: int) -> Message:
+    topic = describe_producers.DescribeProducersTopic(name=TOPIC, partition_indexes=[0])
+    return describe_producers.DescribeProducersRequest(topics=[topic])
 
 
 def _write_txn_markers(version: int) -> Message:
@@ -238,6 +275,9 @@ REQUESTS: dict[int, Callable[[int], Message]] = {
     21: _delete_records,
     22: lambda version: init_producer_id.InitProducerIdRequest(transactional_id=None),
     23: _offset_for_leader_epoch,
+    24: _add_partitions_to_txn,
+    25: lambda version: add_offsets_to_txn.AddOffsetsToTxnRequest(transactional_id=ID, group_id=GROUP),
+    26: lambda version: end_txn.EndTxnRequest(transactional_id=ID),
     27: _write_txn_markers,
     28: _txn_offset_commit,
     29: _describe_acls,
@@ -245,6 +285,7 @@ REQUESTS: dict[int, Callable[[int], Message]] = {
     31: _delete_acls,
     32: _describe_configs,
     33: _alter_configs,
+    34: _alter_replica_log_dirs,
     35: lambda version: describe_log_dirs.DescribeLogDirsRequest(topics=None),
     37: _create_partitions,
     42: lambda version: delete_groups.DeleteGroupsRequest(groups_names=[GROUP]),
@@ -266,7 +307,11 @@ REQUESTS: dict[int, Callable[[int], Message]] = {
     51: lambda version: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
         deletions=[alter_user_scram_credentials.ScramCredentialDeletion(name="a", mechanism=1)]
     ),
+    55: _describe_quorum,
     60: lambda version: describe_cluster.DescribeClusterRequest(),
+    61: _describe_producers,
+    65: lambda version: describe_transactions.DescribeTransactionsRequest(transactional_ids=[ID]),
+    66: lambda version: list_transactions.ListTransactionsRequest(),
     74: lambda version: list_config_resources.ListConfigResourcesRequest(),
     75: _describe_topic_partitions,
 }

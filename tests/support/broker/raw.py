@@ -10,6 +10,7 @@ from typing import Any, Self
 from partita.protocol.api_table import APIS
 from partita.protocol.framing import FrameCutter, encode_request, read_response_header
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
+from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -85,6 +86,14 @@ class Raw:
     def find(self, group_id: str) -> None:
         """Ask for the coordinator, so that `__consumer_offsets` exists."""
         self.ask(FindCoordinatorRequest(key=group_id), 1)
+
+    def transactional(self, transactional_id: str) -> tuple[int, int]:
+        """A producer id and epoch of this transactional id."""
+        self.ask(FindCoordinatorRequest(key=transactional_id, key_type=1), 1)
+        request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=60_000)
+        answer = self.ask(request, 4)
+        assert answer.error_code == 0, answer
+        return answer.producer_id, answer.producer_epoch
 
     def join(self, group_id: str, member_id: str = "", **fields: Any) -> JoinGroupResponse:
         """Join as the only member (or one that fits in) and answer MEMBER_ID_REQUIRED by joining again."""

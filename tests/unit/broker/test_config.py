@@ -23,7 +23,12 @@ from partita.broker.options import BOOLEAN, BROKER, DOUBLE, INT, LIST, LONG, REM
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "configs.json").read_text())
 KINDS = {"BOOLEAN": BOOLEAN, "STRING": STRING, "INT": INT, "SHORT": SHORT, "LONG": LONG, "DOUBLE": DOUBLE, "LIST": LIST}
 SECURITY = ("ssl.", "sasl.", "connection.failed.", "connections.max.reauth.", "super.", "allow.everyone.")
-NOT_IN_THE_VECTORS = {"offset.metadata.max.bytes", *(o.name for o in BROKER if o.name.startswith(SECURITY))}
+NOT_IN_THE_VECTORS = {
+    "offset.metadata.max.bytes",
+    "add.partitions.to.txn.retry.backoff.ms",
+    "add.partitions.to.txn.retry.backoff.max.ms",
+    *(o.name for o in BROKER if o.name.startswith(SECURITY)),
+}
 OF_ONE_NODE = {"node.id"}
 
 
@@ -130,10 +135,12 @@ def test_names_may_have_underscores_and_values_may_be_text() -> None:
     assert parse(TOPIC_OPTIONS["compression.gzip.level"], "-1") == -1
 
 
-def test_only_two_defaults_differ_from_kafkas() -> None:
+def test_only_four_defaults_differ_from_kafkas() -> None:
     assert BrokerConfig().differs_from_kafka() == {
         "group.initial.rebalance.delay.ms": 0,
         "offsets.topic.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.replication.factor": 1,
     }
     assert BrokerConfig(kafka_defaults=True).differs_from_kafka() == {}
 

@@ -29,6 +29,7 @@ from support.broker.data_plane import DataPlane, data_plane, fetch_request
 from support.broker.options_page import honoured, is_of_security
 from support.broker.raw import Raw, commit_request, join_request
 from support.broker.shard_world import error_of, shard_world
+from support.broker.transaction_probes import TRANSACTIONS
 from support.log.logs import pairs
 
 Given = dict[str, object]
@@ -474,6 +475,7 @@ BROKER: dict[str, tuple[object, Probe]] = {
     "super.users": ("User:ANONYMOUS", described_by_nobody),
     **GROUP,
     **LOG,
+    **TRANSACTIONS,
 }
 OF_TOPICS = {TOPIC_OPTIONS[name].synonym: name for name in TOPIC_OPTIONS if TOPIC_OPTIONS[name].synonym}
 TOPIC: dict[str, tuple[object, Probe]] = {

@@ -165,12 +165,12 @@ class Coordinators:
             self.by_group[group_id] = runner
         return runner
 
-    def ask(self, asker: Asker, message: Structure, group_id: str) -> Any:
+    def ask(self, asker: Asker, message: Structure, group_id: str, *, transaction_open: bool = True) -> Any:
         """Answer a request about one group, from the node it came to.
 
         Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
         """
-        request = GroupRequest(message, asker.version, asker.client_id, asker.client_host)
+        request = GroupRequest(message, asker.version, asker.client_id, asker.client_host, transaction_open)
         if not self.cluster.is_running:
             return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         runner = self.runner_of(group_id)

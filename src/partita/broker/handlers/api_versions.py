@@ -7,9 +7,18 @@ import re
 from partita.broker.requests.apis import API_VERSIONS, SERVED, TABLE
 from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from partita.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from partita.transactions.config import LEVEL_MAX
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FEATURES_FROM, _ZERO_BASED_FEATURES_FROM = 3, 4
+_FEATURE = "transaction.version"
 
 
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -18,7 +27,21 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
     if ctx.version >= 3 and not all(_SOFTWARE.fullmatch(name) for name in named):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in TABLE]
-    return ApiVersionsResponse(api_keys=rows)
+    response = ApiVersionsResponse(api_keys=rows)
+    if ctx.version >= _FEATURES_FROM:
+        _tell_features(ctx, response)
+    return response
+
+
+def _tell_features(ctx: RequestContext, response: ApiVersionsResponse) -> None:
+    """The feature `transaction.version`, from which producers know how transactions end; level 0 is not listed."""
+    level = ctx.config.int("partita.transaction.version")
+    response.finalized_features_epoch = 0
+    if ctx.version >= _ZERO_BASED_FEATURES_FROM:
+        response.supported_features = [SupportedFeatureKey(name=_FEATURE, min_version=0, max_version=LEVEL_MAX)]
+    if level:
+        finalized = FinalizedFeatureKey(name=_FEATURE, max_version_level=level, min_version_level=level)
+        response.finalized_features = [finalized]
 
 
 def unsupported_version() -> ApiVersionsResponse:

@@ -1,14 +1,11 @@
-"""FindCoordinator: which node leads the partition of `__consumer_offsets` that a group hashes to.
+"""FindCoordinator: which node leads the partition that a group, or a transactional id, hashes to.
 
-The first question makes the topic, unless fewer nodes are alive than it needs replicas. (Kafka: KafkaApis,
-AutoTopicCreationManager.)
+They are in `__consumer_offsets` and in `__transaction_state`. The first question makes the topic, unless fewer nodes
+are alive than it needs replicas. (Kafka: KafkaApis, AutoTopicCreationManager.)
 
-Deviation: the first FindCoordinator request creates `__consumer_offsets` and is answered at once. With
+Deviation: the first FindCoordinator request creates the coordinator's topic and is answered at once. With
 `--kafka-defaults` it gets COORDINATOR_NOT_AVAILABLE, as in Kafka, whose clients then wait up to 1 s before they ask
 again.
-
-Deviation: FindCoordinator for a transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, since there
-is no transaction coordinator yet; after any other error librdkafka repeats the request for ever.
 """
 
 from __future__ import annotations
@@ -17,13 +14,12 @@ from typing import NamedTuple
 
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.requests.slices import Steps, answered, sliced
-from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 GROUP, TRANSACTION = 0, 1
 _NOT_AVAILABLE_TEXT = "The coordinator is not available."
-_NO_TRANSACTIONS_TEXT = "This broker has no transactions."
 
 
 class Found(NamedTuple):
@@ -37,11 +33,10 @@ class Found(NamedTuple):
 
 def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
     """Up to version 3 one key, from 4 on a list; versions 1 to 3 carry the error's text."""
-    is_group = ctx.version == 0 or request.key_type == GROUP
-    refused = _NO_TRANSACTIONS if request.key_type == TRANSACTION else _NO_SUCH_TYPE
+    key_type = GROUP if ctx.version == 0 else request.key_type
     if ctx.version >= 4:
-        return answered(ctx, _rows(ctx, request.coordinator_keys, None if is_group else refused))
-    found = _find(ctx, request.key) if is_group else refused
+        return answered(ctx, _rows(ctx, request.coordinator_keys, key_type))
+    found = _find(ctx, request.key, key_type)
     return FindCoordinatorResponse(
         error_code=found.code,
         error_message=_text(found.code),
@@ -51,27 +46,34 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
     )
 
 
-def _rows(ctx: RequestContext, keys: list[str], refused: Found | None) -> Steps[FindCoordinatorResponse]:
+def _rows(ctx: RequestContext, keys: list[str], key_type: int) -> Steps[FindCoordinatorResponse]:
     rows = []
     for key, others_turn in sliced(keys):
         if others_turn:
             yield None
-        rows.append(_row(key, refused or _find(ctx, key)))
+        rows.append(_row(key, _find(ctx, key, key_type)))
     return FindCoordinatorResponse(coordinators=rows)
 
 
 _NO_SUCH_TYPE = Found(ErrorCode.INVALID_REQUEST)
-_NO_TRANSACTIONS = Found(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
 _NOT_AVAILABLE = Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def _find(ctx: RequestContext, group_id: str) -> Found:
+def _find(ctx: RequestContext, key: str, key_type: int) -> Found:
+    if key_type not in (GROUP, TRANSACTION):
+        return _NO_SUCH_TYPE
     cluster = ctx.cluster
-    if cluster.catalogue.get(OFFSETS_TOPIC) is None:
-        made = cluster.ensure_offsets_topic()
-        if made is None or cluster.config.kafka_defaults:
-            return _NOT_AVAILABLE
-    partition = ctx.groups.partition_of(group_id)
+    partition: Partition | None
+    if key_type == GROUP:
+        is_new = cluster.catalogue.get(OFFSETS_TOPIC) is None
+        cluster.ensure_offsets_topic()
+        partition = ctx.groups.partition_of(key)
+    else:
+        is_new = cluster.catalogue.get(TRANSACTION_TOPIC) is None
+        cluster.ensure_transaction_topic()
+        partition = ctx.transactions.partition_of(key)
+    if is_new and cluster.config.kafka_defaults:
+        return _NOT_AVAILABLE
     node = None if partition is None else cluster.nodes.get(partition.leader)
     if node is None or not node.is_alive:
         return _NOT_AVAILABLE
@@ -79,15 +81,12 @@ def _find(ctx: RequestContext, group_id: str) -> Found:
 
 
 def _row(key: str, found: Found) -> Coordinator:
-    text = _NO_TRANSACTIONS_TEXT if found is _NO_TRANSACTIONS else ""
     return Coordinator(
-        key=key, node_id=found.node_id, host=found.host, port=found.port, error_code=found.code, error_message=text
+        key=key, node_id=found.node_id, host=found.host, port=found.port, error_code=found.code, error_message=""
     )
 
 
 def _text(code: ErrorCode) -> str:
     if code == ErrorCode.NONE:
         return "NONE"
-    if code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-        return _NO_TRANSACTIONS_TEXT
     return _NOT_AVAILABLE_TEXT if code == ErrorCode.COORDINATOR_NOT_AVAILABLE else code.meaning

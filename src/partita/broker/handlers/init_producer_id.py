@@ -1,24 +1,51 @@
-"""InitProducerId: an id for an idempotent producer.
-
-Deviation: InitProducerId with a transactional id is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, since there
-is no transaction coordinator yet.
-"""
+"""InitProducerId: a producer id for an idempotent producer, or id and epoch of a transactional one. (§6)"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
+
+from partita.broker.handlers._transactions import code_for
 from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from partita.protocol.primitives import Message
+from partita.transactions.contract import InitProducer, Outcome
+
+_FENCED_FROM = 4
 
 
 def handle(ctx: RequestContext, request: InitProducerIdRequest) -> Answer:
     """Every idempotent producer gets a new id at epoch 0; an id it already has is of no interest, as in Kafka.
 
-    It is told once the block of ids that it belongs to is durably taken, or a power loss would give it out again.
+    A producer is told once the block of ids that its id belongs to is durably taken, or a power loss would give it out
+    again.
     """
-    if request.transactional_id is not None:
-        empty = request.transactional_id == ""
-        code = ErrorCode.INVALID_REQUEST if empty else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
-    given = InitProducerIdResponse(producer_id=ctx.catalogue.allocate_producer_id(), producer_epoch=0)
-    return ctx.when_durable(given)
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        return _refused(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is None:
+        given = InitProducerIdResponse(producer_id=ctx.catalogue.allocate_producer_id(), producer_epoch=0)
+        return ctx.when_durable(given)
+    asked = InitProducer(
+        request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
+    )
+    outcome = ctx.transactions.ask(asked, ctx.node_id)
+    if isinstance(outcome, asyncio.Future):
+        ctx.holds_back = True
+        return _later(ctx, outcome)
+    return _response(ctx, outcome)
+
+
+async def _later(ctx: RequestContext, outcome: asyncio.Future[Outcome]) -> Message | None:
+    response = _response(ctx, await outcome)
+    return await response if isinstance(response, Awaitable) else response
+
+
+def _response(ctx: RequestContext, outcome: Outcome) -> Answer:
+    if outcome.code is not ErrorCode.NONE:
+        return _refused(code_for(outcome.code, ctx.version, _FENCED_FROM))
+    return ctx.when_durable(InitProducerIdResponse(producer_id=outcome.producer_id, producer_epoch=outcome.epoch))
+
+
+def _refused(code: ErrorCode) -> InitProducerIdResponse:
+    return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)

@@ -13,7 +13,7 @@ from partita.broker.handlers._operations import cluster_operations, topic_operat
 from partita.broker.handlers._partitions import described
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.requests.slices import SLICE, Steps, answered, sliced
-from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, Topic, name_problem
+from partita.broker.topics.catalogue import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, name_problem
 from partita.broker.topics.checks import NewTopics
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -161,6 +161,8 @@ def _create(ctx: RequestContext, names: list[str], refused: dict[str, ErrorCode]
             continue
         if name == OFFSETS_TOPIC:
             ctx.cluster.ensure_offsets_topic()
+        elif name == TRANSACTION_TOPIC:
+            ctx.cluster.ensure_transaction_topic()
         elif replication > len(ctx.cluster.alive):
             continue
         elif planned.collision(name) or planned.are_too_many(partitions):

@@ -10,11 +10,13 @@ from collections.abc import Iterator
 
 from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.handlers._produced import RecordsRejected, RecordWork, record_work, wrong_time
+from partita.broker.handlers._verified import Transactional, verify
 from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.durability import Durability
+from partita.log.guards import Guard
 from partita.log.partition_log import AppendRefused, PartitionLog
 from partita.log.storage import StorageError
 from partita.now import Now
@@ -58,6 +60,7 @@ def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
         if batch.work is not None:
             # One after the other: every connection gets its turn.
             batch.take((yield ctx.run_beside(batch.outcome)) if batch.is_long else batch.outcome())
+    yield from verify(ctx, request.transactional_id, batches, _refuse)
     written: list[tuple[Partition, int, PartitionProduceResponse]] = []
     now = ctx.now()
     parts = []
@@ -71,7 +74,7 @@ def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
 class _Batch:
     """One partition's batch on its way: what is to be appended, or why it is refused."""
 
-    __slots__ = ("data", "header", "records", "refusal", "topic", "work")
+    __slots__ = ("data", "guard", "header", "needs_guard", "records", "refusal", "topic", "work")
 
     def __init__(self, data: PartitionProduceData, topic: Topic | None) -> None:
         self.data = data
@@ -80,6 +83,14 @@ class _Batch:
         self.header: BatchHeader | None = None
         self.work: RecordWork | None = None
         self.refusal: PartitionProduceResponse | None = None
+        self.guard: Guard | None = None
+        """What proves that the batch may begin a transaction in its partition."""
+        self.needs_guard = False
+
+    @property
+    def index(self) -> int:
+        """The partition's number."""
+        return self.data.index
 
     @property
     def is_long(self) -> bool:
@@ -198,10 +209,6 @@ def _check_header(ctx: RequestContext, batch: _Batch, topic: Topic, now: Now) ->
     except InvalidBatch as error:
         batch.refusal = _refused(index, error.code, error.reason)
         return
-    if header.is_transactional:
-        reason = "no transaction can be open: this broker has no transaction coordinator yet"
-        batch.refusal = _refused(index, ErrorCode.INVALID_TXN_STATE, reason)
-        return
     batch.header = header
     batch.records = records if len(records) == header.size_in_bytes else memoryview(records)[: header.size_in_bytes]
     batch.work = record_work(config, f"{topic.name}-{index}", now)
@@ -235,7 +242,14 @@ def _appended_part(
         return _not_here(ctx, batch.topic, index, partition)
     try:
         log = partition.log
-        appended = log.append(batch.records, partition.leader_epoch, now, header=batch.header)
+        appended = log.append(
+            batch.records,
+            partition.leader_epoch,
+            now,
+            header=batch.header,
+            guard=batch.guard,
+            needs_guard=batch.needs_guard,
+        )
     except AppendRefused as error:
         return _refused(index, error.code, error.reason)
     except StorageError as error:
@@ -256,6 +270,12 @@ def _not_here(ctx: RequestContext, topic: Topic | None, index: int, code: ErrorC
     if code == ErrorCode.NOT_LEADER_OR_FOLLOWER and partition is not None and ctx.version >= _LEADER_FROM:
         part.current_leader = LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
     return part
+
+
+def _refuse(batch: Transactional, code: ErrorCode, reason: str | None) -> None:
+    assert isinstance(batch, _Batch), "only batches of this request are verified"
+    if batch.refusal is None:
+        batch.refusal = _refused(batch.index, code, reason)
 
 
 def _refused(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:

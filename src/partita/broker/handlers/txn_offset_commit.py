@@ -1,14 +1,19 @@
-"""TxnOffsetCommit: check that topics and partitions exist, ask the shard, merge.
+"""TxnOffsetCommit: check that topics and partitions exist, ask the transaction's coordinator, then the group's. (§8.2)
 
-Deviation: TxnOffsetCommit is accepted without a check that the producer's transaction is open, since there is no
-transaction coordinator yet.
+Up to version 4 the partition of `__consumer_offsets` must belong to the transaction; version 5 adds it.
 """
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 from partita.broker.groups.across_shards import when_all
+from partita.broker.groups.runner import State
 from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.group.answers import txn_offset_commit_error
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -17,6 +22,17 @@ from partita.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitions
+
+_LOADING_FROM, _ADDS_FROM = 2, 5
+_NOT_NOW = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+_NOT_ASKED = Outcome(ErrorCode.NONE)
 
 
 def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
@@ -26,7 +42,49 @@ def handle(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Answer:
     request.topics = [topic for topic in asked if _keep_existing(ctx, topic, refused)]
     if asked and not request.topics:
         return TxnOffsetCommitResponse(topics=list(refused.values()))
-    return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))
+    outcome = _verified(ctx, request)
+    if isinstance(outcome, asyncio.Future):
+        ctx.holds_back = True
+        return _later(ctx, request, refused, outcome)
+    return when_all([_ask_group(ctx, request, outcome)], lambda parts: _merge(refused, parts[0]))
+
+
+async def _later(
+    ctx: RequestContext,
+    request: TxnOffsetCommitRequest,
+    refused: dict[str, TxnOffsetCommitResponseTopic],
+    outcome: asyncio.Future[Outcome],
+) -> TxnOffsetCommitResponse:
+    answer = _ask_group(ctx, request, await outcome)
+    return _merge(refused, await answer if isinstance(answer, asyncio.Future) else answer)
+
+
+def _verified(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome | asyncio.Future[Outcome]:
+    """What the transaction's coordinator says; an outcome of NONE where the group's shard refuses anyway."""
+    runner = ctx.groups.runner_of(request.group_id)
+    if runner is None or runner.node_id != ctx.node_id or runner.state is not State.ACTIVE:
+        return _NOT_ASKED
+    if request.producer_epoch < runner.coordinator.hard_state.producer_epochs.get(request.producer_id, -1):
+        return Outcome(ErrorCode.PRODUCER_FENCED)
+    partition = frozenset({(OFFSETS_TOPIC, runner.partition.index)})
+    producer = (request.transactional_id, request.producer_id, request.producer_epoch)
+    if ctx.version >= _ADDS_FROM:
+        return ctx.transactions.ask(AddPartitions(*producer, partition, 2))
+    if not ctx.config.bool("transaction.partition.verification.enable"):
+        return _NOT_ASKED
+    return ctx.transactions.ask(VerifyPartitions(*producer, partition))
+
+
+def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Outcome) -> Any:
+    if outcome.code is ErrorCode.NONE:
+        return ctx.groups.ask(ctx, request, request.group_id, transaction_open=not outcome.verdicts)
+    code = outcome.code
+    if code is ErrorCode.PRODUCER_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif code in _NOT_NOW:
+        old = ctx.version < _LOADING_FROM
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE if old else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return txn_offset_commit_error(request, code)
 
 
 def _keep_existing(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from partita.broker.rights.keeper import Asking
     from partita.broker.services import Services
     from partita.broker.topics.catalogue import TopicCatalogue
+    from partita.broker.transactions.coordinators import TransactionCoordinators
     from partita.broker.wire.contract import ConnectionHandle
     from partita.broker.wire.listeners import Endpoint
     from partita.now import Now
@@ -111,6 +112,11 @@ class RequestContext:
     def groups(self) -> Coordinators:
         """The group coordinators of all nodes; `Coordinators.ask` answers requests about one group."""
         return self.services.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinators:
+        """The transaction coordinators of all nodes."""
+        return self.services.transactions
 
     @property
     def long_polls(self) -> LongPolls:

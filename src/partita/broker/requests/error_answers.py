@@ -18,7 +18,7 @@ Built: TypeAlias = Any
 """A Message of a module that is imported when the first error is built."""
 
 MESSAGE_CHARACTERS_MAX = 1000
-_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 36, 46, 47, 60, 74})
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 25, 26, 36, 46, 47, 55, 60, 66, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
 
@@ -244,6 +244,65 @@ def _write_txn_markers(m: Any, version: int, request: Any, code: int) -> Built:
     )
 
 
+def _add_partitions_to_txn(m: Any, version: int, request: Any, code: int) -> Built:
+    if version >= 4:
+        return m.AddPartitionsToTxnResponse(error_code=code)
+    return m.AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=[
+            m.V3AndBelowTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    m.V3AndBelowPartitionResult(partition_index=index, partition_error_code=code)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    )
+
+
+def _alter_replica_log_dirs(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.AlterReplicaLogDirsResponse(
+        results=[
+            m.AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    m.AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
+def _describe_producers(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeProducersResponse(
+        topics=[
+            m.DescribeProducersTopicResult(
+                name=topic.name,
+                partitions=[
+                    m.DescribeProducersPartitionResult(
+                        partition_index=index, error_code=code, error_message=_text(code)
+                    )
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe_transactions(m: Any, version: int, request: Any, code: int) -> Built:
+    return m.DescribeTransactionsResponse(
+        transaction_states=[
+            m.DescribedTransaction(transactional_id=transactional_id, error_code=code)
+            for transactional_id in request.transactional_ids
+        ]
+    )
+
+
 def _describe_configs(m: Any, version: int, request: Any, code: int) -> Built:
     return m.DescribeConfigsResponse(
         results=[
@@ -399,6 +458,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     21: _delete_records,
     22: _init_producer_id,
     23: _offset_for_leader_epoch,
+    24: _add_partitions_to_txn,
     27: _write_txn_markers,
     28: _txn_offset_commit,
     29: _describe_acls,
@@ -406,6 +466,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     31: _delete_acls,
     32: _describe_configs,
     33: _alter_configs,
+    34: _alter_replica_log_dirs,
     35: _describe_log_dirs,
     37: _create_partitions,
     42: _delete_groups,
@@ -416,5 +477,7 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     49: _alter_client_quotas,
     50: _describe_user_scram_credentials,
     51: _alter_user_scram_credentials,
+    61: _describe_producers,
+    65: _describe_transactions,
     75: _describe_topic_partitions,
 }

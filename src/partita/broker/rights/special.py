@@ -28,6 +28,7 @@ _ATTRIBUTES_AT, _IS_TRANSACTIONAL = 22, 0x10
 """Where the lower byte of a batch's attributes is, and its bit for transactions."""
 _BY_ID_FROM = {"metadata": 12, "offset_fetch": 10, "delete_topics": 6}
 _MANY_GROUPS_FROM = 8
+_BROKERS_ADD_FROM = 4
 _CONFIGS_ANSWERED_FROM = 5
 _CONFIG_RESOURCES = {2: TOPIC, 4: CLUSTER, 8: CLUSTER, 16: CLUSTER, 32: GROUP}
 """Whose settings a type of config resource are: topics, brokers, loggers, client metrics, groups."""
@@ -45,6 +46,17 @@ def transactional_batches(asking: Asking, request: Fields) -> Verdict | None:
 
 def _is_transactional(records: Any) -> bool:
     return records is not None and len(records) > _ATTRIBUTES_AT and records[_ATTRIBUTES_AT] & _IS_TRANSACTIONAL != 0
+
+
+def add_partitions_to_txn(asking: Asking, request: Fields) -> Verdict | None:
+    """A client needs the right to write with the transactional id, a broker the right to act as one."""
+    kind, name = CLUSTER, ""
+    if asking.version < _BROKERS_ADD_FROM:
+        kind, name = ResourceType.TRANSACTIONAL_ID, request.v3_and_below_transactional_id
+        is_allowed = asking.may(Operation.WRITE, kind, name)
+    else:
+        is_allowed = asking.may(Operation.CLUSTER_ACTION, kind)
+    return None if is_allowed else refused(asking, request, REFUSED_WITH[kind])
 
 
 def metadata(asking: Asking, request: Fields) -> Verdict | None:

@@ -131,6 +131,23 @@ TABLE: tuple[Row, ...] = (
         "OffsetForLeaderEpoch",
         (NeedsEach(DESCRIBE, TOPIC, "topics", "topics", "topic", unless=CLUSTER_ACTION),),
     ),
+    Row(
+        24,
+        "AddPartitionsToTxn",
+        (
+            Special(
+                special.add_partitions_to_txn,
+                "WRITE TRANSACTIONAL_ID; from version 4 on CLUSTER_ACTION CLUSTER",
+                "TRANSACTIONAL_ID_AUTHORIZATION_FAILED; CLUSTER_AUTHORIZATION_FAILED",
+            ),
+            InHandler(
+                "up to version 3 WRITE on each TOPIC",
+                "TOPIC_AUTHORIZATION_FAILED for it, OPERATION_NOT_ATTEMPTED for the others",
+            ),
+        ),
+    ),
+    Row(25, "AddOffsetsToTxn", (_WRITE_ID, _READ_GROUP)),
+    Row(26, "EndTxn", (_WRITE_ID,)),
     Row(27, "WriteTxnMarkers", (Needs(CLUSTER_ACTION, CLUSTER, or_else=ALTER),)),
     Row(28, "TxnOffsetCommit", (_WRITE_ID, _READ_GROUP, NeedsEach(READ, TOPIC, "topics", "topics", "name"))),
     Row(29, "DescribeAcls", (Needs(DESCRIBE, CLUSTER),)),
@@ -150,6 +167,7 @@ TABLE: tuple[Row, ...] = (
         "AlterConfigs",
         (Special(special.configs(ALTER_CONFIGS, "responses"), f"ALTER_CONFIGS {_CONFIG_RESOURCES}", _CONFIG_CODES),),
     ),
+    Row(34, "AlterReplicaLogDirs", (Needs(ALTER, CLUSTER),)),
     Row(35, "DescribeLogDirs", (Needs(DESCRIBE, CLUSTER),)),
     Row(36, "SaslAuthenticate"),
     Row(37, "CreatePartitions", (NeedsEach(ALTER, TOPIC, "topics", "results", "name"),)),
@@ -174,7 +192,18 @@ TABLE: tuple[Row, ...] = (
     Row(49, "AlterClientQuotas", (Needs(ALTER_CONFIGS, CLUSTER),)),
     Row(50, "DescribeUserScramCredentials", (Needs(DESCRIBE, CLUSTER),)),
     Row(51, "AlterUserScramCredentials", (Needs(ALTER, CLUSTER),)),
+    Row(55, "DescribeQuorum", (Needs(DESCRIBE, CLUSTER),)),
     Row(60, "DescribeCluster"),
+    Row(61, "DescribeProducers", (NeedsEach(READ, TOPIC, "topics", "topics", "name"),)),
+    Row(
+        65,
+        "DescribeTransactions",
+        (
+            NeedsEach(DESCRIBE, TRANSACTIONAL_ID, "transactional_ids", "transaction_states"),
+            InHandler("to see its partitions: DESCRIBE on each TOPIC", "left out"),
+        ),
+    ),
+    Row(66, "ListTransactions", (InHandler("DESCRIBE on each TRANSACTIONAL_ID", "left out"),)),
     Row(74, "ListConfigResources", (Needs(DESCRIBE_CONFIGS, CLUSTER),)),
     Row(
         75,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from partita.log.partition_log import PartitionLog
 
 OFFSETS_TOPIC = "__consumer_offsets"
-INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
 NO_LEADER = -1
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _PRODUCER_ID_BLOCK = 1000
@@ -66,7 +67,7 @@ class Partition:
                 self.topic.topic_id,
                 self.index,
                 self.topic.config,
-                is_group_log=self.topic.name == OFFSETS_TOPIC,
+                is_group_log=self.topic.name in (OFFSETS_TOPIC, TRANSACTION_TOPIC),
                 description=self._description,
             )
         return self._log

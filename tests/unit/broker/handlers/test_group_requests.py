@@ -162,8 +162,11 @@ def test_offset_delete_refuses_unknown_partitions_and_deletes_the_others(raw: Ra
 def test_transactional_offsets_of_unknown_topics_are_refused(raw: Raw) -> None:
     partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=4, committed_metadata="")
     topics = [TxnOffsetCommitRequestTopic(name=name, partitions=[partition]) for name in ("nowhere", "t")]
-    request = TxnOffsetCommitRequest(transactional_id="x", group_id="g", producer_id=1, topics=topics)
-    answer = raw.ask(request, 3)
+    producer_id, epoch = raw.transactional("x")
+    request = TxnOffsetCommitRequest(
+        transactional_id="x", group_id="g", producer_id=producer_id, producer_epoch=epoch, topics=topics
+    )
+    answer = raw.ask(request, 5)
     assert [(t.name, t.partitions[0].error_code) for t in answer.topics] == [("nowhere", UNKNOWN_PARTITION), ("t", 0)]
 
 
@@ -226,19 +229,26 @@ def test_a_parked_join_of_a_closed_connection_is_forgotten(broker: Broker, raw: 
 
 
 def test_offsets_of_a_transaction_appear_with_its_marker(broker: Broker, raw: Raw) -> None:
-    def send(producer_id: int, *, commit: bool) -> None:
-        partition = TxnOffsetCommitRequestPartition(
-            partition_index=0, committed_offset=producer_id, committed_metadata=""
-        )
+    def send(offset: int, *, commit: bool) -> None:
+        producer_id, epoch = raw.transactional(f"x{offset}")
+        partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="")
         topics = [TxnOffsetCommitRequestTopic(name="t", partitions=[partition])]
-        request = TxnOffsetCommitRequest(transactional_id="x", group_id="g", producer_id=producer_id, topics=topics)
-        assert raw.ask(request, 3).topics[0].partitions[0].error_code == 0
+        request = TxnOffsetCommitRequest(
+            transactional_id=f"x{offset}",
+            group_id="g",
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            topics=topics,
+        )
+        assert raw.ask(request, 5).topics[0].partitions[0].error_code == 0
         index = partition_for("g", 50)
         marked = [
             WritableTxnMarkerTopic(name=OFFSETS_TOPIC, partition_indexes=[index]),
             WritableTxnMarkerTopic(name="t", partition_indexes=[0, 99]),
         ]
-        marker = WritableTxnMarker(producer_id=producer_id, transaction_result=commit, topics=marked)
+        marker = WritableTxnMarker(
+            producer_id=producer_id, producer_epoch=epoch, transaction_result=commit, topics=marked
+        )
         answer = raw.ask(WriteTxnMarkersRequest(markers=[marker]), 1).markers[0]
         assert [[p.error_code for p in topic.partitions] for topic in answer.topics] == [[0], [0, UNKNOWN_PARTITION]]
 

@@ -128,13 +128,6 @@ def test_every_idempotent_producer_gets_its_own_id(plane: DataPlane) -> None:
     assert {(a.error_code, a.producer_epoch) for a in answers} == {(0, 0)}
 
 
-def test_transactions_are_refused_honestly(plane: DataPlane) -> None:
-    refused = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    for transactional_id, code in (("", ErrorCode.INVALID_REQUEST), ("tx", refused)):
-        answer = plane.ask("init_producer_id", 4, InitProducerIdRequest(transactional_id=transactional_id))
-        assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (code, -1, -1)
-
-
 def delete(plane: DataPlane, offset: int, name: str = "t") -> tuple[int, int]:
     part = DeleteRecordsPartition(partition_index=0, offset=offset)
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=[part])])

@@ -111,7 +111,7 @@ def flipped(data: bytes, at: int) -> bytes:
         (batch("x" * 2000), ErrorCode.MESSAGE_TOO_LARGE),
         (
             batch("a", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True),
-            ErrorCode.INVALID_TXN_STATE,
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         ),
     ],
 )

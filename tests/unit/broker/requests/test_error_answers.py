@@ -46,7 +46,7 @@ def codes(answer: object) -> set[int]:
     elif isinstance(answer, Structure):
         for name in answer.__slots__:
             value = getattr(answer, name)
-            found |= {value} if name == "error_code" else codes(value)
+            found |= {value} if name.endswith("error_code") else codes(value)
     return found
 
 

@@ -1,0 +1,50 @@
+"""What the handlers of transactions share: codes of old versions, who may act for brokers, waiting for outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import TypeVar
+
+from partita.broker.requests.context import Answer, RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Message
+from partita.transactions.contract import Outcome
+
+Response = TypeVar("Response", bound=Message)
+
+
+def code_for(code: ErrorCode, version: int, fenced_from: int) -> ErrorCode:
+    """PRODUCER_FENCED is told from version `fenced_from` on, before as INVALID_PRODUCER_EPOCH. (TX-C03, TX-C07)"""
+    if code is ErrorCode.PRODUCER_FENCED and version < fenced_from:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code
+
+
+def answered_with(
+    ctx: RequestContext, outcome: Outcome | asyncio.Future[Outcome], response: Callable[[Outcome], Response]
+) -> Answer:
+    """The response made of the outcome, at once or when it is there; later requests of the connection wait."""
+    if isinstance(outcome, Outcome):
+        return response(outcome)
+    ctx.holds_back = True
+    return _later(outcome, response)
+
+
+async def _later(outcome: asyncio.Future[Outcome], response: Callable[[Outcome], Response]) -> Message:
+    return response(await outcome)
+
+
+def may_act_as_broker(ctx: RequestContext) -> bool:
+    """Whether requests that brokers send each other are taken from this client.
+
+    With an authorizer its rights decide, and were looked at before. Deviation: without one, WriteTxnMarkers and
+    AddPartitionsToTxn from version 4 on are accepted from the same machine alone.
+    """
+    if ctx.services.rights is not None:
+        return True
+    try:
+        return ip_address(ctx.host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,56 @@
+"""DescribeTransactions: what the coordinator of each transactional id knows of it. (§17)"""
+
+from __future__ import annotations
+
+from partita.broker.groups.runner import State
+from partita.broker.requests.context import RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_transactions import (
+    DescribedTransaction,
+    DescribedTransactionTopic,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from partita.security.rights.acls import Operation, ResourceType
+from partita.transactions.contract import Described
+
+
+def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+    """An entry for each id, in order; of partitions those whose topics the asker may describe."""
+    return DescribeTransactionsResponse(transaction_states=[_describe(ctx, name) for name in request.transactional_ids])
+
+
+def _describe(ctx: RequestContext, transactional_id: str) -> DescribedTransaction:
+    found = _found(ctx, transactional_id)
+    transaction = found.transaction
+    if found.code is not ErrorCode.NONE or transaction is None:
+        return DescribedTransaction(error_code=found.code, transactional_id=transactional_id)
+    topics: dict[str, list[int]] = {}
+    for topic, index in found.partitions:
+        topics.setdefault(topic, []).append(index)
+    asking = ctx.asking
+    allowed = topics if asking is None else asking.may_all(Operation.DESCRIBE, ResourceType.TOPIC, list(topics))
+    return DescribedTransaction(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.text,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.epoch,
+        topics=[
+            DescribedTransactionTopic(topic=topic, partitions=indexes)
+            for topic, indexes in topics.items()
+            if topic in allowed
+        ],
+    )
+
+
+def _found(ctx: RequestContext, transactional_id: str) -> Described:
+    if not transactional_id:
+        return Described(ErrorCode.INVALID_REQUEST)
+    runner = ctx.transactions.runner_of(transactional_id)
+    if runner is None or runner.node_id != ctx.node_id:
+        return Described(ErrorCode.NOT_COORDINATOR)
+    if runner.state is not State.ACTIVE:
+        return Described(runner.error)
+    return runner.coordinator.describe(transactional_id)

@@ -1,0 +1,27 @@
+"""EndTxn: commit or abort; answered when the decision is stored, before the markers are written. (§9)"""
+
+from __future__ import annotations
+
+from partita.broker.handlers._transactions import answered_with, code_for
+from partita.broker.requests.context import Answer, RequestContext
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from partita.transactions.contract import EndTransaction, Outcome
+
+_FENCED_FROM, _VERSION_2_FROM = 2, 5
+
+
+def handle(ctx: RequestContext, request: EndTxnRequest) -> Answer:
+    """From version 5 on the answer has the producer id and epoch to be used next."""
+    version = 2 if ctx.version >= _VERSION_2_FROM else 0
+    asked = EndTransaction(
+        request.transactional_id, request.producer_id, request.producer_epoch, request.committed, version
+    )
+
+    def response(outcome: Outcome) -> EndTxnResponse:
+        code = code_for(outcome.code, ctx.version, _FENCED_FROM)
+        if code is not ErrorCode.NONE:
+            return EndTxnResponse(error_code=code)
+        return EndTxnResponse(producer_id=outcome.producer_id, producer_epoch=outcome.epoch)
+
+    return answered_with(ctx, ctx.transactions.ask(asked, ctx.node_id), response)

@@ -1,0 +1,1 @@
+"""The shell of the transaction coordinator: shards, markers, questions of the produce path."""

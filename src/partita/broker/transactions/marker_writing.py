@@ -1,0 +1,126 @@
+"""Writes one marker into one partition: the same function for our own coordinators and for WriteTxnMarkers. (§10.2)"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from partita.broker.groups.runner import State
+from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
+from partita.group.contract import GroupRequest
+from partita.group.requests import EndTransaction, TransactionEnded
+from partita.log.partition_log import AppendRefused, PartitionLog
+from partita.log.storage import StorageError
+from partita.protocol.error_codes import ErrorCode
+from partita.records.builder import build_marker
+from partita.records.control import ABORT, COMMIT
+
+if TYPE_CHECKING:
+    from partita.broker.groups.coordinators import Coordinators
+    from partita.broker.nodes import Cluster
+    from partita.protocol.primitives import Structure
+
+_MOVED = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+
+
+class EndMarker(NamedTuple):
+    """The end of one transaction; `version` is the transaction version it was decided under."""
+
+    producer_id: int
+    producer_epoch: int
+    committed: bool
+    coordinator_epoch: int
+    version: int = 0
+
+
+class Shards(NamedTuple):
+    """Where markers go: the cluster's logs, and the shards of groups, which are made when one is first asked for."""
+
+    cluster: Cluster
+    groups_of: Callable[[], Coordinators]
+
+    @property
+    def groups(self) -> Coordinators:
+        """The group coordinators of all nodes."""
+        return self.groups_of()
+
+
+def write_marker(shards: Shards, partition: Partition, marker: EndMarker) -> ErrorCode | asyncio.Future[ErrorCode]:
+    """Write the marker at the partition's leader; NONE, or a future of it, once it is durable. Never raises."""
+    node = shards.cluster.nodes.get(partition.leader)
+    if node is None or not node.is_alive:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.topic.name == OFFSETS_TOPIC:
+        return _tell_group_shard(shards, partition, marker)
+    return _append(shards, partition, marker)
+
+
+def _tell_group_shard(shards: Shards, partition: Partition, marker: EndMarker) -> ErrorCode | asyncio.Future[ErrorCode]:
+    runner = shards.groups.runners.get(partition.index)
+    if runner is None or runner.state is not State.ACTIVE:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    end = EndTransaction(
+        marker.producer_id,
+        marker.producer_epoch,
+        committed=marker.committed,
+        coordinator_epoch=marker.coordinator_epoch,
+    )
+    answer = runner.decide(GroupRequest(end, 0))
+    if not isinstance(answer, asyncio.Future):
+        return _code_of(answer)
+    told: asyncio.Future[ErrorCode] = shards.cluster.loop.create_future()
+
+    def tell(done: asyncio.Future[Structure | None]) -> None:
+        if not told.done():
+            told.set_result(ErrorCode.NOT_LEADER_OR_FOLLOWER if done.cancelled() else _code_of(done.result()))
+
+    answer.add_done_callback(tell)
+    return told
+
+
+def _code_of(answer: Structure | None) -> ErrorCode:
+    assert isinstance(answer, TransactionEnded), "a marker is answered as one"
+    code = ErrorCode(answer.error_code)
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if code in _MOVED else code
+
+
+def _append(shards: Shards, partition: Partition, marker: EndMarker) -> ErrorCode | asyncio.Future[ErrorCode]:
+    """Append a control batch. Deviation: `max.message.bytes` does not bound transaction markers. (TX-S01)"""
+    now = shards.cluster.clock.now()
+    batch = build_marker(
+        COMMIT if marker.committed else ABORT,
+        timestamp=now.wall_ms,
+        producer_id=marker.producer_id,
+        producer_epoch=marker.producer_epoch,
+        coordinator_epoch=marker.coordinator_epoch,
+    )
+    try:
+        log = partition.log
+        log.append(batch, partition.leader_epoch, now, transaction_version=marker.version)
+    except AppendRefused as refused:
+        return refused.code
+    except StorageError:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    return when_durable(shards, log, log.log_end_offset)
+
+
+def when_durable(shards: Shards, log: PartitionLog, offset: int) -> ErrorCode | asyncio.Future[ErrorCode]:
+    """NONE once the high watermark has reached `offset`, KAFKA_STORAGE_ERROR if the log fails before."""
+    if log.high_watermark >= offset:
+        return ErrorCode.NONE
+    durable: asyncio.Future[ErrorCode] = shards.cluster.loop.create_future()
+
+    def look() -> None:
+        if log.high_watermark >= offset or log.failure is not None:
+            log.unwatch(look)
+            if not durable.done():
+                reached = log.high_watermark >= offset
+                durable.set_result(ErrorCode.NONE if reached else ErrorCode.KAFKA_STORAGE_ERROR)
+
+    log.watch(look)
+    return durable

@@ -1,0 +1,357 @@
+"""Runs one shard of the transaction coordinator: load, append, say what became durable, one timer.
+
+The coordinator decides, this shell acts. A record is appended at once, as a batch of its own; the coordinator is told
+when it is durable, and only then changes, answers, and orders markers. What the log refuses it is told too. (Kafka:
+TransactionStateManager.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from partita.broker.groups.runner import State
+from partita.log.partition_log import AppendRefused
+from partita.log.storage import StorageError
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import MalformedRequest
+from partita.records.batch import iter_records
+from partita.records.builder import build_batch
+from partita.records.header import InvalidBatch, iter_batches
+from partita.transactions.config import TransactionConfig
+from partita.transactions.contract import Move, Outcome, Record, Request, SendMarkers, Step, Write
+from partita.transactions.coordinator import TransactionCoordinator, first_check
+from partita.transactions.model import TopicPartition, Transaction
+from partita.transactions.notes import TransactionsLoaded
+
+if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+    from partita.broker.topics.catalogue import Partition
+
+log = logging.getLogger("partita.broker")
+
+_EXPECTED = (StorageError, AppendRefused, InvalidBatch, MalformedRequest)
+"""Why a load may fail without being a defect of ours: logged without a traceback."""
+_RETRY_MS, _RETRY_MS_MAX = 50, 5000
+
+
+class Call:
+    """One caller's token: its answer at once, or a future of it."""
+
+    __slots__ = ("future", "outcome")
+
+    def __init__(self) -> None:
+        self.outcome: Outcome | None = None
+        self.future: asyncio.Future[Outcome] | None = None
+
+    def answer(self, outcome: Outcome) -> None:
+        """Give the caller its answer."""
+        if self.future is None:
+            self.outcome = outcome
+        elif not self.future.done():
+            self.future.set_result(outcome)
+
+
+class TransactionRunner:
+    """One shard on the node that leads its partition.
+
+    `send` is given the orders of markers; `markers_done` is to be called for each partition that has its marker.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        partition: Partition,
+        config: TransactionConfig,
+        *,
+        ids_held: Callable[[], int],
+        send: Callable[[TransactionRunner, SendMarkers], None],
+    ) -> None:
+        self._cluster = cluster
+        self._loop = cluster.loop
+        self._config = config
+        self._ids_held = ids_held
+        self._send = send
+        self.partition = partition
+        self.node_id = partition.leader
+        self.leader_epoch = partition.leader_epoch
+        self.state = State.LOADING
+        self.coordinator = self._new_coordinator()
+        self._waiting: deque[tuple[int, Move]] = deque()
+        """Moves whose records are in the log: the offset that must be durable, oldest first."""
+        self._is_settling = False
+        self._end_offset = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._load: asyncio.Task[None] | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._failed_in_a_row = 0
+        self._is_held = False
+        self.refuse_next_append: ErrorCode | None = None
+        """What a test lets the next append be refused with."""
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
+        self._retry = None
+        self._is_held = False
+        slices = self._replay()
+        try:
+            if next(slices, None) is None:
+                self._replayed()
+                return
+        except Exception as error:
+            self._load_failed(error)
+            return
+
+        async def continue_load() -> None:
+            try:
+                for _ in slices:
+                    await asyncio.sleep(0)
+                    if self.state is not State.LOADING:
+                        return
+                self._replayed()
+            except Exception as error:
+                self._load_failed(error)
+
+        self._load = self._loop.create_task(continue_load())
+
+    def hold(self) -> None:
+        """Be loading, as after `load`, and do not begin before `go_on`."""
+        self._is_held = True
+
+    def go_on(self) -> None:
+        """Begin the load if it was held."""
+        if self._is_held and self.state is State.LOADING:
+            self.load()
+
+    def resign(self) -> None:
+        """Give the shard up: whoever waits gets NOT_COORDINATOR, and the next leader goes on from the log."""
+        self._drop(State.CLOSED)
+
+    def configure(self, config: TransactionConfig) -> None:
+        """Go on with these settings."""
+        self._config = self.coordinator.config = config
+
+    async def settle(self) -> None:
+        """Wait for a load that was under way to notice that it is over."""
+        if self._load is not None:
+            self._load.cancel()
+            await asyncio.gather(self._load, return_exceptions=True)
+
+    def _replay(self) -> Iterator[bool]:
+        """Replay the log from its start to its end, not only to the high watermark; yields between slices."""
+        if self.partition.is_untouched:
+            return
+        partition_log = self.partition.log
+        slice_bytes = self._cluster.config.int("transaction.state.log.load.buffer.size")
+        offset = partition_log.log_start_offset
+        while offset < partition_log.log_end_offset:
+            view = partition_log.read(offset, slice_bytes, up_to=partition_log.log_end_offset)
+            if not view:
+                break
+            for header, batch in iter_batches(view):
+                if not header.is_control:
+                    for record in iter_records(batch, check_crcs=False):
+                        self.coordinator.replay(Record(_bytes(record.key) or b"", _bytes(record.value)))
+                offset = header.next_offset
+            if offset < partition_log.log_end_offset:
+                yield True
+        self._end_offset = partition_log.log_end_offset
+
+    def _replayed(self) -> None:
+        """Go on once all that was replayed is durable: no marker rests on less."""
+        opened = self.partition.opened_log
+        if self.state is not State.LOADING:
+            return
+        if opened is not None and opened.high_watermark < self._end_offset:
+            if opened.failure is not None:
+                self.fail(opened.failure)
+            else:
+                opened.watch(self._replayed)
+            return
+        if opened is not None:
+            opened.unwatch(self._replayed)
+        self._failed_in_a_row = 0
+        self.state = State.ACTIVE
+        step = self.coordinator.resume(self._cluster.clock.now())
+        kept = tuple(n for n in step.notes if not isinstance(n, TransactionsLoaded) or n.transactional_ids or n.skipped)
+        self.take(step._replace(notes=kept))
+
+    def _load_failed(self, error: Exception) -> None:
+        """Nobody can be answered. The load is tried again after a pause, unless the log itself has failed."""
+        log.error(
+            "transactions of shard %d: load failed, its ids answer NOT_COORDINATOR: %s",
+            self.partition.index,
+            error,
+            exc_info=None if isinstance(error, _EXPECTED) else error,
+        )
+        self._cluster.notes.control("transactions: load failed", shard=self.partition.index, error=str(error))
+        self._drop(State.FAILED)
+        if self._failure() is None:
+            delay_ms = min(_RETRY_MS * 2 ** min(self._failed_in_a_row, 16), _RETRY_MS_MAX)
+            self._failed_in_a_row += 1
+            self.coordinator = self._new_coordinator()
+            self._retry = self._loop.call_later(delay_ms / 1000, self._load_again)
+
+    def _load_again(self) -> None:
+        self.state = State.LOADING
+        self._end_offset = 0
+        self.load()
+
+    def fail(self, reason: str) -> None:
+        """The log has failed: callers get NOT_COORDINATOR, and nothing is replayed."""
+        if self.state in (State.FAILED, State.CLOSED):
+            return
+        if self._cluster.store.failure is None:
+            log.error("transactions of shard %d have lost their log: %s", self.partition.index, reason)
+            self._cluster.notes.control("transactions: shard failed", shard=self.partition.index, reason=reason)
+        self._drop(State.FAILED)
+
+    def _failure(self) -> str | None:
+        opened = self.partition.opened_log
+        return self._cluster.store.failure or (None if opened is None else opened.failure)
+
+    def _drop(self, state: State) -> None:
+        self.state = state
+        for timer in (self._timer, self._retry):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._retry = None
+        self._waiting.clear()
+        opened = self.partition.opened_log
+        if opened is not None:
+            opened.unwatch(self._settle)
+            opened.unwatch(self._replayed)
+        _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
+
+    def _new_coordinator(self) -> TransactionCoordinator:
+        return TransactionCoordinator(self._config, self._cluster.catalogue.allocate_producer_id, self._ids_held)
+
+    # -- requests --------------------------------------------------------------------------------------------------
+
+    def decide(self, request: Request) -> Outcome | asyncio.Future[Outcome]:
+        """Answer a request of one transactional id: at once where nothing has to be waited for."""
+        if self.state is not State.ACTIVE:
+            refused = first_check(request, self._config)
+            return Outcome(refused if refused is not ErrorCode.NONE else self.error)
+        call = Call()
+        self.take(self.coordinator.handle(call, request, self._cluster.clock.now()))
+        if call.outcome is not None:
+            return call.outcome
+        call.future = self._loop.create_future()
+        return call.future
+
+    @property
+    def error(self) -> ErrorCode:
+        """What is answered while the shard is loading, failed or gone; NONE while it serves."""
+        if self.state is State.ACTIVE:
+            return ErrorCode.NONE
+        loading = self.state is State.LOADING
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
+
+    def markers_done(self, decided: Transaction, partitions: Iterable[TopicPartition]) -> None:
+        """These partitions have the marker of the decision, or need none."""
+        if self.state is State.ACTIVE:
+            self.take(self.coordinator.markers_done(decided, partitions, self._cluster.clock.now()))
+
+    def take(self, step: Step) -> None:
+        """Do what a step of the coordinator says."""
+        if step.notes:
+            self._cluster.notes.publish_transactions(step.notes)
+        _release(step)
+        for write in step.writes:
+            self._append(write)
+        for order in step.orders:
+            self._send(self, order)
+        self._settle()
+        self._arm()
+
+    # -- the log ---------------------------------------------------------------------------------------------------
+
+    def _append(self, write: Write) -> None:
+        if self.state is not State.ACTIVE:
+            return  # an append of the same step has failed, and all who wait are answered
+        now = self._cluster.clock.now()
+        batch = build_batch([(now.wall_ms, write.record.key, write.record.value, ())])
+        refused, self.refuse_next_append = self.refuse_next_append, None
+        if refused is None and len(batch) > self._config.max_message_bytes:
+            refused = ErrorCode.UNKNOWN_SERVER_ERROR
+        if refused is None:
+            try:
+                appended = self.partition.log.append(batch, self.leader_epoch, now)
+            except StorageError as error:
+                failure = self._failure()
+                if failure is not None:
+                    self.fail(failure)
+                    return
+                log.warning("transactions of shard %d: append refused: %s", self.partition.index, error)
+                refused = ErrorCode.NOT_COORDINATOR
+            else:
+                self._waiting.append((appended.last_offset + 1, write.move))
+                return
+        self.take(self.coordinator.refused(write.move, refused, now))
+
+    def _settle(self) -> None:
+        """Tell the coordinator what is durable by now, and watch the log while something still waits."""
+        if self._is_settling or self.state is not State.ACTIVE:
+            return
+        self._is_settling = True
+        try:
+            while self._waiting and self._waiting[0][0] <= self.partition.log.high_watermark:
+                _, move = self._waiting.popleft()
+                self.take(self.coordinator.stored(move, self._cluster.clock.now()))
+        finally:
+            self._is_settling = False
+        if self.state is not State.ACTIVE:
+            return
+        opened = self.partition.opened_log
+        if opened is None:
+            return
+        if not self._waiting:
+            opened.unwatch(self._settle)
+        elif opened.failure is not None:
+            self.fail(opened.failure)
+        else:
+            opened.watch(self._settle)
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def on_timer(self) -> None:
+        """Do what is due. Also called when the broker's clock jumped."""
+        self._timer = None
+        while self.state is State.ACTIVE:
+            now = self._cluster.clock.now()
+            due = self.coordinator.next_deadline_ms()
+            if due is None or due > now.mono_ms:
+                break
+            self.take(self.coordinator.on_deadline(now))
+        self._arm()
+
+    def _arm(self) -> None:
+        """Keep one timer, at or before the next deadline."""
+        due = self.coordinator.next_deadline_ms() if self.state is State.ACTIVE else None
+        if due is None:
+            return
+        if self._timer is not None:
+            if self._timer_ms <= due:
+                return
+            self._timer.cancel()
+        delay_ms = max(0, due - self._cluster.clock.mono_ms())
+        self._timer_ms = due
+        self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
+
+
+def _release(step: Step) -> None:
+    for token, outcome in step.replies:
+        assert isinstance(token, Call), "tokens are calls of the runner"
+        token.answer(outcome)
+
+
+def _bytes(field: object) -> bytes | None:
+    assert field is None or isinstance(field, bytes), f"raw records hold bytes, not {type(field)}"
+    return field

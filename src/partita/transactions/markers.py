@@ -1,0 +1,35 @@
+"""What the answer to a marker means for the transaction that it ends. (§10.1)"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from partita.protocol.error_codes import ErrorCode
+
+
+class Verdict(Enum):
+    """DONE: the partition needs no marker of this decision any more. AGAIN: try once more, later."""
+
+    DONE = "done"
+    AGAIN = "again"
+
+
+_DONE = frozenset(
+    {
+        ErrorCode.NONE,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    }
+)
+
+
+def verdict_of(code: ErrorCode) -> Verdict:
+    """The verdict on one partition's answer.
+
+    Deviation: a partition that refuses a marker because it knows a newer producer epoch or coordinator epoch is done,
+    and one that refuses it for any other reason is asked again; in Kafka the transactional id can then do nothing more
+    until its coordinator loads again. (TX-S01 to TX-S05)
+    """
+    return Verdict.DONE if code in _DONE else Verdict.AGAIN
