@@ -55,3 +55,14 @@ def test_names_from_the_cluster_are_escaped() -> None:
     page = history_page("<g>", [step(1, 0, p0="<script>")])
     assert "<script>" not in page
     assert "Group &lt;g&gt;" in page
+
+
+def test_member_ids_are_short_on_the_page_and_whole_under_the_mouse() -> None:
+    ids = [
+        f"{client}-5722f64e-168a-4728-9b34-a53eb6eeab23" for client in ("board", "a-service-with-a-rather-long-name")
+    ]
+    page = history_page("g", [step(1, 0, p0=ids[0], p1=ids[1], p2="desk-1")])
+    for name, short in zip(ids, ("board-5722", "a-service-with-a-ra…-5722"), strict=True):
+        assert f'<span title="{name}">{short}</span>' in page
+        assert f">{short}</text>" in page, "in the legend"
+    assert '<span title="desk-1">desk-1</span>' in page

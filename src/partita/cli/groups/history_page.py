@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -13,7 +14,8 @@ from partita.demo.report import STYLE, table
 from partita.demo.story import Tenure
 from partita.spark.reading.group_rows import LogRecord, Rebalances, group_records, name_of, owners_of
 
-ROW, TOP, LABEL_MAX = 30.0, 40.0, 12
+ROW, TOP, LABEL_MAX, NAME_MAX = 30.0, 40.0, 12, 20
+MEMBER_ID = re.compile(r"(.+)-([0-9a-f]{4})[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,7 @@ def tenures_of(steps: Sequence[Step]) -> dict[str, list[Tenure]]:
 def history_page(group: str, steps: Sequence[Step]) -> str:
     """The page: who held which partition over time, and one row per step."""
     rows = [
-        (iso_time(s.at_ms), str(s.generation), *(escape(", ".join(some)) for some in (s.members, s.added, s.removed)),
-         escape(", ".join(s.moved)))
+        (_time(s.at_ms), str(s.generation), *map(_names, (s.members, s.added, s.removed)), escape(", ".join(s.moved)))
         for s in steps
     ]  # fmt: skip
     head = ("time", "generation", "members", "added", "removed", "moved")
@@ -125,6 +126,19 @@ def _by_number(entry: tuple[str, object]) -> tuple[str, int]:
 
 
 def _short(name: str) -> str:
-    """Member ids end in 36 random characters; the first of them tell members apart."""
-    client, _, random = name.partition("-")
-    return name if len(name) <= 24 else f"{client[:12]}-{random[-36:][:4]}"
+    """A name that fits. A member id is a client id and 36 random characters, the first of which tell members apart."""
+    found = MEMBER_ID.fullmatch(name)
+    return _cut(name) if found is None else f"{_cut(found[1])}-{found[2]}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME_MAX else name[: NAME_MAX - 1] + "…"
+
+
+def _names(members: Sequence[str]) -> str:
+    """Short names for a cell of the table; the full one appears under the mouse."""
+    return ", ".join(f'<span title="{escape(name)}">{escape(_short(name))}</span>' for name in members)
+
+
+def _time(at_ms: int) -> str:
+    return f'<span style="white-space:nowrap">{iso_time(at_ms)}</span>'
