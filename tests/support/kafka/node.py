@@ -94,9 +94,12 @@ class KafkaNode:
     """
 
     def __init__(self, listeners: Mapping[str, str] | None = None, **settings: str) -> None:
+        self.joins: KafkaNode | None = None
+        """The running node whose cluster this one joins as its second broker; set it before the node starts."""
         self._features: list[str] = []
         self._more = dict(listeners or {})
         self.ports: dict[str, int] = {}
+        self.controller_port = 0
         self._extra = "".join(
             f"{name if '.' in name else name.replace('_', '.')}={value}\n" for name, value in settings.items()
         )
@@ -110,8 +113,14 @@ class KafkaNode:
     def __enter__(self) -> KafkaNode:
         self.folder = Path(tempfile.mkdtemp(prefix="partita-kafka-"))
         self.port, controller = free_ports(2)
+        self.controller_port = controller if self.joins is None else self.joins.controller_port
         self.bootstrap = f"127.0.0.1:{self.port}"
         text = SETTINGS.format(broker=self.port, controller=controller, folder=self.folder) + self._extra
+        if self.joins is not None:
+            text += (
+                f"process.roles=broker\nnode.id=2\nlisteners=PLAINTEXT://127.0.0.1:{self.port}\n"
+                f"controller.quorum.voters=1@127.0.0.1:{self.controller_port}\n"
+            )
         if self._more:
             self.ports = dict(zip(self._more, free_ports(len(self._more)), strict=True))
             text += self._listener_settings(controller)
