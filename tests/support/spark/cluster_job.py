@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+TASKS = 30
+"""So many that a worker can be killed in the middle of them."""
+
+
 def tell(**facts: object) -> None:
     print(json.dumps(facts), flush=True)
 
@@ -32,8 +36,13 @@ def main(master: str, bootstrap: str, topic: str, folder: str) -> None:
     tell(probe=[{"fault": r.fault, "packages": dict(r.packages)} for r in reports])
     read = spark.read.format("partita").options(**brokers, subscribe=topic, minPartitions="8").load()
     tell(rows=read.count(), tasks=read.rdd.getNumPartitions())
-    read.select("key", "value").write.format("partita").options(**brokers, topic=f"{topic}-copy").mode("append").save()
-    tell(copied=spark.read.format("partita").options(**brokers, subscribe=f"{topic}-copy").load().count())
+    tell(writing=True)
+    pieces = spark.read.format("partita").options(**brokers, subscribe=topic, minPartitions=str(TASKS)).load()
+    pieces.select("key", "value").write.format("partita").options(**brokers, topic=f"{topic}-copy").mode(
+        "append"
+    ).save()
+    copy = spark.read.format("partita").options(**brokers, subscribe=f"{topic}-copy").load()
+    tell(copied=copy.count(), different=copy.select("value").distinct().count())
 
     def store(rows: DataFrame, batch: int) -> None:
         rows.select("partition", "offset").write.mode("overwrite").parquet(f"{folder}/out/batch={batch}")

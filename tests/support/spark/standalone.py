@@ -18,47 +18,58 @@ from partita.spark import ensure_java
 
 SPARK_HOME = Path(str(pyspark.__file__)).parent
 CLASSES = "org.apache.spark.deploy"
+PORTS = ("--host", "127.0.0.1", "--webui-port", "0")
 
 
 class Standalone:
-    """`url` is what `session(master=...)` takes; `workers` are the processes, to be killed."""
+    """`url` is what `session(master=...)` takes. Each worker has one core and 1 GB. Their Python is this one."""
 
-    def __init__(self, url: str, master: subprocess.Popen[bytes], workers: list[subprocess.Popen[bytes]]) -> None:
-        self.url = url
-        self.master = master
-        self.workers = workers
+    def __init__(self, folder: Path) -> None:
+        port = _free_port()
+        self.url = f"spark://127.0.0.1:{port}"
+        self._folder = folder
+        self._started: list[subprocess.Popen[bytes]] = []
+        self._start(f"{CLASSES}.master.Master", "--port", str(port), *PORTS)
+        _wait_for(port)
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        return self._start(f"{CLASSES}.worker.Worker", "--cores", "1", "--memory", "1g", *PORTS, self.url)
+
+    def kill_oldest_worker(self) -> None:
+        """With its executor, as when a machine is gone."""
+        worker = self._started.pop(1)
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+    def end(self) -> None:
+        for process in reversed(self._started):
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_WORKER_DIR": str(self._folder), "PYSPARK_PYTHON": sys.executable, "SPARK_LOG_DIR": str(self._folder),
+            "SPARK_DAEMON_MEMORY": "256m",
+        }  # fmt: skip
+        command = [str(SPARK_HOME / "bin" / "spark-class"), *words]
+        with (self._folder / f"{len(list(self._folder.glob('*.log')))}.log").open("wb") as log:
+            started = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+        self._started.append(started)
+        return started
 
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
-    """Each worker has one core and 1 GB. Their Python is this one. Everything is killed at the end."""
+    """A master and workers. Everything is killed at the end."""
     ensure_java()
-    environment = {
-        **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(folder),
-        "PYSPARK_PYTHON": sys.executable, "SPARK_LOG_DIR": str(folder), "SPARK_DAEMON_MEMORY": "256m",
-    }  # fmt: skip
-    port = _free_port()
-    url = f"spark://127.0.0.1:{port}"
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(*words: str) -> subprocess.Popen[bytes]:
-        log = (folder / f"{len(started)}.log").open("wb")
-        command = [str(SPARK_HOME / "bin" / "spark-class"), *words]
-        started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True))
-        return started[-1]
-
+    cluster = Standalone(folder)
     try:
-        ports = ["--host", "127.0.0.1", "--webui-port", "0"]
-        master = start(f"{CLASSES}.master.Master", "--port", str(port), *ports)
-        _wait_for(port)
-        several = [
-            start(f"{CLASSES}.worker.Worker", "--cores", "1", "--memory", "1g", *ports, url) for _ in range(workers)
-        ]
-        yield Standalone(url, master, several)
+        for _ in range(workers):
+            cluster.add_worker()
+        yield cluster
     finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()
+        cluster.end()
 
 
 @contextmanager
