@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from partita import Admin, Broker
+from partita import Admin, Broker, Producer
 from partita.admin import AclBinding, AclFilter, SomeFailed
 from partita.broker.launch import StartError
 from partita.cli.main import cli
-from partita.errors import InvalidRequestError, SecurityDisabledError
+from partita.errors import InvalidRequestError, SecurityDisabledError, TopicAuthorizationFailedError
 from partita.security.rights.acls import Operation, PatternType, Permission, ResourceType
 
 Run = Callable[..., str]
@@ -135,6 +135,18 @@ def test_what_is_no_acl_is_bad_input(run: Run, words: list[str], told: str) -> N
 def test_a_host_that_can_never_match_is_warned_of(run: Run) -> None:
     told = run("add", "--allow", "User:a", "--topic", "t", "--host", "example.com")
     assert "host example.com is no address: this rule will never match" in told
+
+
+def test_refusals_are_among_the_notes() -> None:
+    acls = ["allow User:alice read topic t"]
+    with Broker(users={"alice": "a", "bob": "b"}, acls=acls) as broker:
+        broker.create_topics({"t": 1})
+        with Producer(**broker.client_options("bob")) as producer, pytest.raises(TopicAuthorizationFailedError):
+            producer.send("t", b"x").result()
+        denied = [note for note in broker.notes() if note["note"] == "Denied"]
+    assert {key: denied[-1][key] for key in ("principal", "operation", "resource", "name", "api")} == {
+        "principal": "User:bob", "operation": "DESCRIBE", "resource": "Topic", "name": "t", "api": "Metadata",
+    }  # fmt: skip
 
 
 def damaged(folder: Path, line: int, *, is_torn: bool) -> None:

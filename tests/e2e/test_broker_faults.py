@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -312,6 +313,25 @@ def test_the_same_over_http() -> None:
         assert "1 of 9 requests came within 0.05 s" in json.load(refused.value)["error"]
         call("clear_fault", fault=number)
         assert call("faults") == []
+
+
+def test_a_throttled_client_is_told_and_not_read_until_then(broker: Broker) -> None:
+    fault = broker.control.throttle("Produce", 300, client_id="greedy")
+    data = [PartitionProduceData(index=0, records=build_batch([(0, None, b"v", ())]))]
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=data)])
+    with Raw(broker.port, "greedy") as greedy, Raw(broker.port, "other") as other:
+        answer = greedy.ask(request, 9)
+        assert (answer.throttle_time_ms, answer.responses[0].partition_responses[0].error_code) == (300, 0)
+        begin = time.monotonic()
+        greedy.send(request, 9)
+        assert other.ask(request, 9).throttle_time_ms == 0
+        assert time.monotonic() - begin < 0.25, "others are read meanwhile"
+        assert greedy.recv(0, 9)[1].throttle_time_ms == 0
+        assert time.monotonic() - begin >= 0.28
+    assert fault.hits == 1
+    assert ends(Raw(broker.port), ("t", 0)) == [3]
+    with pytest.raises(ControlError, match="ms must be a whole number"):
+        broker.control.throttle("Produce", 1.5)  # type: ignore[arg-type]  # the mistake is tested
 
 
 # -- Partita's clients survive them all, with every record accounted for ---------------------------------------------

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from difflib import get_close_matches
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast
 
 from partita.broker.config import BROKER_OPTIONS, BrokerConfig, ConfigError, of_listener, removed_name
 from partita.broker.launch import BrokerSettings, StartError, new_event_loop, start_broker
@@ -146,9 +146,10 @@ class Broker:
     def tls(self) -> ThrowAwayCertificates:
         """The throw-away certificates: `ca_file`, `server_file`, `client(name)`. Raises RuntimeError without any."""
         ready_made = self.running.ready_made
-        if ready_made is None or ready_made.certificates is None:
+        certificates = None if ready_made is None else ready_made.certificates
+        if certificates is None:
             raise RuntimeError("this broker was started without tls=True")
-        return ready_made.certificates
+        return cast("ThrowAwayCertificates", certificates)  # only the command line has certificates in a folder
 
     def _own_options(self) -> dict[str, Any]:
         ready_made = self.running.ready_made

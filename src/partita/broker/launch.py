@@ -44,8 +44,9 @@ class StartError(Exception):
 class BrokerSettings:
     """How to start. `port` 0 lets the system choose; with several nodes a given port is the first node's.
 
-    The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `mtls` asks
-    clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say who may do what.
+    The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `tls_dir` has some
+    already, `mtls` asks clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say
+    who may do what.
     """
 
     host: str = "127.0.0.1"
@@ -58,6 +59,7 @@ class BrokerSettings:
     admin_port: int | None = None
     admin_token: str | None = None
     tls: bool = False
+    tls_dir: str | None = None
     mtls: bool = False
     users: Mapping[str, str] = field(default_factory=dict)
     acls: Sequence[str] = ()
@@ -133,7 +135,7 @@ def _config(settings: BrokerSettings, ready_made: ReadyMade | None) -> BrokerCon
 
 def _ready_made(settings: BrokerSettings) -> ReadyMade | None:
     """The security that needs no options. Raises ConfigError."""
-    if not (settings.tls or settings.mtls or settings.users or settings.acls):
+    if not (settings.tls or settings.tls_dir or settings.mtls or settings.users or settings.acls):
         return None
     from partita.broker.security.ready_made import ReadyMade
 
@@ -144,6 +146,7 @@ def _ready_made(settings: BrokerSettings) -> ReadyMade | None:
         has_acls=bool(settings.acls),
         given=_dotted(settings.options),
         address=Endpoint(settings.host, settings.port),
+        folder=settings.tls_dir,
     )
 
 

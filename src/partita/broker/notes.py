@@ -61,6 +61,10 @@ class Notes:
         """Note a login, or one that failed."""
         self._add({"note": "Login", "what": what, **details})
 
+    def denied(self, **details: str) -> None:
+        """Note that somebody was refused a right."""
+        self._add({"note": "Denied", **details})
+
     def disk(self, what: str, **details: object) -> None:
         """Note something about the data directory: an unclean start, a cut log, a damaged batch, a failure."""
         self._add({"note": "Disk", "what": what, **details})

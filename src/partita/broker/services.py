@@ -227,4 +227,4 @@ def _rights_of(cluster: Cluster) -> Rights | None:
     from partita.broker.rights.keeper import Rights, authorizer_of
 
     authorizer = authorizer_of(cluster.config)
-    return Rights(authorizer, cluster.catalogue, cluster.config, cluster.loop.time)
+    return Rights(authorizer, cluster.catalogue, cluster.config, cluster.loop.time, cluster.notes.denied)

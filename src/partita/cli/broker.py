@@ -22,7 +22,9 @@ from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
 from partita.cli.terminal import PrintableFormatter, complain, say
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.log.storage import StorageError
 from partita.properties import parse_properties
+from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.broker.running import RunningBroker
@@ -61,6 +63,12 @@ DEFAULT_PORT = 9092
     help="Append events, such as rebalances, to this file as JSON lines.",
 )
 @click.option("--tls", is_flag=True, help="Speak TLS, with throw-away certificates for localhost.")
+@click.option(
+    "--tls-dir",
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Speak TLS, with the certificates that `partita certs make DIR` made.",
+)
 @click.option("--mtls", is_flag=True, help="The same, and ask clients for certificates of the same authority.")
 @click.option(
     "--users",
@@ -96,6 +104,7 @@ def broker(
     admin_port: int | None,
     admin_token: str | None,
     tls: bool,
+    tls_dir: str | None,
     mtls: bool,
     users_file: str | None,
     acls: tuple[str, ...],
@@ -103,6 +112,8 @@ def broker(
     """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
         _refuse("--memory and --data-dir cannot be combined")
+    if tls and tls_dir is not None:
+        _refuse("--tls makes certificates and --tls-dir has some; give one or the other")
     options: dict[str, object] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
@@ -112,27 +123,32 @@ def broker(
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
         _refuse("--set listeners replaces --host and --port; give one or the other")
     _log_to_stderr()
-    users = _users_of(users_file) if users_file is not None else {}
+    try:
+        users = _users_of(users_file)
+    except ConfigError as error:
+        _refuse(str(error))
     chosen = BrokerSettings(
         host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token,
-        tls=tls, mtls=mtls, users=users, acls=acls, options=options,
+        tls=tls, tls_dir=tls_dir, mtls=mtls, users=users, acls=acls, options=options,
     )  # fmt: skip
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_serve(chosen))
+        loop.run_until_complete(_serve(chosen, users_file))
     except StartError as error:
         _refuse(str(error))
 
 
-def _users_of(path: str) -> dict[str, str]:
-    """Names and passwords of a properties file."""
+def _users_of(path: str | None) -> dict[str, str]:
+    """Names and passwords of a properties file. Raises ConfigError."""
+    if path is None:
+        return {}
     try:
         users = parse_properties(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        _refuse(f"--users {path}: {error}")
+        raise ConfigError(f"--users {path}: {error}") from None
     if not users:
-        _refuse(f"--users {path} names nobody; one name=password per line is expected")
+        raise ConfigError(f"--users {path} names nobody; one name=password per line is expected")
     return users
 
 
@@ -146,14 +162,14 @@ def _was_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
-async def _serve(settings: BrokerSettings) -> None:
+async def _serve(settings: BrokerSettings, users_file: str | None) -> None:
     running = await start_broker(settings)
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop by KeyboardInterrupt
             running.cluster.loop.add_signal_handler(signum, stopping.set)
     if hasattr(signal, "SIGHUP"):
-        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload_certificates, running)
+        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload, running, users_file)
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()
@@ -169,13 +185,19 @@ async def _serve(settings: BrokerSettings) -> None:
     say("stopped")
 
 
-def _reload_certificates(running: RunningBroker) -> None:
+def _reload(running: RunningBroker, users_file: str | None) -> None:
+    """Read certificates and users again, for what connects and logs in from now on; what is wrong changes nothing."""
+    from partita.broker.security.ready_made import OWN_USER
+
     guards = running.services.guards
-    if guards is not None:
-        try:
+    try:
+        if guards is not None:
             guards.reload()
-        except ConfigError as error:
-            complain(str(error), command="partita broker")
+        if users_file is not None:
+            wanted = {user: Secret(password) for user, password in _users_of(users_file).items()}
+            running.services.users.replace(wanted, but=frozenset({OWN_USER}))
+    except (ConfigError, StorageError) as error:
+        complain(str(error), command="partita broker")
 
 
 def _refuse(reason: str) -> NoReturn:

@@ -25,6 +25,7 @@ COMMANDS = {
     "acls": ("cluster.acls", "List, add and remove ACLs: who may do what."),
     "quotas": ("cluster.quotas", "List, set and remove quotas of users, client ids and addresses."),
     "users": ("cluster.users", "List, set and remove the SCRAM credentials of users."),
+    "certs": ("certs", "Make throw-away certificates for a broker and its clients."),
     "produce": ("records.produce", "Write records from standard input or a file."),
     "consume": ("records.consume", "Read records, with or without a group."),
     "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),

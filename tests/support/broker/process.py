@@ -44,6 +44,10 @@ class BrokerProcess:
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         return int(status.partition("VmRSS:")[2].split()[0])
 
+    def reload(self) -> None:
+        """Let it read certificates and users again."""
+        self._process.send_signal(signal.SIGHUP)
+
     def freeze(self) -> None:
         """Stop it in its tracks: it accepts connections, by the system's queue, and answers nothing."""
         self._process.send_signal(signal.SIGSTOP)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from partita.broker.control.fault import WAIT_SECONDS, Asked, Fault, Only, facts, match_of
 from partita.broker.groups.runner import ShardRunner, State
 from partita.broker.requests.apis import TABLE
-from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, truncating
+from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, throttling, truncating
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.secret import Secret
@@ -153,9 +153,7 @@ class Control:
         `broker.control.delay("Fetch", 500)`. With `executed=True` the request takes effect at once and its answer is
         late. Filters as for `fail`.
         """
-        if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
-            raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
-        _at_least(0, ms=ms)
+        _check_ms(ms)
         match, every = self._match(api, only)
         told = {"delay_ms": ms, "executed": executed}
         if executed:
@@ -190,6 +188,17 @@ class Control:
             _at_least(0, size=size)
         match, every = self._match(api, only)
         return self._inject(Rule("truncate", match, truncating(size), times, every), api)
+
+    def throttle(self, api: str, ms: int, times: int | None = 1, **only: Unpack[Only]) -> Fault:
+        """Answer the next `times` requests of an API with so many milliseconds to wait, as a quota does.
+
+        `broker.control.throttle("Produce", 2000, client_id="orders")`: the request takes effect, its answer has
+        `throttle_time_ms`, and nothing more is read from its connection until the time is over. APIs without that field
+        only wait. Filters as for `fail`.
+        """
+        _check_ms(ms)
+        match, every = self._match(api, only)
+        return self._inject(Rule("throttle", match, throttling(ms), times, every, told={"throttle_ms": ms}), api)
 
     def observe(self, api: str, **only: Unpack[Only]) -> Fault:
         """Count requests of an API and leave them alone: `seen = broker.control.observe("OffsetCommit")`.
@@ -481,6 +490,13 @@ def _identity(group_id: str, group: Group | None, member: str | None) -> str:
         which = "a member must be named" if member is None else f"client id {member} is not unique"
         raise ControlError(f"group {group_id} has several members and {which}; they are {shown}")
     raise ControlError(f"group {group_id} has no member {member or ''}; it has {shown}".replace("member ;", "member;"))
+
+
+def _check_ms(ms: object) -> None:
+    """Raises ControlError for what is no time to wait."""
+    if isinstance(ms, bool) or not isinstance(ms, int) or ms > CLOCK_AHEAD_MS_MAX:
+        raise ControlError(f"ms must be a whole number up to {CLOCK_AHEAD_MS_MAX}, not {ms!r}")
+    _at_least(0, ms=ms)
 
 
 def _at_least(minimum: int, **given: int) -> None:

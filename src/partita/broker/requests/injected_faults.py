@@ -270,6 +270,21 @@ def truncating(size: int | None) -> Act:
     return act
 
 
+def throttling(ms: int) -> Act:
+    """Execute the request; its answer says how long to wait, and the connection is not read until then."""
+
+    def act(exchange: Exchange) -> Answer:
+        def tell(answer: Message | None) -> Message | None:
+            if answer is not None and hasattr(answer, "throttle_time_ms"):
+                answer.throttle_time_ms = ms
+            exchange.ctx.connection.mute(ms / 1000)
+            return answer
+
+        return _afterwards(exchange, tell)
+
+    return act
+
+
 def _apply(rule: Rule | None, exchange: Exchange) -> Answer:
     return exchange.call() if rule is None or rule.act is None else rule.act(exchange)
 

@@ -1,6 +1,7 @@
 """The audit log: one line for each decision, worded like Kafka's. (security.md 17)
 
-Refusals are INFO and at most a hundred in a second, what is allowed is DEBUG. Names are escaped and cut.
+Refusals are INFO and at most a hundred in a second, what is allowed is DEBUG. Names are escaped and cut. Refusals are
+among the broker's notes, too, as far as they have room.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ def printable(text: str) -> str:
 
 
 class Audit:
-    """Writes the lines. `seconds` is a clock that never goes back."""
+    """Writes the lines, and notes refusals. `seconds` is a clock that never goes back."""
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Callable[[], float], note: Callable[..., None]) -> None:
         self._seconds = seconds
+        self._note = note
         self._second = 0
         self._written = 0
         self._left_out = 0
@@ -36,7 +38,19 @@ class Audit:
     ) -> None:
         """Write one decision about `count` things of the same name, unless there are too many lines."""
         level = logging.DEBUG if decision.allowed else logging.INFO
-        if not log.isEnabledFor(level) or not self._has_room():
+        is_logged = log.isEnabledFor(level)
+        if (decision.allowed and not is_logged) or not self._has_room():
+            return
+        if not decision.allowed:
+            self._note(
+                principal=printable(principal),
+                operation=Operation(operation).name,
+                host=printable(host),
+                resource=_type_name(kind),
+                name=printable(name),
+                api=api,
+            )
+        if not is_logged:
             return
         log.log(
             level,

@@ -37,12 +37,17 @@ class Rights:
     """The ACLs and the decisions made from them. A change is durable as every change of the catalogue is."""
 
     def __init__(
-        self, authorizer: Authorizer, catalogue: TopicCatalogue, config: BrokerConfig, seconds: Callable[[], float]
+        self,
+        authorizer: Authorizer,
+        catalogue: TopicCatalogue,
+        config: BrokerConfig,
+        seconds: Callable[[], float],
+        note: Callable[..., None],
     ) -> None:
         self.authorizer = authorizer
         self.catalogue = catalogue
         self.config = config
-        self.audit = Audit(seconds)
+        self.audit = Audit(seconds, note)
         self._on_change: list[Callable[[], None]] = []
         authorizer.change(added=map(restored, catalogue.kept.get(KIND, {}).values()))
 

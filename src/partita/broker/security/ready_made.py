@@ -24,6 +24,7 @@ from partita.security.sasl_server import MECHANISMS, OAUTHBEARER
 OWN_USER = "partita-control"
 """Who the broker's own calls come from; a super user where there are ACLs."""
 NAMES = ("localhost", "127.0.0.1", "::1")
+CA_FILE, SERVER_FILE = "ca.pem", "server.pem"
 STYLES = ("partita", "confluent", "aiokafka", "kafka-python", "java")
 NEEDS_TRUSTME = "throw-away certificates need: pip install 'partita[testing-tls]'"
 _ENDED = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
@@ -44,17 +45,16 @@ class ThrowAwayCertificates:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder = folder
         self._authority = trustme.CA(organization_name="Partita throw-away certificates")
-        self.ca_file = self._written("ca.pem", self._authority.cert_pem.bytes())
+        self.ca_file = self._written(CA_FILE, self._authority.cert_pem.bytes())
         self.server_file = self.issue_server()
 
     def issue_server(self, *, ended: bool = False) -> str:
         """A new key and certificate of the broker in its file; `ended`: one that is not valid any more."""
-        return self._issue("server.pem", self._names, self._names[0], ended=ended)
+        return self._issue(SERVER_FILE, self._names, self._names[0], ended=ended)
 
     def client(self, name: str, *, ended: bool = False) -> str:
         """The file with a client's key and certificate, whose common name is `name`."""
-        safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
-        return self._issue(f"client-{safe}.pem", [name], name, ended=ended)
+        return self._issue(client_file(name), [name], name, ended=ended)
 
     def _issue(self, file: str, names: Sequence[str], common_name: str, *, ended: bool) -> str:
         begins, ends = _ENDED if ended else (None, None)
@@ -69,6 +69,37 @@ class ThrowAwayCertificates:
         return str(path)
 
 
+class CertificatesIn:
+    """Certificates that `partita certs make` wrote into a folder, or another tool by the same names of files."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises ConfigError when the folder lacks `ca.pem` or `server.pem`."""
+        self.folder = folder
+        self.ca_file, self.server_file = str(folder / CA_FILE), str(folder / SERVER_FILE)
+        for file in (self.ca_file, self.server_file):
+            if not Path(file).is_file():
+                raise ConfigError(f"there is no {file}; `partita certs make {folder}` makes one")
+
+    def issue_server(self, *, ended: bool = False) -> str:
+        """Raises ConfigError: the key of the authority was not kept."""
+        raise ConfigError(
+            f"the certificates in {self.folder} are not the broker's to replace; make new ones, then SIGHUP"
+        )
+
+    def client(self, name: str, *, ended: bool = False) -> str:
+        """The file with a client's key and certificate. Raises ConfigError when there is none."""
+        path = self.folder / client_file(name)
+        if not path.is_file():
+            raise ConfigError(f"there is no {path}; `partita certs make` makes it with --client {name}")
+        return str(path)
+
+
+def client_file(name: str) -> str:
+    """What the file of a client's key and certificate is called."""
+    safe = "".join(character if character.isalnum() or character in "-_" else "_" for character in name)
+    return f"client-{safe}.pem"
+
+
 class ReadyMade:
     """What stands behind `tls`, `mtls`, `users` and `acls`: options for the broker, and options for its clients."""
 
@@ -81,8 +112,9 @@ class ReadyMade:
         has_acls: bool,
         given: Mapping[str, object],
         address: Endpoint,
+        folder: str | None = None,
     ) -> None:
-        """Raises ConfigError for what does not go together."""
+        """The certificates are in `folder`, or made up. Raises ConfigError for what does not go together."""
         if "listeners" in given:
             raise ConfigError("tls, users and acls make a listener of their own; give them or listeners, not both")
         if has_acls and not (users or mtls):
@@ -93,7 +125,11 @@ class ReadyMade:
         self.users = {user: Secret(password) for user, password in users.items()}
         if users:
             self.users[OWN_USER] = Secret(self._own_password)
-        self.certificates = ThrowAwayCertificates() if tls or mtls else None
+        self.certificates: ThrowAwayCertificates | CertificatesIn | None = None
+        if folder is not None:
+            self.certificates = CertificatesIn(Path(folder))
+        elif tls or mtls:
+            self.certificates = ThrowAwayCertificates()
         self._is_mutual = mtls
         self.protocol = (SASL_SSL if users else SSL) if self.certificates else SASL_PLAINTEXT if users else PLAINTEXT
         self.options: dict[str, object] = {"listeners": f"{self.protocol}://{address}"}

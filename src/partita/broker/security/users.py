@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from partita.broker.topics.catalogue import TopicCatalogue
@@ -49,6 +49,17 @@ class Users:
         self.store(
             {(user, mechanism): credential_of(mechanism, salted[mechanism], salt, iterations) for mechanism in HASHES}
         )
+
+    def replace(self, wanted: Mapping[str, Secret], *, but: Collection[str] = ()) -> None:
+        """Let these users log in, and none of the former ones except `but`; open connections stay.
+
+        Costs some milliseconds for each password that is new. Raises StorageError.
+        """
+        for user in self.plain.keys() - wanted.keys() - set(but):
+            self.remove(user)
+        for user, password in wanted.items():
+            if user not in but and self.plain.get(user) != password:
+                self.set_password(user, password)
 
     def remove(self, user: str) -> None:
         """Let the user log in no more; open connections stay. Raises StorageError."""

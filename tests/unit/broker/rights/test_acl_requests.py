@@ -260,7 +260,7 @@ def test_names_are_escaped_and_cut_in_the_log(alice: Raw, caplog: pytest.LogCapt
 
 def test_a_flood_of_refusals_is_counted(caplog: pytest.LogCaptureFixture) -> None:
     now = 5.0
-    audit = Audit(lambda: now)
+    audit = Audit(lambda: now, lambda **note: None)
     decision = Authorizer().decide("User:a", "h", Operation.READ, TOPIC, "t")
 
     def refuse() -> None:
