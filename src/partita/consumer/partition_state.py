@@ -5,6 +5,7 @@ Four states; transitions outside the table are ignored, as in Kafka's Subscripti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -62,19 +63,20 @@ LATEST = Reset("latest", -1)
 
 @dataclass(slots=True, eq=False)
 class InHand:
-    """Where the application stands inside records that a loop took and has not finished.
+    """Where the application stands inside records that it took and has not finished.
 
-    `records` are not empty, and so many of them, from the first one, are `passed`.
+    At first that is `start`; then behind the record passed last, when so many of `records` are `passed`.
     """
 
-    records: list[Record]
+    start: int
+    records: Sequence[Record] = ()
     passed: int = 0
 
     @property
     def offset(self) -> int:
-        """The next offset to pass: that of the first record, or one more than the last one passed."""
+        """The next offset to pass."""
         passed = self.passed
-        return self.records[passed - 1].offset + 1 if passed else self.records[0].offset
+        return self.records[passed - 1].offset + 1 if passed else self.start
 
     @property
     def epoch(self) -> int:

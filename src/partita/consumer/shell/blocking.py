@@ -133,15 +133,18 @@ class Consumer(Generic[K, V]):
     def __enter__(self) -> Consumer[K, V]:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close. If an exception leaves the block, no automatic commit covers what the last poll gave."""
+        if kind is not None:
+            self._calls._delivery.take_back()
         self.close()
 
     async def __aenter__(self) -> AsyncConsumer[K, V]:
         self._driver.become(AsyncWaiter(), strict=False)
         return self._calls
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._calls.close()
+    async def __aexit__(self, *exc: Any) -> None:
+        await self._calls.__aexit__(*exc)
 
     def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         """Records one by one; each counts as passed, for commits and for a new loop, once the next is asked for.

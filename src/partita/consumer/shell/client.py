@@ -126,7 +126,10 @@ class AsyncConsumer(Generic[K, V]):
     async def __aenter__(self) -> AsyncConsumer[K, V]:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close. If an exception leaves the block, no automatic commit covers what the last poll gave."""
+        if kind is not None:
+            self._delivery.take_back()
         await self.close()
 
     # What to read

@@ -5,7 +5,7 @@ Positions move in the very step that takes records; whatever then cannot be deli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from logging import DEBUG
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,7 @@ class Delivery:
                 raise IllegalStateError("nothing is subscribed or assigned; call subscribe() or assign() first")
             await driver.waiter.callbacks_ended(max(0.0, timeout))
             driver.metrics.poll_started()
+            self.in_hand.begin_poll()
             with driver.io.lock:
                 driver.follow_log_level()
                 core.begin_poll(driver.now())
@@ -155,6 +156,11 @@ class Delivery:
                 reason = why_nothing_came(self._core)
             LOG.debug("%s: poll returns nothing: %s", self._driver.config.client_id, reason)
 
+    def take_back(self) -> None:
+        """An exception leaves the application's block: no automatic commit covers what the last poll gave."""
+        with self._driver.io.lock:
+            self.in_hand.take_back()
+
     # Records
 
     async def take_records(self, limit: int) -> ConsumerRecords[Any, Any] | None:
@@ -163,6 +169,7 @@ class Delivery:
             in_hand = self.in_hand.take(limit)
             if in_hand:
                 self._core.hand_out()
+                self.in_hand.gave(_starts(in_hand.items()))
         return in_hand or await self._take_fetched(limit)
 
     async def _take_in_hand(self) -> bool | None:
@@ -198,6 +205,8 @@ class Delivery:
         if self._key is not None or self._value is not None:
             by_partition, offsets = await self._deserialized(by_partition, offsets)
         self._note_handed_out(by_partition, offsets)
+        with driver.io.lock:
+            self.in_hand.gave(_starts(by_partition.items()))
         found = ConsumerRecords(by_partition, offsets)
         if len(found):
             driver.metrics.consumed(len(found), found.counts())
@@ -362,6 +371,8 @@ class Delivery:
                     core.buffer.give_back(fetch)
             raise
         self._settle(fetches, starts, expected, read)
+        with driver.io.lock:
+            self.in_hand.gave({f.tp: start for f, start in reversed(list(zip(fetches, starts, strict=True)))})
         self._note_arrow(parts, read)
         return decoded
 
@@ -413,6 +424,11 @@ class Delivery:
         """Close the producer of the dead letters, if one was opened."""
         if self._dead_letters is not None:
             self._dead_letters.close()
+
+
+def _starts(records: Iterable[tuple[TopicPartition, Sequence[Record]]]) -> dict[TopicPartition, int]:
+    """The first offset of each partition that has records."""
+    return {tp: some[0].offset for tp, some in records if some}
 
 
 def _end_of_data(fetch: CompletedFetch) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from partita.consumer.partition_state import InHand, PartitionState, Position
@@ -34,7 +35,16 @@ class _Part:
         self.end = end
         self.at = 0
         self.count = len(records)
-        self.stand = state.in_hand = InHand(records)  # type: ignore[arg-type]  # a list that only this part adds to
+        self.stand = state.in_hand = InHand(records[0].offset, records)
+
+
+@dataclass(slots=True)
+class _Given:
+    """What the last poll gave of one partition: its records begin at `start`; fetching goes on at `end`."""
+
+    state: PartitionState
+    start: int
+    end: int
 
 
 class RecordsInHand:
@@ -48,6 +58,7 @@ class RecordsInHand:
         self._core = driver.core
         self._parts: deque[_Part] = deque()
         self._yielded: _Part | None = None
+        self._given: dict[TopicPartition, _Given] = {}
         self._polled_ms = 0
         self._seen = -1
         self._calls = -1
@@ -64,6 +75,7 @@ class RecordsInHand:
     def fill(self, found: ConsumerRecords[Any, Any]) -> None:
         """Keep these records; they were taken by the poll that is under way. Called with the core's lock held."""
         for tp, records in found.items():
+            self._given.pop(tp, None)
             state = self._core.subscription.assignment.get(tp)
             if state is None or not records:
                 continue
@@ -125,8 +137,40 @@ class RecordsInHand:
         self._polled_ms = self._driver.now().mono_ms
         self._polled_at = self._driver.io.activity
 
+    def begin_poll(self) -> None:
+        """A poll begins: the application has finished what the one before gave it."""
+        self._given.clear()
+
+    def gave(self, starts: Mapping[TopicPartition, int]) -> None:
+        """A poll gives records that begin at these offsets to the application. Called with the core's lock held."""
+        for tp, start in starts.items():
+            state = self._core.subscription.assignment.get(tp)
+            if state is not None and state.position is not None:
+                self._given[tp] = _Given(state, start, state.position.offset)
+
+    def take_back(self) -> None:
+        """An exception leaves the application's block: what the last poll gave is not known to be processed.
+
+        So the commit on close says that it is still to be read, but for what the application has committed itself.
+        Called with the core's lock held.
+        """
+        for tp, given in self._given.items():
+            state = given.state
+            has_sought = state.position is None or state.position.offset != given.end
+            if not has_sought and self._core.subscription.assignment.get(tp) is state:
+                state.in_hand = InHand(given.start)
+        self._given.clear()
+
     def pass_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None) -> None:
-        """The application commits these offsets itself; if the record yielded last is among them, it is passed."""
+        """The application commits these offsets itself, or all positions.
+
+        If the record yielded last is among them, it is passed; so is what the last poll gave before these offsets.
+        """
+        if offsets is None:
+            self._given.clear()
+        for tp, wanted in (offsets or {}).items():
+            if tp in self._given:
+                self._given[tp].start = wanted.offset
         part = self._yielded
         if part is None or not offsets or part.state.in_hand is not part.stand:
             return

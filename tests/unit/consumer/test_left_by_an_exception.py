@@ -1,0 +1,142 @@
+"""A `with` block that an exception leaves: no automatic commit covers what the last poll gave (issue 10.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from partita.consumer.shell.waiting import run_blocking
+from support.consumer.world import World
+
+T0, T1 = ("t", 0), ("t", 1)
+
+
+class Oops(Exception):
+    """What the application raises."""
+
+
+@pytest.fixture
+def world() -> World:
+    world = World({"t": 1})
+    for _ in range(10):
+        world.append("t", 0, 100)
+    return world
+
+
+def group(world: World, **options: Any) -> Any:
+    consumer = world.consumer(group_id="g", **{"max_poll_records": 10, **options})
+    consumer.subscribe(["t"])
+    return consumer
+
+
+def polled(consumer: Any) -> list[int]:
+    while not (records := consumer.poll(1.0)):
+        pass
+    return [record.offset for record in records]
+
+
+def next_offset(world: World) -> int:
+    """Where the group's next member begins."""
+    with group(world, enable_auto_commit=False) as consumer:
+        return polled(consumer)[0]
+
+
+def leave_after(world: World, act: Any, error: type[BaseException] = Oops, **options: Any) -> int:
+    """Read two batches, `act` with the consumer and the second one, raise; where the group goes on."""
+
+    def run() -> None:
+        with group(world, **options) as consumer:
+            assert polled(consumer) == list(range(10))
+            assert polled(consumer) == list(range(10, 20))
+            act(consumer)
+            raise error
+
+    with pytest.raises(error):
+        run()
+    return next_offset(world)
+
+
+@pytest.mark.parametrize("error", [Oops, KeyboardInterrupt, SystemExit])
+def test_what_the_last_poll_gave_is_read_again(world: World, error: type[BaseException]) -> None:
+    assert leave_after(world, lambda consumer: None, error) == 10
+
+
+def test_without_an_exception_all_is_committed(world: World) -> None:
+    with group(world) as consumer:
+        polled(consumer)
+        polled(consumer)
+    assert next_offset(world) == 20
+
+
+@pytest.mark.parametrize(
+    ("act", "goes_on"),
+    [
+        (lambda consumer: consumer.commit(), 20),
+        (lambda consumer: consumer.commit({T0: 13}), 13),
+        (lambda consumer: consumer.commit_async({T0: 13}), 13),
+        (lambda consumer: consumer.poll(0, max_records=0), 20),
+        (lambda consumer: consumer.seek(T0, 55), 55),
+        (lambda consumer: consumer.pause(), 10),
+        (lambda consumer: consumer.unsubscribe(), 0),
+    ],
+)
+def test_what_the_application_said_itself_counts(world: World, act: Any, goes_on: int) -> None:
+    assert leave_after(world, act) == goes_on
+
+
+def test_a_loop_counts_what_it_passed(world: World) -> None:
+    def loop(consumer: Any) -> None:
+        for record in consumer:
+            if record.offset == 25:
+                break
+
+    assert leave_after(world, loop) == 25
+
+
+def test_records_left_by_a_loop_and_given_by_a_poll_are_read_again(world: World) -> None:
+    def run() -> None:
+        with group(world) as consumer:
+            for record in consumer:
+                if record.offset == 3:
+                    break
+            assert [record.offset for record in consumer.poll(1.0, max_records=2)] == [3, 4]
+            raise Oops
+
+    with pytest.raises(Oops):
+        run()
+    assert next_offset(world) == 3
+
+
+def test_arrow_is_read_again_too(world: World) -> None:
+    def run() -> None:
+        with group(world) as consumer:
+            batch = None
+            while batch is None:
+                batch = consumer.poll_arrow(1.0)
+            raise Oops
+
+    with pytest.raises(Oops):
+        run()
+    assert next_offset(world) == 0
+
+
+def test_done_records_are_done(world: World) -> None:
+    def run() -> None:
+        with group(world, commit_done_only=True) as consumer:
+            while not (records := consumer.poll(1.0)):
+                pass
+            for record in list(records)[:4]:
+                consumer.done(record)
+            raise Oops
+
+    with pytest.raises(Oops):
+        run()
+    assert next_offset(world) == 4
+
+
+def test_what_an_asyncio_block_was_given_is_read_again(world: World) -> None:
+    consumer = group(world)
+    polled(consumer)
+    run_blocking(consumer._calls.__aexit__(Oops, Oops(), None))
+    assert next_offset(world) == 0
