@@ -57,6 +57,8 @@ PURE = (
     "sim",
     "spark.planning",
     "designs.rules",
+    "designs.journal",
+    "designs.measure",
 )
 IMPURE = frozenset({"asyncio", "socket", "threading", "time", "random", "os", "logging", "selectors", "mmap"})
 HEAVY = ("pyarrow", "numpy", "kio", "pyspark", "pandas", "rich")

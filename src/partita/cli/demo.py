@@ -19,11 +19,11 @@ OUR_OWN = frozenset({"report.html", "logs", "usable", "delays", "checkpoint", "f
 class Bars:
     """Shows progress as bars on a terminal and as plain lines elsewhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, err: bool = False) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-        self.console = Console(highlight=False)
+        self.console = Console(highlight=False, stderr=err)
         self.progress = Progress(
             TextColumn("{task.description:>16}"), BarColumn(40),
             TextColumn("{task.completed:>9,.0f} of {task.total:,.0f}"),

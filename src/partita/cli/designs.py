@@ -1,0 +1,162 @@
+"""`partita designs`: the designs of a rebalance that Kafka has had, run beside each other on a real ZooKeeper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from partita.cli.terminal import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from partita.designs.compare import Comparison
+
+FLOWS = """
+Design 1 (Kafka 0.8): every consumer for itself
+  join     create an ephemeral node -> every member is told -> every member reads everybody's node,
+           computes its own share, deletes its old owner nodes and claims new ones
+  trouble  a claim that fails is tried four times; then the member stays and owns nothing
+  offsets  written to ZooKeeper by whoever believes to own the partition
+
+Design 2 (planned in 2012 and 2015): a coordinator watches for them
+  join     create an ephemeral node -> one coordinator is told; members hear at their next heartbeat
+           (ILLEGAL_GENERATION), send JoinGroup, and get their share in its answer
+  plan     written to ZooKeeper by one multi that checks who coordinates
+  price    the broker assigns: a new strategy needs a new broker
+
+Design 3 (Kafka 0.9 and later): the coordinator is in the broker, a member assigns
+  join     JoinGroup -> members hear at their next heartbeat (REBALANCE_IN_PROGRESS), join again;
+           one of them assigns and sends the shares by SyncGroup
+  offsets  in __consumer_offsets; the coordinator refuses old generations
+
+Design 848 (Kafka 4): the broker assigns again, member by member, without stopping the others
+  join     ConsumerGroupHeartbeat -> the coordinator computes a target; each member hears of its own change
+"""
+
+
+@click.group()
+def designs() -> None:
+    """Run the designs of a rebalance that Kafka has had, beside each other."""
+
+
+@designs.command()
+def explain() -> None:
+    """Show how a member joins in each design, without running anything."""
+    say(FLOWS.strip("\n"))
+
+
+@designs.command()
+@click.option("--members", default="5,20,50", show_default=True, metavar="N,...",
+              help="Sizes of the group. Scenario join runs with each of them, the others with the first.")  # fmt: skip
+@click.option("--partitions", type=click.IntRange(1, 200), default=12, show_default=True,
+              help="Partitions of the topic; join has two for each member of the largest group.")  # fmt: skip
+@click.option("--designs", "which", default="1,2,3,848", show_default=True, metavar="NAME,...",
+              help="Designs to run: 1, 2, 3, 3c (cooperative) and 848.")  # fmt: skip
+@click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this scenario; may be repeated.")
+@click.option("--kafka-timings", is_flag=True, help="Kafka 0.8's timeouts instead of a quarter of them.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page with pictures.")
+def compare(
+    members: str, partitions: int, which: str, scenarios: tuple[str, ...], kafka_timings: bool, as_json: bool,
+    html: Path | None,
+) -> None:  # fmt: skip
+    """Give every design the same groups and the same troubles, and measure what comes of it.
+
+    Starts a ZooKeeper from the jars of pyspark, a broker, and the members as processes of their own. Takes a few
+    minutes. The exit code is 1 only if a design of today breaks a promise: that the old ones do is the result.
+    """
+    from partita.designs.zookeeper.jars import NoZooKeeper, why_not
+
+    reason = why_not()
+    if reason is not None:
+        raise click.ClickException(reason)
+    from partita.cli.demo import Bars
+    from partita.designs.compare import Plan
+    from partita.designs.compare import compare as run_all
+
+    plan = Plan(
+        sizes=_sizes(members), partitions=partitions, designs=_designs(which), scenarios=_scenarios(scenarios),
+        kafka_timings=kafka_timings,
+    )  # fmt: skip
+    bars = Bars(err=as_json)
+    try:
+        with bars.progress:
+            result = run_all(plan, bars)
+    except NoZooKeeper as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _print(result)
+    if html is not None:
+        from partita.designs.report import page
+
+        html.write_text(page(result), encoding="utf-8")
+        say(f"The pictures: {html}", err=as_json)
+    broken = result.broken()
+    for line in broken:
+        say(f"BROKEN: {line}", err=True)
+    if broken:
+        raise SystemExit(1)
+
+
+def _print(result: Comparison) -> None:
+    from partita.designs.compare import is_built
+
+    rows = []
+    for run in result.runs:
+        found = run.measures
+        if found is None:
+            rows.append([run.scenario, run.members, run.design, "?", *[None] * 8])
+            continue
+        settled = "never" if found.settled_ms is None else f"{found.settled_ms / 1000:.1f} s"
+        rows.append(
+            [
+                run.scenario, run.members, run.design, settled, found.notifications, found.zk_reads, found.zk_writes,
+                found.group_requests, found.failed, f"{found.two_readers_ms / 1000:.1f} s", found.twice, found.back,
+                found.orphans,
+            ]
+        )  # fmt: skip
+    head = (
+        "SCENARIO", "MEMBERS", "DESIGN", "SETTLED", "TOLD", "READS", "WRITES", "REQUESTS", "FAILED", "TWO READERS",
+        "TWICE", "BACK", "ORPHANS",
+    )  # fmt: skip
+    print_table(head, rows)
+    missing = [design for design in result.plan.designs if not is_built(design)]
+    if missing:
+        say(f"not built: {', '.join(missing)}")
+    say(f"took {result.took_s:.0f} s")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    try:
+        sizes = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        raise click.BadParameter(f"must be numbers such as 5,20,50, not {text!r}", param_hint="--members") from None
+    if not sizes or not 2 <= sizes[0] <= sizes[-1] <= 100:
+        raise click.BadParameter("groups have 2 to 100 members", param_hint="--members")
+    return sizes
+
+
+def _designs(text: str) -> tuple[str, ...]:
+    from partita.designs.compare import TITLES
+
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in names:
+        if name not in TITLES:
+            raise click.BadParameter(
+                f"there is no design {name!r}; there are {', '.join(TITLES)}", param_hint="--designs"
+            )
+    return names
+
+
+def _scenarios(names: tuple[str, ...]) -> tuple[str, ...]:
+    from partita.designs.scenarios import BY_NAME
+
+    for name in names:
+        if name not in BY_NAME:
+            raise click.BadParameter(
+                f"there is no scenario {name!r}; there are {', '.join(BY_NAME)}", param_hint="--scenario"
+            )
+    return names or tuple(BY_NAME)

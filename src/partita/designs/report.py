@@ -1,0 +1,169 @@
+"""A comparison as one self-contained page: no script, no font, no address from outside; light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from partita.demo.report import STYLE as PAGE_STYLE
+from partita.demo.report import table, wide
+from partita.designs import pictures
+from partita.designs.compare import TITLES, Comparison, Run, is_built
+from partita.designs.scenarios import BY_NAME, SCENARIOS
+
+COLUMNS = (
+    ("settled", "settled_ms"), ("told", "notifications"), ("ZooKeeper reads", "zk_reads"), ("writes", "zk_writes"),
+    ("group requests", "group_requests"), ("failed attempts", "failed"), ("gave up", "gave_up"),
+    ("unread", "unowned_ms"), ("two readers", "two_readers_ms"), ("records twice", "twice"), ("offset back", "back"),
+    ("orphans", "orphans"),
+)  # fmt: skip
+IN_MS = frozenset({"settled_ms", "unowned_ms", "two_readers_ms"})
+EXPLAINED = {
+    "zk-partition": "One member loses whoever decides about the group: ZooKeeper in designs 1 and 2, the coordinating"
+    " node later. It still reaches its data. In design 1 it goes on reading what others have taken over, and after the"
+    " connection is back it writes an old offset. In design 2 it only loses its node, so it is told at its next"
+    " heartbeat. In the later designs it goes on reading too, as Kafka's own consumer does; its commits are refused.",
+    "pause": "One process stands still for longer than the others try. In design 1 a bystander that needs one of its"
+    " partitions gives up and stays in the group without owning anything: its share has no reader until the next"
+    " event, long after everybody is healthy. A coordinator waits for the member instead, and then everybody goes on.",
+    "stale": "Half of the members are connected to a ZooKeeper server that is late. Each decides for itself, from what"
+    " it sees; they claim what others have not released. One coordinator has one view.",
+    "crash": "A killed member is missed when its session ends. All designs wait for about as long.",
+    "slow": "One member takes two sessions to process what it has. ZooKeeper's client keeps its session from a thread"
+    " of its own, so in design 1 nobody notices.",
+}
+TOLD = ("zk-partition", "pause")
+"""The scenarios whose outcome in design 1 is told at the top."""
+READ_NEXT = "docs/why-a-group-coordinator.md"
+
+
+def page(comparison: Comparison) -> str:
+    """The whole page."""
+    sections = [
+        *_herd(comparison),
+        *_join(comparison),
+        *(s for name in EXPLAINED for s in _trouble(comparison, name)),
+        *_offsets(comparison),
+        ("Every measure", _measure_note(comparison), "".join(_tables(comparison))),
+        ("What is simplified", _simplified(), ""),
+    ]
+    body = "".join(f'<h2>{escape(title)}</h2><p class="note">{note}</p>{content}' for title, note, content in sections)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Designs of a rebalance</title>'
+        f"<style>{PAGE_STYLE}{pictures.STYLE}</style></head><body><h1>Designs of a rebalance, side by side</h1>"
+        f'<p class="lead">{_lead(comparison)}</p>{body}{_foot(comparison)}</body></html>'
+    )
+
+
+def _lead(comparison: Comparison) -> str:
+    sentences = ["The same groups and the same troubles, on a real ZooKeeper and a real broker."]
+    joins = comparison.of("join")
+    if joins:
+        size = max(run.members for run in joins)
+        costs = [
+            f"design {run.design} {pictures.messages(run):,}"
+            for run in joins
+            if run.members == size and run.measures is not None
+        ]
+        sentences.append(f"One member joining a group of {size} cost so many messages: {', '.join(costs)}.")
+    for run in comparison.runs:
+        found = run.measures
+        if run.design == "1" and found is not None and run.scenario in TOLD and (found.orphans or found.back):
+            sentences.append(f"In <i>{run.scenario}</i>, design 1 ended with: {escape(pictures.summary(run))}.")
+    missing = [design for design in comparison.plan.designs if not is_built(design)]
+    if missing:
+        sentences.append(f"Not built here: {', '.join(missing)}.")
+    return " ".join(sentences)
+
+
+def _herd(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
+    runs = [run for run in comparison.of("join") if run.measures is not None]
+    if runs:
+        note = (
+            "One member joins a settled group. In design 1 everybody is told, and everybody reads the registration of"
+            " everybody: N times N reads. Both axes are logarithmic, so a line twice as steep grows with the square."
+        )
+        yield "The herd", note, wide(pictures.herd(runs))
+
+
+def _join(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
+    runs = [run for run in comparison.of("join") if run.measures is not None]
+    if runs:
+        smallest = min(run.members for run in runs)
+        note = f"The join into the group of {smallest}: every frame that a tap between member and server saw."
+        yield "One join on the wire", note, wide(pictures.one_join([run for run in runs if run.members == smallest]))
+
+
+def _trouble(comparison: Comparison, name: str) -> Iterable[tuple[str, str, str]]:
+    runs = [run for run in comparison.of(name) if run.measures is not None]
+    if runs:
+        scenario = BY_NAME[name]
+        yield (
+            scenario.what,
+            f"{escape(EXPLAINED[name])} The axis counts from the cause.",
+            wide(pictures.timelines(runs, scenario.what)),
+        )
+
+
+def _offsets(comparison: Comparison) -> Iterable[tuple[str, str, str]]:
+    runs = [run for run in comparison.of("zk-partition") if run.measures is not None and run.journal.commits]
+    if runs:
+        note = (
+            "The same cut: how far one partition of the member that was cut off is committed. Nothing checks who"
+            " writes an offset into ZooKeeper in design 1; a coordinator refuses a member of an older generation."
+        )
+        yield "Offsets that go back", note, wide(pictures.offsets(runs))
+
+
+def _measure_note(comparison: Comparison) -> str:
+    session = comparison.plan.timings.session_ms
+    return (
+        f"Session timeout {session} ms. Times count from the cause; counts are frames seen by taps until watching"
+        " ended. <i>never</i>: the group did not settle. <i>Unread</i> is the worst partition's time without a reader;"
+        " <i>two readers</i> is the sum over all partitions. Times compare rules, not implementations: everything is"
+        " Python on one machine."
+    )
+
+
+def _tables(comparison: Comparison) -> Iterable[str]:
+    head = ["design", *(title for title, _ in COLUMNS)]
+    numbers = frozenset(range(1, len(head)))
+    for scenario in SCENARIOS:
+        runs = comparison.of(scenario.name)
+        if runs:
+            sizes = sorted({run.members for run in runs})
+            for size in sizes:
+                its = [run for run in runs if run.members == size]
+                rows = [[escape(TITLES[run.design]), *_cells(run, its)] for run in its]
+                title = f"{scenario.what} ({scenario.name}, {size} members, {its[0].journal.partitions} partitions)"
+                yield f"<h3>{escape(title)}</h3>" + table(head, rows, numbers)
+
+
+def _cells(run: Run, beside: list[Run]) -> Iterable[str]:
+    """The worst figure of a column is bold, if the designs differ in it."""
+    for _, name in COLUMNS:
+        if run.measures is None:
+            yield "?"
+            continue
+        value = getattr(run.measures, name)
+        others = [getattr(other.measures, name) for other in beside if other.measures is not None]
+        comparable = [float("inf") if other is None else other for other in others]
+        mine = float("inf") if value is None else value
+        shown = "never" if value is None else f"{value / 1000:.1f} s" if name in IN_MS else f"{value:,}"
+        yield f"<b>{shown}</b>" if mine == max(comparable) and mine > min(comparable) else shown
+
+
+def _simplified() -> str:
+    return (
+        "One stream for each consumer; no wildcard subscriptions. Fetcher threads and chunk queues of Kafka 0.8 are"
+        " replaced by our consumer. Design 2 never was in a release; it follows the code of 2015 with the choices"
+        " written down in docs/decisions. Offsets of design 1 are in ZooKeeper only."
+    )
+
+
+def _foot(comparison: Comparison) -> str:
+    return (
+        f"<footer>Partita {comparison.version}, {comparison.started}, took {comparison.took_s:.0f} s on"
+        f" {escape(comparison.machine)}. Made by <code>partita designs compare</code>. Read next: {READ_NEXT}.</footer>"
+    )

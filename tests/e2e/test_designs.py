@@ -1,0 +1,267 @@
+"""The designs of a rebalance under the same troubles, on a real ZooKeeper and a real broker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from support.designs.zookeeper import require_zookeeper
+
+pytest.importorskip("kazoo", reason="left out, the old designs speak to ZooKeeper through kazoo")
+
+from partita.designs.compare import Run, is_built, run_one
+from partita.designs.ground import Ground
+from partita.designs.lab import Lab
+from partita.designs.members.settings import Timings
+from partita.designs.scenarios import BY_NAME, joiner, names, victim
+
+pytestmark = pytest.mark.xdist_group("zookeeper")
+MEMBERS, PARTITIONS = 5, 12
+FAST = Timings().faster(4)
+
+
+@pytest.fixture(scope="module")
+def ground() -> Iterator[Ground]:
+    require_zookeeper()
+    with Ground(MEMBERS + 2, FAST) as running:
+        yield running
+
+
+_numbers = iter(range(10_000))
+
+
+def run(ground: Ground, scenario: str, design: str) -> Run:
+    """One scenario on one design, with a group that got together."""
+    result = run_one(ground, BY_NAME[scenario], design, MEMBERS, PARTITIONS, next(_numbers))
+    assert result.measures is not None, result.remark
+    return result
+
+
+@pytest.mark.case("GC-W01", "GC-W12")
+def test_one_join_in_design_1_makes_everybody_read_everything(ground: Ground) -> None:
+    joined = run(ground, "join", "1")
+    found, journal = joined.measures, joined.journal
+    assert found is not None
+    since = [fact for fact in journal.facts if fact.at_s >= journal.cause_s]
+    taken = sum(fact.event == "claimed" for fact in since)
+    conflicts = sum(fact.event == "conflict" for fact in since)
+    assert found.notifications == MEMBERS
+    assert found.zk_reads == found.attempts * (MEMBERS + 10) + taken + conflicts + 2 * MEMBERS + 3
+    assert found.settled_ms is not None
+    assert found.group_requests == 0
+    assert ground.admin.list_groups() == []
+
+
+@pytest.mark.case("GC-W02", "GC-W12")
+def test_one_join_in_design_2_is_one_event_and_one_multi_at_the_coordinator(ground: Ground) -> None:
+    joined = run(ground, "join", "2")
+    found, journal = joined.measures, joined.journal
+    assert found is not None
+    seen = [
+        frame for frame in journal.frames if frame.at_s >= journal.cause_s and frame.name not in ("ping", "connect")
+    ]
+    by_member = [
+        f.name for f in seen if not f.member.startswith("coordinator-") and f.name in ("create", "event", "getData")
+    ]
+    coordinators = [frame.name for frame in seen if frame.member.startswith("coordinator-")]
+    assert by_member == ["create"]
+    assert coordinators.count("event") == coordinators.count("multi") == 1
+    assert coordinators.count("exists") == coordinators.count("getChildren") == 1
+    assert found.notifications == MEMBERS
+    assert found.group_requests <= 3 * MEMBERS + 4
+
+
+@pytest.mark.case("GC-W03", "GC-W12")
+@pytest.mark.parametrize("design", ["3", "3c", "848"])
+def test_the_later_designs_need_no_zookeeper(ground: Ground, design: str) -> None:
+    if not is_built(design):
+        assert design == "848"
+        return
+    before = _packets(ground)
+    found = run(ground, "join", design).measures
+    assert found is not None
+    assert found.settled_ms is not None
+    assert (found.zk_reads, found.zk_writes, found.back, found.orphans) == (0, 0, 0, 0)
+    assert found.group_requests > 0
+    assert _packets(ground) - before <= 4, "only the question itself"
+
+
+def _packets(ground: Ground) -> int:
+    server = ground.zookeeper(ensemble=False).servers[0]
+    return int(server.four_letters("srvr").split("Received: ")[1].split()[0])
+
+
+@pytest.mark.case("GC-W04")
+def test_a_claim_that_meets_an_unreleased_partition_is_given_back_and_tried_again(ground: Ground) -> None:
+    with Lab(ground, "1", "join", number=next(_numbers), partitions=4) as lab:
+        lab.gather(["a"], alone=["a"])
+        held = lab.taps["a"].stop_before(lambda name, path: name == "delete" and "/owners/" in path)
+        lab.cause("b joins")
+        lab.start("b")
+        lab.until(held.reached.is_set, "a stands before its first release")
+        lab.until(lambda: len(lab.told("b", "failed")) >= 1, "b meets what a has not released")
+        assert {fact.facts["holder"] for fact in lab.told("b", "conflict")} == {"a-0"}
+        lab.taps["a"].go(held)
+        lab.watch()
+        assert lab.is_settled()
+    assert len(lab.told("b", "attempt")) >= 2
+
+
+@pytest.mark.case("GC-W11")
+def test_an_ended_session_is_replaced_and_everything_has_one_owner_again(ground: Ground) -> None:
+    found = run(ground, "expiry", "1").measures
+    assert found is not None
+    assert found.settled_ms is not None
+    assert found.orphans == 0
+
+
+@pytest.mark.case("GC-W13", "GC-W14")
+def test_a_member_cut_off_from_zookeeper_reads_on_beside_the_new_owners(ground: Ground) -> None:
+    cut = run(ground, "zk-partition", "1")
+    assert cut.measures is not None
+    assert cut.measures.two_readers_ms > 0
+    assert cut.measures.twice > 0
+    late = [fact for fact in cut.journal.facts if fact.event == "commit" and fact.member == victim(MEMBERS)]
+    assert any(fact.at_s > cut.journal.healed_s for fact in late), "a commit of the old session comes late"
+
+
+@pytest.mark.case("GC-W14", "GC-W28")
+@pytest.mark.parametrize("design", ["2", "3"])
+def test_a_coordinator_lets_no_offset_go_back(ground: Ground, design: str) -> None:
+    cut = run(ground, "zk-partition", design)
+    assert cut.measures is not None
+    assert (cut.measures.back, cut.measures.orphans) == (0, 0)
+    assert cut.measures.settled_ms is not None
+    if design == "2":
+        assert cut.measures.two_readers_partitions == 0, "its heartbeat told it at once"
+
+
+@pytest.mark.case("GC-W15", "GC-W19")
+def test_a_pause_leaves_partitions_of_a_healthy_group_without_an_owner_until_the_next_event(ground: Ground) -> None:
+    scenario = BY_NAME["pause"]
+    with Lab(ground, "1", "pause", number=next(_numbers), partitions=PARTITIONS, session_factor=3) as lab:
+        scenario.run(lab, MEMBERS)
+        assert not lab.is_settled()
+        idle = {fact.member for fact in lab.journal.facts if fact.event == "gave_up"}
+        assert idle
+        assert victim(MEMBERS) not in idle
+        bystander = next(iter(sorted(idle)))
+        assert not any(
+            span.member == bystander and span.to_s >= lab.journal.end_s - 0.01 for span in lab.journal.spans()
+        )
+        lab.close(names(MEMBERS)[0])
+        lab.until(lab.is_settled, "one leave repairs it")
+
+
+@pytest.mark.case("GC-W16")
+def test_the_same_pause_is_over_when_it_is_over_with_a_coordinator_in_the_broker(ground: Ground) -> None:
+    found = run(ground, "pause", "3").measures
+    assert found is not None
+    assert found.settled_ms is not None
+    assert (found.orphans, found.gave_up) == (0, 0)
+
+
+@pytest.mark.case("GC-W26")
+def test_another_coordinator_takes_over_and_the_generation_goes_on(ground: Ground) -> None:
+    lost = run(ground, "coordinator", "2")
+    assert lost.measures is not None
+    assert lost.measures.settled_ms is not None
+    plans = [fact for fact in lost.journal.facts if fact.event == "plan" and fact.facts["failed"] is None]
+    generations = [fact.facts["generation"] for fact in plans]
+    assert generations == sorted(set(generations))
+    assert len({fact.member for fact in plans}) == 2
+
+
+@pytest.mark.case("GC-W27")
+def test_a_coordinator_that_is_cut_off_writes_no_plan_that_counts(ground: Ground) -> None:
+    with Lab(ground, "2", "coordinator", number=next(_numbers), partitions=PARTITIONS) as lab:
+        lab.gather(names(3))
+        (old,) = {fact.member for fact in lab.journal.facts if fact.event == "plan"}
+        lab.cause("the coordinator is cut off")
+        lab.taps[old].cut()
+        lab.until(lambda: {f.member for f in lab.journal.facts if f.event == "plan"} - {old}, "another plans")
+        lab.start(joiner(3))
+        lab.taps[old].heal(reset=True)
+        lab.until(lab.is_settled, "the group is together again")
+        plans = [f.facts["generation"] for f in lab.journal.facts if f.event == "plan" and f.facts["failed"] is None]
+        assert len(plans) == len(set(plans)), "at no moment two plans of one generation"
+
+
+@pytest.mark.case("GC-W05", "GC-W17")
+def test_members_of_a_late_server_make_a_fast_one_fail(ground: Ground) -> None:
+    found = run(ground, "stale", "1").measures
+    assert found is not None
+    assert found.failed > 0
+    assert (found.disagree_ms or 0) >= 300
+
+
+@pytest.mark.case("GC-W09")
+@pytest.mark.parametrize(
+    ("design", "settles", "told"),
+    [("2", False, "INCONSISTENT_GROUP_PROTOCOL"), ("3", True, "")],
+)
+def test_a_strategy_of_ones_own(ground: Ground, design: str, settles: bool, told: str) -> None:
+    tried = run(ground, "strategy", design)
+    assert tried.measures is not None
+    assert (tried.measures.settled_ms is not None) is settles
+    assert told in tried.remark
+
+
+@pytest.mark.case("GC-W24")
+def test_a_new_broker_wakes_nobody(ground: Ground) -> None:
+    found = run(ground, "broker", "1").measures
+    assert found is not None
+    assert (found.notifications, found.attempts) == (0, 0)
+
+
+class Parts(HTMLParser):
+    """What a page contains."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.headings: list[str] = []
+        self.addresses: list[str] = []
+        self.pictures = 0
+        self._in_heading = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._in_heading = tag == "h2"
+        self.pictures += tag == "svg"
+        self.addresses += [value for name, value in attrs if name in ("src", "href") and value]
+
+    def handle_data(self, data: str) -> None:
+        if self._in_heading:
+            self.headings.append(data)
+            self._in_heading = False
+
+
+@pytest.mark.case("GC-W12")
+def test_the_command_compares_prints_and_draws(tmp_path: Path) -> None:
+    require_zookeeper()
+    page = tmp_path / "page.html"
+    command = [
+        sys.executable, "-m", "partita.cli.main", "designs", "compare", "--members", "3", "--partitions", "6",
+        "--designs", "1,3", "--scenario", "join", "--json", "--html", str(page),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [(one["scenario"], one["design"]) for one in runs] == [
+        ("join", "1"),
+        ("join", "3"),
+        ("crash", "1"),
+        ("crash", "3"),
+    ]
+    assert all(None not in (one["measures"]["settled_ms"], one["measures"]["twice"]) for one in runs)
+    parts = Parts(page.read_text())
+    assert {"The herd", "One join on the wire", "Every measure", "What is simplified"} <= set(parts.headings)
+    assert parts.pictures == 2
+    assert parts.addresses == []
+    assert len(page.read_text()) < 300_000
