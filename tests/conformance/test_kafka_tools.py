@@ -241,7 +241,8 @@ def test_what_the_broker_says_of_itself(twins: Twins) -> None:
     assert served - {line.rstrip(",") for line in kafka.lines} == set()
 
 
-def test_transactions_are_refused(twins: Twins) -> None:
-    _, partita = twins.both("TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "list")
-    assert partita.code == 1
-    assert "does not support LIST_TRANSACTIONS" in partita.errors[0]
+@pytest.mark.case("TX-L12")
+def test_transactions_are_listed(twins: Twins) -> None:
+    for output in twins.both("TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "list"):
+        assert output.code == 0
+        assert output.lines[0].split() == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]

@@ -18,7 +18,7 @@ from support.consumer.stories import STORIES, Stage
 def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> None:
     """One transaction as it stands in a log: a transactional batch, then the marker.
 
-    Straight into the log, since no producer can have a transaction here yet.
+    Straight into the log: no producer and no coordinator are needed for what readers see.
     """
 
     def append() -> None:

@@ -16,7 +16,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     MessageSizeTooLargeError,
-    TransactionalIdAuthorizationFailed,
+    ProducerFenced,
     UnknownTopicOrPartitionError,
 )
 
@@ -242,11 +242,31 @@ async def test_a_static_member_comes_back_without_a_rebalance(broker: Broker) ->
     assert notes.count("Rebalanced") == 1
 
 
+@pytest.mark.case("TX-F01", "TX-J14", "TX-C07")
 @story
-async def test_transactions_fail_clearly(broker: Broker) -> None:
-    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=fresh("tx"))
-    with pytest.raises(TransactionalIdAuthorizationFailed):
-        await producer.start()
+async def test_transactions_commit_abort_and_fence(broker: Broker) -> None:
+    topic, name = await create(broker, fresh("tx"), 1), fresh("id")
+    producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name)
+    await producer.start()
+    for turn in range(4):
+        await producer.begin_transaction()
+        await producer.send_and_wait(topic, b"%d" % turn)
+        await (producer.abort_transaction() if turn % 2 else producer.commit_transaction())
+    await producer.begin_transaction()
+    await producer.send_and_wait(topic, b"zombie")
+    successor = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name)
+    await successor.start()
+    async with successor.transaction():
+        await successor.send_and_wait(topic, b"last")
+    with pytest.raises(ProducerFenced):
+        await producer.commit_transaction()
+    source = AIOKafkaConsumer(
+        topic, bootstrap_servers=broker.bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
+    )
+    await source.start()
+    assert [(await source.getone()).value for _ in range(3)] == [b"0", b"2", b"last"]
+    await source.stop()
+    await successor.stop()
     await producer.stop()
 
 

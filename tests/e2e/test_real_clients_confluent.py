@@ -126,9 +126,65 @@ def test_regex_subscription_finds_topics_made_later(broker: Broker) -> None:
         assert [m.topic() for m in read(source, 1)] == [f"{prefix}-b"]
 
 
-def test_transactions_fail_clearly(broker: Broker) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": fresh("tx"), "log_level": 0})
+def transactional(broker: Broker, name: str, **options: object) -> Producer:
+    """A producer that has taken its transactional id."""
+    given = {"bootstrap.servers": broker.bootstrap, "transactional.id": name, "log_level": 0, **options}
+    producer = Producer(given)
+    producer.init_transactions(WITHIN_S)
+    return producer
+
+
+@pytest.mark.case("TX-F01", "TX-J04", "TX-J14")
+def test_committed_transactions_are_seen_and_aborted_ones_are_not(broker: Broker) -> None:
+    topic = create(broker, fresh("tx"), 2)
+    producer = transactional(broker, fresh("id"))
+    for turn in range(4):
+        producer.begin_transaction()
+        for number in range(5):
+            producer.produce(topic, b"%d-%d" % (turn, number), partition=number % 2)
+        producer.flush(WITHIN_S)
+        (producer.abort_transaction if turn % 2 else producer.commit_transaction)(WITHIN_S)
+    with consumer(broker, isolation_level="read_committed", auto_offset_reset="earliest") as source:
+        source.subscribe([topic])
+        values = sorted(m.value() or b"" for m in read(source, 10))
+    assert values == sorted(b"%d-%d" % (turn, number) for turn in (0, 2) for number in range(5))
+
+
+@pytest.mark.case("TX-E01", "TX-J08", "TX-P21")
+def test_offsets_are_committed_with_what_was_made_of_the_records(broker: Broker) -> None:
+    source_topic, target = create(broker, fresh("in"), 1), create(broker, fresh("out"), 1)
+    produce(broker, numbered(source_topic, 6))
+    producer, group = transactional(broker, fresh("id")), fresh("g")
+    with consumer(broker, group) as source:
+        source.subscribe([source_topic])
+        for turn in range(3):
+            producer.begin_transaction()
+            for message in read(source, 2):
+                producer.produce(target, message.value())
+            positions = source.position(source.assignment())
+            producer.send_offsets_to_transaction(positions, source.consumer_group_metadata(), WITHIN_S)
+            (producer.abort_transaction if turn == 1 else producer.commit_transaction)(WITHIN_S)
+        (committed,) = source.committed([TopicPartition(source_topic, 0)], WITHIN_S)
+    assert committed.offset == 6
+    with consumer(broker, isolation_level="read_committed", auto_offset_reset="earliest") as source:
+        source.subscribe([target])
+        assert [m.value() for m in read(source, 4)] == [b"0", b"1", b"4", b"5"]
+
+
+@pytest.mark.case("TX-C06", "TX-C07")
+def test_a_second_producer_fences_the_first(broker: Broker) -> None:
+    topic, name = create(broker, fresh("tx"), 1), fresh("id")
+    first = transactional(broker, name)
+    first.begin_transaction()
+    first.produce(topic, b"first")
+    first.flush(WITHIN_S)
+    second = transactional(broker, name)
     with pytest.raises(KafkaException) as refused:
-        producer.init_transactions(WITHIN_S)
-    error = refused.value.args[0]
-    assert (error.fatal(), error.code()) == (True, KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        first.commit_transaction(WITHIN_S)
+    assert (refused.value.args[0].fatal(), refused.value.args[0].code()) == (True, KafkaError._FENCED)
+    second.begin_transaction()
+    second.produce(topic, b"second")
+    second.commit_transaction(WITHIN_S)
+    with consumer(broker, isolation_level="read_committed", auto_offset_reset="earliest") as source:
+        source.subscribe([topic])
+        assert [m.value() for m in read(source, 1)] == [b"second"]

@@ -13,7 +13,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.errors import MessageSizeTooLargeError, TransactionalIdAuthorizationFailedError
+from kafka.errors import MessageSizeTooLargeError, ProducerFencedError
 from kafka.structs import OffsetAndMetadata
 
 from partita import Broker
@@ -220,8 +220,32 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: Broker) -> None:
     assert rebalances[0] == rebalances[1]
 
 
-def test_transactions_fail_clearly(broker: Broker) -> None:
-    sender = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=fresh("tx"), max_block_ms=5000)
-    with pytest.raises(TransactionalIdAuthorizationFailedError):
-        sender.init_transactions()
+@pytest.mark.case("TX-F01", "TX-J14", "TX-C07")
+def test_transactions_commit_abort_and_fence(broker: Broker) -> None:
+    topic, name = fresh("tx"), fresh("id")
+    sender = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name, max_block_ms=20_000)
+    sender.init_transactions()
+    for turn in range(4):
+        sender.begin_transaction()
+        sender.send(topic, b"%d" % turn).get(20)
+        (sender.abort_transaction if turn % 2 else sender.commit_transaction)()
+    sender.begin_transaction()
+    sender.send(topic, b"zombie").get(20)
+    successor = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name, max_block_ms=20_000)
+    successor.init_transactions()
+    successor.begin_transaction()
+    successor.send(topic, b"last").get(20)
+    successor.commit_transaction()
+    with pytest.raises(ProducerFencedError):
+        sender.commit_transaction()
+    reader = KafkaConsumer(
+        topic,
+        bootstrap_servers=broker.bootstrap,
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=20_000,
+    )
+    assert sorted(next(reader).value for _ in range(3)) == [b"0", b"2", b"last"]
+    reader.close()
+    successor.close(0)
     sender.close(0)

@@ -19,6 +19,8 @@ from partita.records.header import BatchHeader
 WINDOW = 5
 """Batches remembered per producer, as many as a client may have in flight."""
 NO_PRODUCER = -1
+NO_SEQUENCE = -1
+"""In batches that a coordinator writes for a producer, which it has checked itself; no client may send them."""
 ABORT, COMMIT = 0, 1
 EPOCH_MAX = 32767
 _VERSION_2 = 2
@@ -114,7 +116,7 @@ class ProducerStates:
 
         With `needs_guard`, a batch that begins a transaction must show the `guard` that is still in place. (§13.3, §14)
         """
-        if header.producer_id == NO_PRODUCER:
+        if header.producer_id == NO_PRODUCER or header.base_sequence == NO_SEQUENCE:
             return None
         known = self.producers.get(header.producer_id)
         if known is not None:
