@@ -20,10 +20,16 @@ from partita.admin.results import (
     raise_failures,
 )
 from partita.assignors.payloads import decode_assignment
-from partita.errors import KafkaError, UnknownTopicOrPartitionError, error_for
+from partita.errors import KafkaError, UnknownTopicOrPartitionError, UnsupportedVersionError, error_for
 from partita.net.cluster import COORDINATOR_MOVED, Cluster
 from partita.net.errors import Disconnected
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    DescribedAssignment,
+    DescribedConsumerGroup,
+    DescribedConsumerGroupMember,
+)
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember, DescribeGroupsRequest
 from partita.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
@@ -48,6 +54,9 @@ from partita.protocol.primitives import MalformedRequest, Message, Request
 NAMES_UP_TO = 9
 """OffsetCommit and OffsetFetch name topics up to this version, later ones by id only."""
 MANY_GROUPS_FROM = 8
+PROTOCOL_TYPE = "consumer"
+CLASSIC_MEMBER = 0
+"""The type of a member that speaks the classic protocol, in the answer to ConsumerGroupDescribe."""
 INACTIVE_STATES = frozenset({"Empty", "Dead"})
 R = TypeVar("R", bound=Message)
 
@@ -96,28 +105,81 @@ async def list_groups(cluster: Cluster, states: Iterable[str], types: Iterable[s
 
 
 async def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """Raises GroupIdNotFoundError for a group that does not exist."""
+    """A group of either protocol. Raises GroupIdNotFoundError for a group that does not exist."""
     request = DescribeGroupsRequest(groups=[group_id])
     answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
     (group,) = answer.groups
-    _check_exists(group)
-    node = await cluster.coordinator_for(group_id)
+    if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND or (not group.error_code and group.group_state == "Dead"):
+        return await _describe_consumer_group(cluster, group_id)
+    _check(group)
     return GroupDescription(
         group.group_id,
         group.group_state,
         group.protocol_type,
         group.protocol_data,
-        NodeDescription(node.id, node.host, node.port, node.rack),
-        sorted(map(_member, group.members), key=lambda member: (member.client_id, member.member_id)),
+        await _coordinator(cluster, group_id),
+        sorted(map(_member, group.members), key=_by_client),
     )
 
 
-def _check_exists(group: DescribedGroup) -> None:
+async def _describe_consumer_group(cluster: Cluster, group_id: str) -> GroupDescription:
+    """A group that is none of the classic protocol: one of the consumer protocol (KIP-848), or none at all."""
+    request = ConsumerGroupDescribeRequest(group_ids=[group_id])
+    try:
+        answer = await ask_coordinator(cluster, group_id, request, lambda a: [g.error_code for g in a.groups])
+    except UnsupportedVersionError:
+        raise _no_such(group_id) from None
+    (group,) = answer.groups
+    if group.error_code in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION):
+        raise _no_such(group_id)
+    _check(group)
+    return GroupDescription(
+        group.group_id,
+        group.group_state,
+        PROTOCOL_TYPE,
+        group.assignor_name,
+        await _coordinator(cluster, group_id),
+        sorted(map(_member_by_epoch, group.members), key=_by_client),
+        type="consumer",
+        epoch=group.group_epoch,
+    )
+
+
+async def _coordinator(cluster: Cluster, group_id: str) -> NodeDescription:
+    node = await cluster.coordinator_for(group_id)
+    return NodeDescription(node.id, node.host, node.port, node.rack)
+
+
+def _no_such(group_id: str) -> KafkaError:
+    return error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}")
+
+
+def _check(group: DescribedGroup | DescribedConsumerGroup) -> None:
     code = ErrorCode(group.error_code)
-    if code == ErrorCode.GROUP_ID_NOT_FOUND or (code == ErrorCode.NONE and group.group_state == "Dead"):
-        raise error_for(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group.group_id!r}")
     if code != ErrorCode.NONE:
         raise error_for(code, f"group {group.group_id!r}: {group.error_message or code.meaning}")
+
+
+def _by_client(member: MemberDescription) -> tuple[str, str]:
+    return member.client_id, member.member_id
+
+
+def _member_by_epoch(member: DescribedConsumerGroupMember) -> MemberDescription:
+    return MemberDescription(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        _partitions(member.assignment),
+        type="classic" if member.member_type == CLASSIC_MEMBER else "consumer",
+        epoch=member.member_epoch,
+        target=_partitions(member.target_assignment),
+    )
+
+
+def _partitions(assignment: DescribedAssignment) -> dict[str, list[int]]:
+    topics = sorted(assignment.topic_partitions, key=lambda topic: topic.topic_name)
+    return {topic.topic_name: sorted(topic.partitions) for topic in topics}
 
 
 def _member(member: DescribedGroupMember) -> MemberDescription:

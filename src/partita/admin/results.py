@@ -150,18 +150,28 @@ class GroupListing(Result):
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription(Result):
-    """A member and what it holds: {topic: [partitions]}."""
+    """A member and what it holds: {topic: [partitions]}.
+
+    Of a member of a group of the consumer protocol (KIP-848) also `epoch`, how far it has come; `target`, what it is to
+    hold; `type`, the protocol that it speaks itself: consumer, or classic while a fleet changes over.
+    """
 
     member_id: str
     group_instance_id: str | None
     client_id: str
     client_host: str
     assignment: dict[str, list[int]]
+    type: str = "classic"
+    epoch: int | None = None
+    target: dict[str, list[int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription(Result):
-    """A group: `protocol` is the assignor agreed on; `coordinator` the node that serves it."""
+    """A group: `protocol` is the assignor, `coordinator` the node that serves it, `type` classic or consumer.
+
+    `epoch` grows with every change of a group of the consumer protocol; it is None for a classic one.
+    """
 
     group_id: str
     state: str
@@ -169,6 +179,8 @@ class GroupDescription(Result):
     protocol: str
     coordinator: NodeDescription
     members: list[MemberDescription]
+    type: str = "classic"
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any
 import confluent_kafka
 import pytest
 
-from partita import Admin, Consumer, Producer, SubscriptionPattern, UnreleasedInstanceIdError
+from partita import Admin, Consumer, GroupIdNotFoundError, Producer, SubscriptionPattern, UnreleasedInstanceIdError
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
 WITHIN_S = 60.0
@@ -472,7 +472,33 @@ def a_member_that_does_not_poll_leaves_and_comes_back(stage: Stage) -> None:
         assert told == ["lost"]
 
 
+def the_group_is_described_with_its_epoch_and_what_each_member_is_to_hold(stage: Stage) -> None:
+    create(stage, "described", 4)
+    with ExitStack() as stack:
+        members = [stack.enter_context(member(stage, "described", client_id=f"c{number}")) for number in range(2)]
+        reading = Reading(*members)
+        for one in members:
+            one.subscribe(["described"])
+        reading.until("two share", lambda: reading.shares(4) and all(m.is_settled() for m in members))
+        with Admin(bootstrap_servers=stage.bootstrap) as admin:
+            group = admin.describe_group("described")
+            (listed,) = (one for one in admin.list_groups(types=["consumer"]) if one.group_id == "described")
+            owners = {row.partition: row.member_id for row in admin.group_lag("described")}
+        assert (listed.state, listed.type, group.type, group.protocol) == ("Stable", "consumer", "consumer", "uniform")
+        for one, told in zip(members, group.members, strict=True):
+            held = {"described": sorted(tp.partition for tp in one.assignment())}
+            assert (told.assignment, told.target, told.type) == (held, held, "consumer")
+            assert told.epoch == group.epoch == one.group_metadata().generation_id
+            assert {owners[p] for p in held["described"]} == {told.member_id} == {one.group_metadata().member_id}
+    with Admin(bootstrap_servers=stage.bootstrap) as admin:
+        assert (admin.describe_group("described").state, admin.describe_group("described").members) == ("Empty", [])
+        admin.delete_groups("described")
+        with pytest.raises(GroupIdNotFoundError, match="there is no group 'described'"):
+            admin.describe_group("described")
+
+
 EPOCH_STORIES = (
+    the_group_is_described_with_its_epoch_and_what_each_member_is_to_hold,
     a_pattern_that_the_broker_matches_finds_topics_made_later,
     a_fleet_changes_its_protocol_by_one_rolling_restart,
     a_second_holder_of_an_instance_id_is_refused_and_the_first_goes_on,

@@ -96,6 +96,7 @@ def _place(admin: Admin, group_id: str) -> dict[str, int | None]:
 
 def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
     assignor = f", assignor {group.protocol}" if group.protocol else ""
+    epoch = f", consumer protocol at epoch {group.epoch}" if group.epoch is not None else ""
     node = group.coordinator
     members = count(len(group.members), "member")
     partition = (
@@ -104,7 +105,7 @@ def _print_head(group: GroupDescription, place: dict[str, int | None]) -> None:
         else ""
     )
     say(
-        f"{group.group_id}  {group.state}, {members}{assignor}, "
+        f"{group.group_id}  {group.state}, {members}{epoch}{assignor}, "
         f"coordinator {node.id} ({node.host}:{node.port}){partition}"
     )
 
@@ -116,12 +117,19 @@ def _print_members(group: GroupDescription) -> None:
             member.group_instance_id,
             member.client_host,
             sum(map(len, member.assignment.values())),
-            " ".join(f"{t}({','.join(map(str, ps))})" for t, ps in member.assignment.items()) or None,
+            _names(member.assignment),
+            *((_names(member.target or {}), member.epoch, member.type) if group.epoch is not None else ()),
             member.member_id,
         )
         for member in group.members
     ]
-    print_table(["client", "instance", "host", "partitions", "assignment", "member"], rows)
+    of_epochs = ["target", "epoch", "protocol"] if group.epoch is not None else []
+    print_table(["client", "instance", "host", "partitions", "assignment", *of_epochs, "member"], rows)
+
+
+def _names(partitions: dict[str, list[int]]) -> str | None:
+    """Partitions by topic in a cell: orders(0,1) payments(2)."""
+    return " ".join(f"{t}({','.join(map(str, ps))})" for t, ps in partitions.items()) or None
 
 
 def _print_lag(lag: list[PartitionLag]) -> None:
