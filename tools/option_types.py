@@ -45,6 +45,7 @@ _BROKER_SETTINGS = {
     "host": "str", "port": "int", "data_dir": "str | None", "durability": "str | None", "nodes": "int",
     "kafka_defaults": "bool", "notes_file": "str | None", "admin_port": "int | None", "admin_token": "str | None",
     "tls": "bool", "mtls": "bool", "users": "Mapping[str, str]", "acls": "Sequence[str]",
+    "assignors": "Sequence[Assignor | str]",
 }  # fmt: skip
 _NAMED_BY_THE_CALL = {"key_deserializer", "value_deserializer"}
 """Parameters of their own in `Consumer`, as they decide the types of its records."""
@@ -101,6 +102,7 @@ def _module(name: str, what: str, lines: Iterable[str], base: str = "") -> str:
         ),
         *_typing_names(body, base),
         "",
+        *(["from partita.assignors.interface import Assignor"] if "Assignor |" in body else []),
         *(["from partita.client_option_types import ClientOptions"] if base else []),
         *(["from partita.producer.serializing import Serializer"] if "Serializer" in body else []),
     ]

@@ -47,6 +47,7 @@ _SETTING_NAMES = frozenset(
         "mtls",
         "users",
         "acls",
+        "assignors",
     }
 )
 START_WITHIN_SECONDS = 30.0
@@ -60,7 +61,8 @@ class Broker:
     `host`, `port`, `data_dir`, `durability`, `nodes`, `kafka_defaults`, `notes_file`, `admin_port`, `admin_token` as
     for `partita broker`; every other keyword is one of Kafka's options with underscores (`num_partitions=3`); `config`
     takes them with dots. `tls=True` makes throw-away certificates, `mtls=True` asks clients for theirs as well, `users`
-    maps names to passwords, `acls` are lines such as "allow User:alice read topic orders"; see `client_options`. Raises
+    maps names to passwords, `acls` are lines such as "allow User:alice read topic orders"; see `client_options`.
+    `assignors` are server-side assignors for KIP-848 groups: instances, or "module:Class". Raises
     StartError for an unknown option, with the closest one that exists, and for a wrong value.
     """
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
+from importlib import import_module
 from secrets import token_urlsafe
 
 from partita.broker.config import BrokerConfig, ConfigError, as_text
@@ -25,6 +26,7 @@ from partita.log.storage import StorageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from partita.assignors.interface import Assignor
     from partita.broker.security.ready_made import ReadyMade
 
 MEMORY, OS, SYNC = "memory", "os", "sync"
@@ -47,6 +49,7 @@ class BrokerSettings:
     The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `tls_dir` has some
     already, `mtls` asks clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say
     who may do what.
+    `assignors` share partitions in KIP-848 groups: instances, or classes by name as "module:Class".
     """
 
     host: str = "127.0.0.1"
@@ -63,6 +66,7 @@ class BrokerSettings:
     mtls: bool = False
     users: Mapping[str, str] = field(default_factory=dict)
     acls: Sequence[str] = ()
+    assignors: Sequence[Assignor | str] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -85,11 +89,13 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
         ready_made = _ready_made(settings)
         config = _config(settings, ready_made)
         wanted = listeners(config, settings.nodes)
+        assignors = [_assignor(given) for given in settings.assignors]
         store = _open_store(settings)
     except (ConfigError, DataDirectoryError) as error:
         raise StartError(str(error)) from None
     try:
-        running = RunningBroker(config, store, settings.nodes, {} if ready_made is None else ready_made.users)
+        users = {} if ready_made is None else ready_made.users
+        running = RunningBroker(config, store, settings.nodes, users, assignors)
     except (DataDirectoryError, ConfigError) as error:
         raise StartError(str(error)) from None
     except (StorageError, KeyError, ValueError) as error:
@@ -111,6 +117,25 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     if settings.admin_port is not None:
         await _start_admin(running, settings.admin_port, settings.admin_token)
     return running
+
+
+def _assignor(given: Assignor | str) -> Assignor:
+    """A server-side assignor of a user's. Raises ConfigError for a name that leads to none."""
+    from partita.assignors.interface import Assignor
+
+    if isinstance(given, Assignor):
+        return given
+    module, _, name = given.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"the assignor {given!r} cannot be found ({error}); it is named as module:Class") from None
+    if not (isinstance(found, type) and issubclass(found, Assignor)):
+        raise ConfigError(f"{given} is no subclass of partita.assignors.interface.Assignor")
+    try:
+        return found()
+    except Exception as error:
+        raise ConfigError(f"the assignor {given} cannot be made: {type(error).__name__}: {error}") from None
 
 
 def _check(settings: BrokerSettings) -> None:

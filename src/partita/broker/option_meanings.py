@@ -46,7 +46,7 @@ MEANINGS: dict[str, str] = {
     "group.coordinator.append.linger.ms": "how long the coordinator collects writes",
     "group.coordinator.background.threads": "threads for work beside requests",
     "group.coordinator.cached.buffer.max.bytes": "largest buffer the coordinator keeps for reuse",
-    "group.coordinator.rebalance.protocols": "group protocols on offer; only classic is served",
+    "group.coordinator.rebalance.protocols": "group protocols on offer; streams is not served, classic always is",
     "group.coordinator.threads": "threads of the coordinator",
     "group.initial.rebalance.delay.ms": "how long the first join of an empty group waits for more members",
     "group.max.session.timeout.ms": "longest session timeout a member may ask for",

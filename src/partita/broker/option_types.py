@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
+from partita.assignors.interface import Assignor
+
 
 class BrokerOptions(TypedDict, total=False):
     """Every option by its name, in Kafka's spelling with underscores: what an embedded broker takes."""
@@ -22,6 +24,7 @@ class BrokerOptions(TypedDict, total=False):
     mtls: bool
     users: Mapping[str, str]
     acls: Sequence[str]
+    assignors: Sequence[Assignor | str]
     add_partitions_to_txn_retry_backoff_max_ms: int
     add_partitions_to_txn_retry_backoff_ms: int
     advertised_listeners: str | Iterable[str] | None

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from partita.broker.wire.server import Server
 from partita.secret import Secret
 
 if TYPE_CHECKING:
+    from partita.assignors.interface import Assignor
     from partita.broker.measuring.metrics import BrokerMetrics
     from partita.broker.security.ready_made import ReadyMade
 
@@ -54,11 +55,16 @@ class RunningBroker:
     """
 
     def __init__(
-        self, config: BrokerConfig, store: Store, node_count: int = 1, users: Mapping[str, Secret] | None = None
+        self,
+        config: BrokerConfig,
+        store: Store,
+        node_count: int = 1,
+        users: Mapping[str, Secret] | None = None,
+        assignors: Iterable[Assignor] = (),
     ) -> None:
-        """`users` may log in with these passwords, by PLAIN and SCRAM."""
+        """`users` may log in with these passwords, by PLAIN and SCRAM; `assignors` are those of users."""
         self.cluster = Cluster(config, store, node_count)
-        self.services = Services(self.cluster, users)
+        self.services = Services(self.cluster, users, assignors)
         self.services.count_connections = self._connections
         self.faults = Faults(self.cluster.loop, self.cluster.notes)
         self.trace = GroupTrace(self.faults, self.cluster.notes, self._state_of)
@@ -119,8 +125,7 @@ class RunningBroker:
     def _state_of(self, group_id: str) -> str:
         """The state of a group; "Dead" for one that does not exist or has no coordinator now."""
         runner = self.services.groups.runner_of(group_id)
-        group = None if runner is None else runner.coordinator.groups.get(group_id)
-        return "Dead" if group is None else group.state.value
+        return "Dead" if runner is None else runner.coordinator.state_of(group_id)
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""

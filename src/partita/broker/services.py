@@ -7,10 +7,11 @@ told here of what the cluster does: elections, topics created and deleted, the c
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from partita.broker.config import ConfigError
 from partita.broker.measuring.traffic import Traffic
 from partita.broker.nodes import Cluster
 from partita.broker.security.users import Users
@@ -20,6 +21,7 @@ from partita.broker.wire.turns import Turns
 from partita.secret import Secret
 
 if TYPE_CHECKING:
+    from partita.assignors.interface import Assignor
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.quotas.keeper import Quotas
     from partita.broker.reading.fetch_sessions import FetchSessions
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from partita.broker.security.guards import Guards
     from partita.broker.transactions.coordinators import TransactionCoordinators
 
+BUILT_IN_ASSIGNORS = ("uniform", "range")
+"""What `group.consumer.assignors` names unless it is set."""
 QUOTA_KIND = "quota"
 """What quotas are called in the catalogue."""
 
@@ -37,8 +41,13 @@ QUOTA_KIND = "quota"
 class Services:
     """The services of one cluster."""
 
-    def __init__(self, cluster: Cluster, users: Mapping[str, Secret] | None = None) -> None:
+    def __init__(
+        self, cluster: Cluster, users: Mapping[str, Secret] | None = None, assignors: Iterable[Assignor] = ()
+    ) -> None:
         self.cluster = cluster
+        self._users_assignors = tuple(assignors)
+        if self._users_assignors or cluster.config.get("group.consumer.assignors") != BUILT_IN_ASSIGNORS:
+            self.assignors  # noqa: B018  # a name that nobody has is found at the start
         self.turns = Turns(cluster.loop)
         """The line of connections and of long requests that share the event loop."""
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
@@ -62,7 +71,19 @@ class Services:
         """The coordinator's shards of every node."""
         from partita.broker.groups.coordinators import Coordinators
 
-        return Coordinators(self.cluster)
+        return Coordinators(self.cluster, self.assignors)
+
+    @cached_property
+    def assignors(self) -> Mapping[str, Assignor]:
+        """What shares partitions in KIP-848 groups, the default first. Raises ConfigError."""
+        from partita.assignors.server_side import create_server_assignors
+
+        names = self.cluster.config.get("group.consumer.assignors")
+        assert isinstance(names, tuple), "a list option holds a tuple"
+        try:
+            return create_server_assignors(map(str, names), self._users_assignors)
+        except ValueError as error:
+            raise ConfigError(f"group.consumer.assignors: {error}") from None
 
     @cached_property
     def transactions(self) -> TransactionCoordinators:

@@ -84,6 +84,13 @@ DEFAULT_PORT = 9092
     metavar="LINE",
     help="Turn on the authorizer and add ACLs: 'allow User:alice read,describe topic orders-*'.",
 )
+@click.option(
+    "--assignor",
+    "assignors",
+    multiple=True,
+    metavar="MODULE:CLASS",
+    help="Offer a server-side assignor of your own to KIP-848 groups.",
+)
 @click.option("--admin-port", type=click.IntRange(0, 65535), help="Serve the control endpoint on this loopback port.")
 @click.option(
     "--admin-token",
@@ -108,6 +115,7 @@ def broker(
     mtls: bool,
     users_file: str | None,
     acls: tuple[str, ...],
+    assignors: tuple[str, ...],
 ) -> None:
     """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
@@ -129,7 +137,7 @@ def broker(
         _refuse(str(error))
     chosen = BrokerSettings(
         host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token,
-        tls=tls, tls_dir=tls_dir, mtls=mtls, users=users, acls=acls, options=options,
+        tls=tls, tls_dir=tls_dir, mtls=mtls, users=users, acls=acls, assignors=assignors, options=options,
     )  # fmt: skip
     loop = new_event_loop()
     asyncio.set_event_loop(loop)

@@ -10,6 +10,7 @@ GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from partita.assignors.interface import Assignor
 from partita.group import deadlines, refusals
@@ -17,9 +18,10 @@ from partita.group.classic import describe, heartbeat, join, leave, loading, rem
 from partita.group.config import GroupConfig
 from partita.group.consumer_group import describe as consumer_describe
 from partita.group.consumer_group import heartbeat as consumer_heartbeat
+from partita.group.consumer_group import leaving, outcomes
 from partita.group.consumer_group import loading as consumer_loading
-from partita.group.consumer_group import outcomes
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
+from partita.group.notes import EVICTED, EXPIRED
 from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
 from partita.group.offsets.clamp import Beyond
 from partita.group.records.consumer_group import ConsumerGroup
@@ -65,6 +67,14 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
 }
 """Heartbeats are not here: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
+
+
+class KnownMember(NamedTuple):
+    """By what names a member is known."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
 
 
 class GroupCoordinator:
@@ -125,6 +135,24 @@ class GroupCoordinator:
     def hard_state(self) -> HardState:
         """What the log can rebuild; a projection for tests, the simulator and dumps."""
         return self._state.hard
+
+    def state_of(self, group_id: str) -> str:
+        """The state of a group of either protocol by its name on the wire; "Dead" if there is none."""
+        consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
+        if consumers is not None:
+            return consumers.state.value
+        return "Dead" if group is None else group.state.value
+
+    def members_of(self, group_id: str) -> list[KnownMember]:
+        """The members of a group of either protocol."""
+        consumers, group = self._state.consumer_group(group_id), self._state.groups.get(group_id)
+        members = consumers.members if consumers is not None else {} if group is None else group.members
+        return [KnownMember(m.member_id, m.instance_id, m.client_id) for m in members.values()]
+
+    def pending_ids_of(self, group_id: str) -> list[str]:
+        """Member ids that were handed out in a classic group and not used yet."""
+        group = self._state.groups.get(group_id)
+        return [] if group is None else list(group.pending)
 
     def replay(self, record: Record, producer_id: int = -1, producer_epoch: int = -1) -> None:
         """Take one record of the log; with a producer id, one of that producer's open transaction."""
@@ -212,13 +240,15 @@ class GroupCoordinator:
     def evict_member(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: remove a member (by id, or by group instance id) as an administrator would."""
         turn = self._turn(now)
-        removal.evict_member(turn, group_id, member_id)
+        if not leaving.fence_named(turn, group_id, member_id, EVICTED):
+            removal.evict_member(turn, group_id, member_id)
         return turn.out.take()
 
     def expire_session(self, group_id: str, member_id: str, now: Now) -> Step:
         """Control: treat a member (or pending member) as silent for its whole session, right now."""
         turn = self._turn(now)
-        removal.expire_session(turn, group_id, member_id)
+        if not leaving.fence_named(turn, group_id, member_id, EXPIRED):
+            removal.expire_session(turn, group_id, member_id)
         return turn.out.take()
 
     def fence_instance(self, group_id: str, group_instance_id: str, now: Now) -> Step:

@@ -13,6 +13,8 @@ from partita.protocol.messages import (
     alter_replica_log_dirs,
     alter_user_scram_credentials,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_acls,
     create_partitions,
     create_topics,
@@ -267,6 +269,10 @@ REQUESTS: dict[int, Callable[[int], Message]] = {
     12: lambda version: heartbeat.HeartbeatRequest(group_id=GROUP, member_id="m"),
     13: _leave_group,
     14: _sync_group,
+    68: lambda version: consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+        group_id=GROUP, member_id="m", rebalance_timeout_ms=1, subscribed_topic_names=[TOPIC], topic_partitions=[]
+    ),
+    69: lambda version: consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=[GROUP]),
     15: lambda version: describe_groups.DescribeGroupsRequest(groups=[GROUP]),
     16: lambda version: list_groups.ListGroupsRequest(),
     18: lambda version: api_versions.ApiVersionsRequest(client_software_name="t", client_software_version="1"),

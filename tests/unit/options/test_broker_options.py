@@ -25,6 +25,7 @@ from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from partita.records.batch import iter_batches
 from partita.records.builder import build_batch
 from partita.records.header import HEADER_SIZE, seal
+from support.broker.consumer_groups import CONSUMER_GROUPS
 from support.broker.data_plane import DataPlane, data_plane, fetch_request
 from support.broker.options_page import honoured, is_of_security
 from support.broker.raw import Raw, commit_request, join_request
@@ -474,6 +475,7 @@ BROKER: dict[str, tuple[object, Probe]] = {
     "socket.request.max.bytes": (1_000_000, large_request),
     "super.users": ("User:ANONYMOUS", described_by_nobody),
     **GROUP,
+    **CONSUMER_GROUPS,
     **LOG,
     **TRANSACTIONS,
 }

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from partita.broker.topics.catalogue import Partition
     from partita.group.contract import Step
     from partita.group.coordinator import GroupCoordinator
-    from partita.group.state.model import Group
 
 T = TypeVar("T")
 Act = Callable[[], None]
@@ -123,8 +122,8 @@ class Control:
         """Member id to group instance id, of the group's members now."""
 
         def act() -> dict[str, str | None]:
-            group = self._runner(group_id).coordinator.groups.get(group_id)
-            return {} if group is None else {m.member_id: m.instance_id for m in group.members.values()}
+            known = self._runner(group_id).coordinator.members_of(group_id)
+            return {member.member_id: member.instance_id for member in known}
 
         return self._on_loop(act)
 
@@ -401,8 +400,7 @@ class Control:
             runner = self._runner(group_id)
             if runner.state is not State.ACTIVE:
                 raise ControlError(f"the shard of group {group_id} is {runner.state.value}")
-            group = runner.coordinator.groups.get(group_id)
-            chosen = _identity(group_id, group, member)
+            chosen = _identity(group_id, runner.coordinator, member)
             return lambda: runner.take(verb(runner.coordinator)(group_id, chosen, self._cluster.clock.now()))
 
         self._noted(what, prepare, group_id=group_id, member=member)
@@ -473,15 +471,17 @@ class Control:
         return asyncio.run_coroutine_threadsafe(work, self._cluster.loop).result()
 
 
-def _identity(group_id: str, group: Group | None, member: str | None) -> str:
+def _identity(group_id: str, coordinator: GroupCoordinator, member: str | None) -> str:
     """The member id or instance id that `member` stands for: itself, or the only member with that client id.
 
     None stands for the only member of the group. Raises ControlError that names the members.
     """
-    known = {} if group is None else {**group.members, **group.static, **group.pending}
-    if member in known:
+    members = coordinator.members_of(group_id)
+    known = {*coordinator.pending_ids_of(group_id)}
+    known.update(name for one in members for name in (one.member_id, one.instance_id) if name is not None)
+    if member is not None and member in known:
         return member
-    clients = {} if group is None else {m.member_id: m.client_id for m in group.members.values()}
+    clients = {one.member_id: one.client_id for one in members}
     named = [member_id for member_id, client in clients.items() if member in (None, client)]
     if len(named) == 1:
         return named[0]

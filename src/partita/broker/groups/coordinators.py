@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from partita.assignors.interface import Assignor
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
+from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
-from partita.broker.groups.runner import ShardRunner, State
+from partita.broker.groups.runner import ForConsumerGroups, ShardRunner, State
+from partita.broker.groups.settings import all_settings, change
+from partita.broker.groups.topic_image import CatalogueImage
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
@@ -45,8 +49,14 @@ class Asker(Protocol):
 class Coordinators:
     """Runners by partition index; `runner_of` finds the one of a group."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, assignors: Mapping[str, Assignor]) -> None:
         self.cluster = cluster
+        self._consumer_groups = ForConsumerGroups(
+            CatalogueImage(cluster.catalogue, cluster.config),
+            assignors,
+            Jobs(cluster.loop),
+            all_settings(cluster.catalogue),
+        )
         self.runners: dict[int, ShardRunner] = {}
         self.group_config = self._read_config()
         self.by_group: dict[str, ShardRunner] = {}
@@ -165,12 +175,21 @@ class Coordinators:
             self.by_group[group_id] = runner
         return runner
 
-    def ask(self, asker: Asker, message: Structure, group_id: str, *, transaction_open: bool = True) -> Any:
+    def ask(
+        self,
+        asker: Asker,
+        message: Structure,
+        group_id: str,
+        *,
+        transaction_open: bool = True,
+        may_see: Callable[[str], bool] | None = None,
+    ) -> Any:
         """Answer a request about one group, from the node it came to.
 
-        Gives the answer, of the class that goes with the request's, or a future of it where it has to wait.
+        Gives the answer, of the class that goes with the request's, or a future of it where it has to wait. `may_see`
+        says which topics a regular expression may match.
         """
-        request = GroupRequest(message, asker.version, asker.client_id, asker.client_host, transaction_open)
+        request = GroupRequest(message, asker.version, asker.client_id, asker.client_host, transaction_open, may_see)
         if not self.cluster.is_running:
             return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         runner = self.runner_of(group_id)
@@ -219,6 +238,18 @@ class Coordinators:
                 waiting.set_result(None)
         self._waiting = [entry for entry in self._waiting if not entry[1].done()]
 
+    @property
+    def jobs_running(self) -> int:
+        """How many jobs run beside the event loop."""
+        return self._consumer_groups.jobs.running
+
+    def group_configured(self, group_id: str, settings: Mapping[str, int]) -> None:
+        """Give a group settings of its own, instead of those it has. Raises StorageError."""
+        change(self.cluster.catalogue, group_id, settings)
+        self._consumer_groups = self._consumer_groups._replace(settings=all_settings(self.cluster.catalogue))
+        for runner in self.runners.values():
+            runner.set_consumer_groups(self._consumer_groups)
+
     def clock_jumped(self) -> None:
         """Do in every shard what became due."""
         for runner in list(self.runners.values()):
@@ -247,6 +278,7 @@ class Coordinators:
             self.new_member_id,
             lost_tails=self._lost_tails,
             groups_held=self._groups_held,
+            consumer_groups=self._consumer_groups,
         )
         runner.deleted_topics = {name for name, left in self._unforgotten.items() if partition.index in left}
         runner.on_forgotten = self._shard_has_forgotten
@@ -265,7 +297,7 @@ class Coordinators:
         self._handovers[index] = runner.resign()
 
     def _groups_held(self) -> int:
-        return sum(len(runner.coordinator.groups) for runner in self.runners.values())
+        return sum(runner.coordinator.groups_count for runner in self.runners.values())
 
     def _read_config(self) -> GroupConfig:
         """The settings of the groups: the broker's, and what the offsets topic says of its batches."""

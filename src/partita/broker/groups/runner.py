@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from partita.assignors.interface import Assignor
 from partita.broker.groups.batching import encode, shared_batches
+from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Marker, Producer, Record, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import GroupsLoaded
 from partita.group.offsets.clamp import Beyond
 from partita.group.refusals import first_check, not_here, refusal, while_loading
-from partita.group.requests import DescribeGroup, FetchOffsets, ListShardGroups
+from partita.group.requests import DescribeConsumerGroup, DescribeGroup, FetchOffsets, ListShardGroups
+from partita.group.state.consumers import TopicImage
 from partita.log.partition_log import AppendRefused
 from partita.log.storage import StorageError, StorageFull
 from partita.protocol.error_codes import ErrorCode
@@ -40,11 +43,21 @@ log = logging.getLogger("partita.broker")
 
 _EXPECTED = (StorageError, AppendRefused, InvalidBatch)
 """What ends a shard's life until the next replay without being a defect of ours: it is logged without a traceback."""
-_READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, ListShardGroups)
+_READ_ONLY = (HeartbeatRequest, FetchOffsets, DescribeGroup, DescribeConsumerGroup, ListShardGroups)
 _RETRY_MS, _RETRY_MS_MAX = 50, 5000
 """How long a shard waits that failed twice in a row, before its log is replayed again; doubled each time."""
 _ROOM_BYTES = 64 << 10
 _LOOK_FOR_ROOM_MS = 100
+
+
+class ForConsumerGroups(NamedTuple):
+    """What all shards of a process share for KIP-848 groups."""
+
+    topics: TopicImage
+    assignors: Mapping[str, Assignor]
+    jobs: Jobs
+    settings: Mapping[str, Mapping[str, int]]
+    """Of groups that have some of their own."""
 
 
 class State(Enum):
@@ -68,6 +81,7 @@ class ShardRunner:
         *,
         lost_tails: LostTails,
         groups_held: Callable[[], int],
+        consumer_groups: ForConsumerGroups,
     ) -> None:
         self._cluster = cluster
         self._loop = cluster.loop
@@ -75,6 +89,7 @@ class ShardRunner:
         self._new_member_id = new_member_id
         self._lost_tails = lost_tails
         self._groups_held = groups_held
+        self._consumer_groups = consumer_groups
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
@@ -199,6 +214,27 @@ class ShardRunner:
         """Go on with these settings."""
         self._config = self.coordinator.config = config
 
+    def set_consumer_groups(self, given: ForConsumerGroups) -> None:
+        """Go on with these settings of groups."""
+        self._consumer_groups = given
+        self.coordinator.group_settings = given.settings
+
+    def _start(self, job: Job) -> None:
+        """Run the job beside the loop; what it comes to concerns this very coordinator and no later one."""
+        coordinator = self.coordinator
+
+        def done(outcome: object) -> None:
+            if self.state is not State.ACTIVE or self.coordinator is not coordinator:
+                return
+            try:
+                step = coordinator.job_done(job, outcome, self._cluster.clock.now())
+            except Exception as error:
+                self._restart("the outcome of a job could not be taken", error)
+                return
+            self.take(step)
+
+        self._consumer_groups.jobs.run(job, done)
+
     async def settle(self) -> None:
         """Wait for a load that was under way to notice that it is over."""
         if self._load is not None:
@@ -246,6 +282,8 @@ class ShardRunner:
         else:
             self._publish(step)
             release(step)
+        for job in step.jobs:
+            self._start(job)
         self._arm()
         self._note_open()
 
@@ -454,7 +492,12 @@ class ShardRunner:
             self._load_later()
 
     def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(self._config, self._new_member_id, self._groups_held)
+        given = self._consumer_groups
+        coordinator = GroupCoordinator(
+            self._config, self._new_member_id, self._groups_held, topics=given.topics, assignors=given.assignors
+        )
+        coordinator.group_settings = given.settings
+        return coordinator
 
     # -- time ------------------------------------------------------------------------------------------------------
 

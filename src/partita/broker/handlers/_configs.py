@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from partita.broker.config import ConfigError, broker_option
+from partita.broker.groups.settings import parsed, settings_of
 from partita.broker.options import Value
 from partita.broker.requests.context import RequestContext
 from partita.broker.topics.catalogue import Topic, name_problem
@@ -69,6 +70,25 @@ def each_alone(
             )
         )
     return answers
+
+
+def group_settings(ctx: RequestContext, group_id: str) -> dict[str, str]:
+    """The settings that a group has of its own, as text. Raises Refused without a group id."""
+    if not group_id:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    return {name: str(value) for name, value in settings_of(ctx.catalogue, group_id).items()}
+
+
+def change_group(
+    ctx: RequestContext, group_id: str, settings: Mapping[str, str | None], *, validate_only: bool
+) -> None:
+    """Replace the settings that a group has of its own. Raises Refused."""
+    try:
+        values = parsed(ctx.config, settings)
+    except ConfigError as error:
+        raise Refused(ErrorCode.INVALID_CONFIG, str(error)) from None
+    if not validate_only:
+        ctx.groups.group_configured(group_id, values)
 
 
 def refuse_nulls(names: Sequence[str]) -> None:

@@ -10,11 +10,14 @@ from functools import partial
 from partita.broker.config import broker_option, parse, parse_topic_settings
 from partita.broker.handlers._configs import (
     BROKER,
+    GROUP,
     TOPIC,
     change_broker,
+    change_group,
     changed_options,
     check_broker_name,
     each_alone,
+    group_settings,
     refuse_nulls,
     topic_named,
     unknown_type,
@@ -40,9 +43,9 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
     refuse_nulls([config.name for config in resource.configs if config.value is None])
     if resource.resource_type == TOPIC:
         topic = topic_named(ctx, resource.resource_name)
-        settings = parse_topic_settings({config.name: config.value for config in resource.configs})
+        of_topic = parse_topic_settings({config.name: config.value for config in resource.configs})
         if not validate_only:
-            ctx.catalogue.configure(topic, settings)
+            ctx.catalogue.configure(topic, of_topic)
     elif resource.resource_type == BROKER:
         check_broker_name(ctx, resource.resource_name)
         changes: dict[str, Value] = dict.fromkeys(changed_options(ctx, resource.resource_name))
@@ -50,5 +53,9 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
             option = broker_option(config.name)
             changes[config.name] = config.value if option is None else parse(option, config.value)
         change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
+    elif resource.resource_type == GROUP:
+        group_settings(ctx, resource.resource_name)
+        settings = {config.name: config.value for config in resource.configs}
+        change_group(ctx, resource.resource_name, settings, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)

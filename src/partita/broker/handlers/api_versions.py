@@ -6,6 +6,7 @@ import re
 
 from partita.broker.requests.apis import API_VERSIONS, SERVED, TABLE
 from partita.broker.requests.context import RequestContext
+from partita.broker.requests.features import Feature, features
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.api_versions import (
     ApiVersion,
@@ -14,11 +15,9 @@ from partita.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from partita.transactions.config import LEVEL_MAX
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM, _ZERO_BASED_FEATURES_FROM = 3, 4
-_FEATURE = "transaction.version"
 
 
 def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsResponse:
@@ -29,19 +28,18 @@ def handle(ctx: RequestContext, request: ApiVersionsRequest) -> ApiVersionsRespo
     rows = [ApiVersion(api_key=a.key, min_version=a.advertised_min, max_version=a.max_version) for a in TABLE]
     response = ApiVersionsResponse(api_keys=rows)
     if ctx.version >= _FEATURES_FROM:
-        _tell_features(ctx, response)
+        _tell_features(response, features(ctx.config), all_of_them=ctx.version >= _ZERO_BASED_FEATURES_FROM)
     return response
 
 
-def _tell_features(ctx: RequestContext, response: ApiVersionsResponse) -> None:
-    """The feature `transaction.version`, from which producers know how transactions end; level 0 is not listed."""
-    level = ctx.config.int("partita.transaction.version")
+def _tell_features(response: ApiVersionsResponse, found: list[Feature], *, all_of_them: bool) -> None:
+    """What is in force, by its level, of which 0 is not listed; and what may be, for clients that know a level 0."""
     response.finalized_features_epoch = 0
-    if ctx.version >= _ZERO_BASED_FEATURES_FROM:
-        response.supported_features = [SupportedFeatureKey(name=_FEATURE, min_version=0, max_version=LEVEL_MAX)]
-    if level:
-        finalized = FinalizedFeatureKey(name=_FEATURE, max_version_level=level, min_version_level=level)
-        response.finalized_features = [finalized]
+    if all_of_them:
+        response.supported_features = [SupportedFeatureKey(name=f.name, max_version=f.highest) for f in found]
+    response.finalized_features = [
+        FinalizedFeatureKey(name=f.name, max_version_level=f.level, min_version_level=f.level) for f in found if f.level
+    ]
 
 
 def unsupported_version() -> ApiVersionsResponse:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from partita.broker.config import BROKER_OPTIONS, TOPIC_OPTIONS, BrokerConfig, as_text, broker_value
+from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
+from partita.broker.groups.settings import settings_of
 from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from partita.broker.options import PASSWORD, Option
 from partita.broker.requests.context import RequestContext
@@ -19,7 +21,7 @@ from partita.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE = 1, 2, 3, 4, 5
+TOPIC_SOURCE, NODE_SOURCE, CLUSTER_SOURCE, STATIC_SOURCE, DEFAULT_SOURCE, GROUP_SOURCE = 1, 2, 3, 4, 5, 8
 _INTERNAL = frozenset({"group.consumer.regex.refresh.interval.ms", "producer.id.expiration.check.interval.ms"})
 _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 """Of the options that only Kafka's brokers have, those it has no default for."""
@@ -46,7 +48,12 @@ def _describe(ctx: RequestContext, resource: DescribeConfigsResource, synonyms: 
             expected = f"expected {ctx.node_id} or empty string, but received {name}"
             return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unexpected broker id, {expected}")
         rows = list(_broker_rows(ctx.config, wanted, synonyms) if name else _cluster_rows(ctx.config, wanted, synonyms))
-    elif resource.resource_type in (CLIENT_METRICS, GROUP):
+    elif resource.resource_type == GROUP and not resource.resource_name:
+        return _refused(resource, ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    elif resource.resource_type == GROUP:
+        own = settings_of(ctx.catalogue, resource.resource_name)
+        rows = [_group_row(ctx.config, own, o, synonyms) for o in _chosen(GROUP_OPTIONS.values(), wanted)]
+    elif resource.resource_type == CLIENT_METRICS:
         rows = []
     else:
         return _refused(resource, ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {resource.resource_type}")
@@ -92,6 +99,18 @@ def _topic_row(config: BrokerConfig, topic: Topic, option: Option, synonyms: boo
         return _row(option, own.value, TOPIC_SOURCE, [own, *below] if synonyms else [], read_only=False)
     source = below[0].source if below else DEFAULT_SOURCE
     return _row(option, fallback, source, below if synonyms else [], read_only=False)
+
+
+def _group_row(
+    config: BrokerConfig, settings: Mapping[str, int], option: Option, synonyms: bool
+) -> DescribeConfigsResourceResult:
+    """A setting of a group: its own, or the broker's. (Kafka: ConfigHelper.createGroupConfigEntry)"""
+    assert option.synonym is not None, "every setting of a group has one of the broker below it"
+    if option.name in settings:
+        value = str(settings[option.name])
+        own = DescribeConfigsSynonym(name=option.name, value=value, source=GROUP_SOURCE)
+        return _row(option, value, GROUP_SOURCE, [own] if synonyms else [], read_only=False)
+    return _row(option, as_text(config.get(option.synonym)), DEFAULT_SOURCE, [], read_only=False)
 
 
 def _below(config: BrokerConfig, option: Option) -> list[DescribeConfigsSynonym]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from partita.broker.config import TOPIC_OPTIONS, BrokerConfig, broker_option, broker_value, parse, unknown_name
+from partita.broker.groups.settings import OPTIONS
 from partita.broker.handlers._configs import (
     BROKER,
+    GROUP,
     TOPIC,
     change_broker,
+    change_group,
     check_broker_name,
     each_alone,
+    group_settings,
     refuse_nulls,
     topic_named,
     unknown_type,
@@ -59,8 +63,22 @@ def _alter(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only
         check_broker_name(ctx, resource.resource_name)
         changes = {config.name: _of_broker(ctx.config, config) for config in resource.configs}
         change_broker(ctx, resource.resource_name, changes, validate_only=validate_only)
+    elif resource.resource_type == GROUP:
+        _alter_group(ctx, resource, validate_only=validate_only)
     else:
         raise unknown_type(resource.resource_type)
+
+
+def _alter_group(ctx: RequestContext, resource: AlterConfigsResource, *, validate_only: bool) -> None:
+    settings: dict[str, str | None] = {**group_settings(ctx, resource.resource_name)}
+    for config in resource.configs:
+        if config.config_operation == DELETE:
+            settings.pop(config.name, None)
+        elif config.config_operation == SET or config.name not in OPTIONS:
+            settings[config.name] = config.value
+        else:
+            _new_value(OPTIONS[config.name], config, None)
+    change_group(ctx, resource.resource_name, settings, validate_only=validate_only)
 
 
 def _of_broker(settings: BrokerConfig, config: AlterableConfig) -> Value:

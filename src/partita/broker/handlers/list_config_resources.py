@@ -1,11 +1,11 @@
-"""ListConfigResources: the resources that have settings, which are topics and nodes.
+"""ListConfigResources: the resources that have settings: topics, nodes, and groups that have some of their own.
 
-Groups and client metrics are resource types too; Partita has no settings of them. (Kafka:
-KafkaApis.handleListConfigResources.)
+Client metrics are a resource type too; Partita has no settings of them. (Kafka: KafkaApis.handleListConfigResources.)
 """
 
 from __future__ import annotations
 
+from partita.broker.groups.settings import all_settings
 from partita.broker.handlers._configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from partita.broker.requests.context import RequestContext
 from partita.protocol.error_codes import ErrorCode
@@ -24,7 +24,12 @@ def handle(ctx: RequestContext, request: ListConfigResourcesRequest) -> ListConf
     if not wanted <= TYPES:
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     nodes = [str(node.node_id) for node in ctx.cluster.alive]
-    names = {BROKER_LOGGER: nodes, BROKER: nodes, TOPIC: list(ctx.catalogue.by_name)}
+    names = {
+        GROUP: list(all_settings(ctx.catalogue)),
+        BROKER_LOGGER: nodes,
+        BROKER: nodes,
+        TOPIC: list(ctx.catalogue.by_name),
+    }
     return ListConfigResourcesResponse(
         config_resources=[
             ListedConfigResource(resource_name=name, resource_type=kind)

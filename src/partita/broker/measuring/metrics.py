@@ -44,6 +44,7 @@ OF_TOPICS: tuple[tuple[str, Callable[[TopicTraffic], int]], ...] = (
 )
 STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 OF_NOTES = {
+    "GroupEpochBumped": ("consumer-group-rebalance", "new epochs of KIP-848 groups"),
     "Rebalanced": ("group-completed-rebalance", "rebalances that were completed"),
     "OffsetsExpired": ("offset-expiration", "committed offsets that expired"),
 }
@@ -136,6 +137,15 @@ class BrokerMetrics:
         for state in ("loading", "active", "failed"):
             gauge(COORDINATOR, "num-partitions", "shards", lambda s=state: self._shards()[s], state=state)  # type: ignore[misc]  # bound per round of the loop
         gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._states().values()), protocol="classic")
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._consumer_states().values()), protocol="consumer")
+        for state in ("Empty", "Assigning", "Reconciling", "Stable", "Dead"):
+            gauge(
+                COORDINATOR,
+                "consumer-group-count",
+                "KIP-848 groups in this state",
+                lambda s=state: self._consumer_states()[s],  # type: ignore[misc]  # bound per round of the loop
+                state=state.lower(),
+            )
         for note, (base, help) in OF_NOTES.items():
             self._noted[note] = self.registry.sensor(base, COORDINATOR, _rate_and_count(base, help))
         self.registry.counter(
@@ -195,6 +205,11 @@ class BrokerMetrics:
         groups = self._groups()
         runners: Iterable[Any] = () if groups is None else groups.runners.values()
         return Counter(group.state.value for runner in runners for group in runner.coordinator.groups.values())
+
+    def _consumer_states(self) -> Counter[str]:
+        groups = self._groups()
+        runners: Iterable[Any] = () if groups is None else groups.runners.values()
+        return Counter(g.state.value for runner in runners for g in runner.coordinator.consumer_groups.values())
 
     def _shards(self) -> Counter[str]:
         groups = self._groups()

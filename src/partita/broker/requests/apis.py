@@ -157,6 +157,8 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(61, "describe_producers"),
     ServedApi(65, "describe_transactions"),
     ServedApi(66, "list_transactions", "The pattern is a Python regular expression"),
+    ServedApi(68, "consumer_group_heartbeat"),
+    ServedApi(69, "consumer_group_describe"),
     ServedApi(74, "list_config_resources"),
     ServedApi(75, "describe_topic_partitions"),
 )

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from partita.broker.requests.context import RequestContext
 
 FETCH, METADATA, DESCRIBE_CONFIGS = 1, 3, 32
-_TOPIC_LISTS = ("topics", "topic_data", "topic_names", "topic_partitions")
+_TOPIC_LISTS = ("topics", "topic_data", "topic_names", "topic_partitions", "subscribed_topic_names")
 _PARTITION_LISTS = ("partitions", "partition_data", "partition_indexes")
 _PARTITION_NUMBERS = ("partition_index", "partition", "index")
 _GROUP_NAMES = ("group_id", "key")
-_GROUP_LISTS = ("groups", "groups_names", "coordinator_keys")
+_GROUP_LISTS = ("groups", "groups_names", "group_ids", "coordinator_keys")
 _TOPIC_RESOURCE = 2
 Part: TypeAlias = Any
 """A structure of any request: what it has depends on the API and is looked up by name."""

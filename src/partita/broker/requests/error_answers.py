@@ -18,7 +18,7 @@ Built: TypeAlias = Any
 """A Message of a module that is imported when the first error is built."""
 
 MESSAGE_CHARACTERS_MAX = 1000
-_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 25, 26, 36, 46, 47, 55, 60, 66, 74})
+_TOP_LEVEL = frozenset({12, 13, 14, 16, 17, 18, 25, 26, 36, 46, 47, 55, 60, 66, 68, 74})
 """APIs whose response starts with one error code and may be empty below it, in all versions we serve."""
 
 
@@ -164,6 +164,11 @@ def _describe_groups(m: Any, version: int, request: Any, code: int) -> Built:
     return m.DescribeGroupsResponse(
         groups=[m.DescribedGroup(group_id=group_id, error_code=code) for group_id in request.groups]
     )
+
+
+def _consumer_group_describe(m: Any, version: int, request: Any, code: int) -> Built:
+    groups = [m.DescribedConsumerGroup(group_id=group_id, error_code=code) for group_id in request.group_ids]
+    return m.ConsumerGroupDescribeResponse(groups=groups)
 
 
 def _create_topics(m: Any, version: int, request: Any, code: int) -> Built:
@@ -479,5 +484,6 @@ _BUILDERS: dict[int, Callable[[Any, int, Any, int], Message | None]] = {
     51: _alter_user_scram_credentials,
     61: _describe_producers,
     65: _describe_transactions,
+    69: _consumer_group_describe,
     75: _describe_topic_partitions,
 }

@@ -105,6 +105,32 @@ def _creatable(asking: Asking, topics: list[Any]) -> tuple[list[Any], list[tuple
     return kept, [(name, ZERO_UUID) for name in sorted(not_created)]
 
 
+def consumer_group_heartbeat(asking: Asking, request: Fields) -> Verdict | None:
+    """Whoever names a topic must be allowed to describe it, whether it exists or not."""
+    names = list(dict.fromkeys(request.subscribed_topic_names or ()))
+    if len(asking.may_all(Operation.DESCRIBE, TOPIC, names)) == len(names):
+        return None
+    return refused(asking, request, TOPIC_REFUSED)
+
+
+def consumer_group_describe(asking: Asking, request: Fields) -> Verdict | None:
+    """A group is told with all its topics or not at all."""
+
+    def complete(answer: Fields) -> None:
+        for group in answer.groups:
+            topics = [name for member in group.members for name in _topics_of(member)]
+            if len(asking.may_all(Operation.DESCRIBE, TOPIC, topics)) < len(set(topics)):
+                group.error_code, group.members = TOPIC_REFUSED, []
+                group.error_message = "The described group uses topics that the client is not authorized to describe."
+
+    return Verdict(complete=complete)
+
+
+def _topics_of(member: Fields) -> list[str]:
+    parts = (*member.assignment.topic_partitions, *member.target_assignment.topic_partitions)
+    return [*member.subscribed_topic_names, *(part.topic_name for part in parts)]
+
+
 def create_topics(asking: Asking, request: Fields) -> Verdict | None:
     """Creating needs a right on the cluster or on the topic; seeing the settings of a new topic needs another one."""
     verdict = _CREATED(asking, request)

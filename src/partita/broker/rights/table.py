@@ -204,6 +204,30 @@ TABLE: tuple[Row, ...] = (
         ),
     ),
     Row(66, "ListTransactions", (InHandler("DESCRIBE on each TRANSACTIONAL_ID", "left out"),)),
+    Row(
+        68,
+        "ConsumerGroupHeartbeat",
+        (
+            _READ_GROUP,
+            Special(
+                special.consumer_group_heartbeat,
+                "DESCRIBE on each TOPIC named",
+                "TOPIC_AUTHORIZATION_FAILED; a regular expression does not match it",
+            ),
+        ),
+    ),
+    Row(
+        69,
+        "ConsumerGroupDescribe",
+        (
+            NeedsEach(DESCRIBE, GROUP, "group_ids", "groups"),
+            Special(
+                special.consumer_group_describe,
+                "DESCRIBE on each TOPIC of its members",
+                "TOPIC_AUTHORIZATION_FAILED for the group, without members",
+            ),
+        ),
+    ),
     Row(74, "ListConfigResources", (Needs(DESCRIBE_CONFIGS, CLUSTER),)),
     Row(
         75,

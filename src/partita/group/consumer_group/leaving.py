@@ -57,3 +57,14 @@ def set_aside(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
     away = replace(member, epoch=LEFT_STATIC, revoking={})
     turn.write([consumer_log.assignment_record(group.group_id, away)])
     turn.state.timers_of(group.group_id).revocations.pop(member.member_id, None)
+
+
+def fence_named(turn: Turn, group_id: str, name: str, what: str) -> bool:
+    """Control: remove the member with this id or group instance id; False if there is no such KIP-848 group."""
+    group = turn.state.consumer_group(group_id)
+    if group is None:
+        return False
+    member = group.members.get(group.static.get(name, name))
+    if member is not None:
+        fence(turn, group, [member], what)
+    return True

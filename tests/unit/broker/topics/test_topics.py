@@ -269,7 +269,10 @@ def test_settings_are_described_with_where_they_come_from(raw: Raw) -> None:
         ErrorCode.INVALID_REQUEST,
         0,
     ]
-    assert results[5].configs == []
+    assert [(c.name, c.value) for c in results[5].configs] == [
+        ("consumer.heartbeat.interval.ms", "5000"),
+        ("consumer.session.timeout.ms", "45000"),
+    ]
     (retention,) = results[0].configs
     assert (retention.value, retention.config_source, retention.config_type) == ("604800000", 5, 5)
     by_name = {row.name: row for row in results[2].configs}
