@@ -40,7 +40,8 @@ def beat(
 
 @contextmanager
 def world_of(given: Given) -> Iterator[ShardWorld]:
-    with shard_world(**{name.replace(".", "_"): value for name, value in given.items()}) as world:
+    options: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items()}
+    with shard_world(**options) as world:
         yield world
 
 

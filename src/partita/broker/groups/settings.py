@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from partita.broker.config import ConfigError, parse
 from partita.broker.options import INT, Option
@@ -22,9 +22,19 @@ OPTIONS: dict[str, Option] = {
         Option(SESSION, INT, 45000, low=1, synonym="group.consumer.session.timeout.ms"),
     )
 }
+
+
+class _Bounds(NamedTuple):
+    """A setting, and the broker options it stays within."""
+
+    name: str
+    low: str
+    high: str
+
+
 _BOUNDS = (
-    (SESSION, "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
-    (HEARTBEAT, "group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
+    _Bounds(SESSION, "group.consumer.min.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
+    _Bounds(HEARTBEAT, "group.consumer.min.heartbeat.interval.ms", "group.consumer.max.heartbeat.interval.ms"),
 )
 
 
