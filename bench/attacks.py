@@ -10,10 +10,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Callable
 
 from canary import Canary
 from harness import Server, partita, report
-from hostile import ATTACKS, Stage
+from hostile import ATTACKS, Attack, Stage
 
 P99_MS_MAX = 100.0
 QUIET_SECONDS = 1.0
@@ -27,18 +28,17 @@ def main() -> int:
     failed = []
     for name in chosen:
         with partita() as server:
-            if not survives(server, name):
+            stage = Stage(server.port)
+            if not survives(server, name, ATTACKS[name](stage), stage.close):
                 failed.append(name)
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def survives(server: Server, name: str) -> bool:
-    """Attack once; print what the canary saw; return whether that is good enough."""
-    stage = Stage(server.port)
+def survives(server: Server, name: str, attack: Attack, close: Callable[[], None]) -> bool:
+    """Attack once, then `close` what is left open; print what the canary saw; return whether that is good enough."""
     canary = Canary(server)
-    attack = ATTACKS[name](stage)
     next(attack)
     canary.start()
     time.sleep(QUIET_SECONDS)
@@ -50,7 +50,7 @@ def survives(server: Server, name: str) -> bool:
         pass
     seconds = time.monotonic() - begun
     peak = server.memory_mb()
-    stage.close()
+    close()
     time.sleep(AFTERWARDS_SECONDS)
     seen = canary.stop()
     canary.close()

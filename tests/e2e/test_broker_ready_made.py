@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import aiokafka
+import aiokafka.abc
 import confluent_kafka
 import kafka
 import pytest
@@ -100,6 +104,62 @@ def test_kafka_python_in_a_group(broker: Broker, mechanism: str) -> None:
     )
     assert next(iter(consumer)).value == b"x"
     consumer.close()
+
+
+def token() -> str:
+    """An unsigned token of alice, good for an hour."""
+
+    def part(value: object) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    now = time.time()
+    return f"{part({'alg': 'none'})}.{part({'sub': 'alice', 'exp': now + 3600, 'iat': now})}."
+
+
+class Provider(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
+    async def token(self) -> str:
+        return token()
+
+
+def by_token(broker: Broker, style: str) -> dict[str, Any]:
+    """Options of a client that shows a token in place of a password."""
+    given = broker.client_options("alice", style=style, mechanism="OAUTHBEARER")
+    return {name: value for name, value in given.items() if "username" not in name and "password" not in name}
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-N22", "SE-F01")
+def test_confluent_kafka_in_a_group_by_a_token(broker: Broker) -> None:
+    broker.create_topics({"orders-c-token": 1})
+    options = by_token(broker, "confluent") | {"oauth_cb": lambda config: (token(), time.time() + 3600)}
+    producer = confluent_kafka.Producer(options)
+    producer.produce("orders-c-token", b"x")
+    assert producer.flush(WITHIN_SECONDS) == 0
+    consumer = confluent_kafka.Consumer({**options, "group.id": "c-token", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["orders-c-token"])
+    found = consumer.poll(WITHIN_SECONDS)
+    assert found is not None
+    assert found.value() == b"x"
+    consumer.close()
+    assert broker.committed("c-token") == {("orders-c-token", 0): 1}
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-N22", "SE-F01")
+def test_aiokafka_in_a_group_by_a_token(broker: Broker) -> None:
+    broker.create_topics({"orders-a-token": 1})
+    options = by_token(broker, "aiokafka") | {"sasl_oauth_token_provider": Provider()}
+
+    async def run() -> bytes:
+        async with aiokafka.AIOKafkaProducer(**options) as producer:
+            await producer.send_and_wait("orders-a-token", b"x")
+        group = {"group_id": "a-token", "auto_offset_reset": "earliest"}
+        async with aiokafka.AIOKafkaConsumer("orders-a-token", **options, **group) as consumer:
+            record = await asyncio.wait_for(consumer.getone(), WITHIN_SECONDS)
+            value: bytes = record.value
+            return value
+
+    assert asyncio.run(run()) == b"x"
 
 
 def test_bob_may_do_what_he_is_allowed_and_nothing_else(broker: Broker) -> None:

@@ -137,14 +137,14 @@ class Sockets:
 
     def _serve(self, ready: list[tuple[int, int]], end: float) -> list[tuple[int, int]]:
         """Serve what is ready; return what is left when the time is over. It is served first the next time."""
-        transports = self.transports
+        transports, clock = self.transports, time.perf_counter
         for place, (fd, events) in enumerate(ready, 1):
             transport = transports.get(fd)
             if transport is not None:
                 transport.on_ready(events)
             elif fd in self._listeners:
                 self._accept(fd)
-            if time.perf_counter() >= end:
+            if clock() >= end:
                 return ready[place:]
         return []
 
@@ -179,7 +179,7 @@ class SocketTransport(asyncio.Transport):
 
     __slots__ = (
         "_endpoint", "_high", "_is_closing", "_is_lost", "_is_paused", "_is_starting", "_protocol",
-        "_protocol_paused", "_sockets", "_unsent", "_unsent_bytes", "_watched", "fd",
+        "_protocol_paused", "_send", "_sockets", "_unsent", "_unsent_bytes", "_watched", "fd",
     )  # fmt: skip
 
     def __init__(
@@ -189,6 +189,8 @@ class SocketTransport(asyncio.Transport):
         self.fd = endpoint.fileno()
         self._sockets = sockets
         self._endpoint = endpoint
+        self._send: Callable[[Buffer], int] = endpoint.send
+        """How much of some bytes was taken. Called directly, since a repeated heartbeat costs little more than this."""
         self._protocol = protocol
         self._unsent: deque[memoryview] = deque()
         self._unsent_bytes = 0
@@ -228,7 +230,9 @@ class SocketTransport(asyncio.Transport):
         sent = 0
         if not self._unsent:
             try:
-                sent = self._try_to_send(data)
+                sent = self._send(data)
+            except (BlockingIOError, InterruptedError):
+                pass
             except OSError as error:
                 self._lose(error)
                 return
@@ -304,34 +308,24 @@ class SocketTransport(asyncio.Transport):
             return
         if count >= LARGE_READ_BYTES:
             self._sockets.send_gathered()
-        self._hand_over(count)
-
-    def _hand_over(self, count: int) -> None:
-        """Let the protocol look at what was received."""
-        protocol: Any = self._protocol
         try:
             protocol.buffer_updated(count)
         except BaseException:
             self._lose(None)
             raise
 
-    def _try_to_send(self, data: Buffer) -> int:
-        """How many bytes the peer took. Raises OSError when the connection is gone."""
-        try:
-            return self._endpoint.send(data)
-        except (BlockingIOError, InterruptedError):
-            return 0
-
     def _send_rest(self) -> None:
         unsent = self._unsent
         try:
             while unsent:
-                sent = self._try_to_send(unsent[0])
+                sent = self._send(unsent[0])
                 self._unsent_bytes -= sent
                 if sent < len(unsent[0]):
                     unsent[0] = unsent[0][sent:]
                     break
                 unsent.popleft()
+        except (BlockingIOError, InterruptedError):
+            pass
         except OSError as error:
             self._lose(error)
             return
@@ -382,3 +376,9 @@ class SocketTransport(asyncio.Transport):
         finally:
             self._sockets.forget(self)
             self._endpoint.close()
+            self._send = _gone
+
+
+def _gone(data: Buffer) -> int:
+    """Takes the place of a transport's own method, which would keep the transport alive."""
+    raise ConnectionResetError("the connection has ended")

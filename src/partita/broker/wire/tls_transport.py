@@ -59,6 +59,7 @@ class TlsTransport(SocketTransport):
         handshake_failed: Callable[[object, OSError], None],
     ) -> None:
         super().__init__(sockets, endpoint, address, protocol)
+        self._send = self._encrypt
         self._context = context
         self._awaited_bytes = 0
         """How much of the first record epoll was asked to wait for."""
@@ -186,13 +187,17 @@ class TlsTransport(SocketTransport):
             return
         if count:
             self._sockets.send_gathered()
-            self._hand_over(count)
+            try:
+                protocol.buffer_updated(count)
+            except BaseException:
+                self._lose(None)
+                raise
         if is_over:
             self.close()
         elif not self._is_lost and not self._is_paused and self._secure.pending():
             self._sockets.look_again(self)
 
-    def _try_to_send(self, data: Buffer) -> int:
+    def _encrypt(self, data: Buffer) -> int:
         """How much of the data was taken. What was refused is offered again as it was. Raises OSError."""
         view = memoryview(data)
         taken = 0
