@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
 from partita import Broker
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata
 from support.producer import transaction_stories as stories
 
 LOOK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
@@ -25,3 +31,58 @@ def test_transactions_do_what_they_promise(broker: Broker, story: stories.Story)
 
 def test_a_slow_producer_learns_that_its_transaction_timed_out(broker: Broker) -> None:
     stories.a_slow_producer_learns_that_its_transaction_timed_out(broker.bootstrap)
+
+
+@pytest.mark.case("TX-N01", "TX-N14", "TX-N15", "TX-R06")
+@pytest.mark.parametrize("policy", ["os", "sync"])
+def test_kills_in_the_middle_of_transactions_lose_nothing_and_show_nothing_twice(tmp_path: Path, policy: str) -> None:
+    """TX-N15: what was committed is seen once, what was open goes on or is fenced, offsets go with the records."""
+    port = free_port()
+    committed: list[str] = []
+    process = start(tmp_path, port, policy)
+    try:
+        bootstrap = f"127.0.0.1:{port}"
+        topic, group = stories.topic_of(bootstrap, 2), stories.fresh("group")
+        for life in range(4):
+            producer = stories.producer_of(bootstrap, "killed")
+            for turn in range(3):
+                with producer.transaction():
+                    for partition in (0, 1):
+                        producer.send(topic, f"{life}-{turn}-{partition}", partition=partition)
+                    producer.send_offsets({(topic, 0): 10 * life + turn}, GroupMetadata(group))
+                committed += [f"{life}-{turn}-{partition}" for partition in (0, 1)]
+            producer.begin()
+            producer.send(topic, f"open-{life}", partition=0).result(20)
+            producer.send_offsets({(topic, 0): 999}, GroupMetadata(group))
+            process.kill()
+            process.wait()
+            process = start(tmp_path, port, policy)
+            if life % 2:
+                producer.send(topic, f"more-{life}", partition=1).result(30)
+                producer.commit()
+                committed += [f"open-{life}", f"more-{life}"]
+            else:
+                producer.abort()
+            producer.close()
+        assert stories.seen(bootstrap, topic, partitions=2) == sorted(committed)
+        with stories.consumer_of(bootstrap, group_id=group) as consumer:
+            assert consumer.committed([(topic, 0)]) == {(topic, 0): OffsetAndMetadata(999, leader_epoch=ANY)}
+    finally:
+        process.kill()
+        process.wait()
+
+
+def start(data: Path, port: int, policy: str) -> subprocess.Popen[str]:
+    """A broker in a process of its own, ready to be asked."""
+    command = [sys.executable, "-m", "partita.cli.main", "broker", "--data-dir", str(data), "--port", str(port)]
+    process = subprocess.Popen([*command, "--durability", policy], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert any(line.startswith("bootstrap") for line in process.stdout)
+    return process
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
