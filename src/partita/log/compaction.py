@@ -4,8 +4,8 @@
 new files in the place of the old ones, one group of segments at a time. Groups go oldest first, so that an old value
 never outlives the tombstone above it (D11). Upstream: Cleaner, LogCleaner.
 
-Deviation: compaction never removes control batches, which mark the end of a transaction; Kafka removes them once no
-record of their transaction is left.
+A marker goes when a cleaning found no batch of its transaction before it, and `delete.retention.ms` has passed since
+then; the marker that is all that is known of a living producer stays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from partita.log.partition_log import PartitionLog
-from partita.log.producer_state import NO_PRODUCER, Aborted
+from partita.log.producer_state import Aborted, LastKnown
 from partita.log.retention import age_stamp_ms
 from partita.log.segment import Segment, file_name
 from partita.log.segment_swap import CLEANED_SUFFIX, remove_segments, swap_in
@@ -61,7 +61,7 @@ class CompactionPlan:
     now_ms: int
     delete_retention_ms: int
     aborted: list[Aborted]
-    last_offsets: dict[int, int]
+    last_known: dict[int, LastKnown]
 
     def run(self) -> None:
         """Raises StorageError or InvalidBatch; then nothing has changed but files that a restart removes."""
@@ -70,8 +70,9 @@ class CompactionPlan:
             for segment in group.segments:
                 if segment.next_offset > self.dirty_from:
                     self._note_keys(segment, newest)
+        transactions: set[int] = set()
         for group in self.groups:
-            self._write(group, newest)
+            self._write(group, newest, transactions)
 
     def _note_keys(self, segment: Segment, newest: dict[bytes, int]) -> None:
         for header, batch in _batches(segment):
@@ -86,12 +87,12 @@ class CompactionPlan:
             for entry in self.aborted
         )
 
-    def _write(self, group: SegmentGroup, newest: dict[bytes, int]) -> None:
+    def _write(self, group: SegmentGroup, newest: dict[bytes, int], transactions: set[int]) -> None:
         file = self.storage.open(f"{self.directory}/{file_name(group.base_offset, CLEANED_SUFFIX)}", create=True)
         file.truncate(0)
         pending: list[Buffer] = []
         pending_bytes = 0
-        for batch in self._cleaned_batches(group, newest):
+        for batch in self._cleaned_batches(group, newest, transactions):
             header = read_header(batch)
             group.next_offset = header.next_offset
             group.max_timestamp = max(group.max_timestamp, header.max_timestamp)
@@ -106,12 +107,19 @@ class CompactionPlan:
         file.sync()
         file.close()
 
-    def _cleaned_batches(self, group: SegmentGroup, newest: dict[bytes, int]) -> Iterator[Buffer]:
+    def _cleaned_batches(
+        self, group: SegmentGroup, newest: dict[bytes, int], transactions: set[int]
+    ) -> Iterator[Buffer]:
+        """The batches that stay. `transactions`: producers of whose present transaction a batch was read."""
         for segment in group.segments:
             for header, batch in _batches(segment):
                 if header.is_control:
-                    yield batch
+                    kept_marker = self._cleaned_marker(header, batch, transactions)
+                    if kept_marker is not None:
+                        yield kept_marker
                     continue
+                if header.is_transactional:
+                    transactions.add(header.producer_id)
                 records = [] if self._is_aborted(header) else list(iter_records(batch, check_crcs=False))
                 horizon_ms = header.delete_horizon_ms
                 drop_tombstones = horizon_ms is not None and horizon_ms <= self.now_ms
@@ -123,11 +131,25 @@ class CompactionPlan:
                 elif kept or self._is_last_of_producer(header):
                     yield _rebuilt(header, kept, horizon_ms)
 
+    def _cleaned_marker(self, header: BatchHeader, batch: Buffer, transactions: set[int]) -> Buffer | None:
+        """The marker as it stays: as it is, or with the time from which on it may go; None when it goes. (§16)"""
+        if not header.is_transactional or header.producer_id in transactions or self._is_last_of_producer(header):
+            transactions.discard(header.producer_id)
+            return batch
+        horizon_ms = header.delete_horizon_ms
+        if horizon_ms is None:
+            records = list(iter_records(batch, check_crcs=False))
+            return _rebuilt(header, records, self.now_ms + self.delete_retention_ms)
+        return None if horizon_ms <= self.now_ms else batch
+
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Its sequence numbers are needed to recognise duplicates: the batch stays, empty."""
-        if header.producer_id == NO_PRODUCER:
+        """Its sequence numbers, or of a marker its epoch, are all that is known of a living producer: it stays."""
+        known = self.last_known.get(header.producer_id)
+        if known is None:
             return False
-        return self.last_offsets.get(header.producer_id) == header.last_offset
+        if known.last_offset >= 0:
+            return known.last_offset == header.last_offset
+        return header.is_control and known.epoch == header.producer_epoch
 
 
 def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> CompactionPlan | None:
@@ -156,7 +178,7 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
         now_ms=now.wall_ms,
         delete_retention_ms=config.delete_retention_ms,
         aborted=list(log.producers.aborted),
-        last_offsets=log.producers.last_offsets(),
+        last_known=log.producers.last_known(),
     )
 
 

@@ -69,6 +69,14 @@ class Aborted:
 
 
 @dataclass(frozen=True, slots=True)
+class LastKnown:
+    """Where the newest batch of a producer ends, -1 where only a marker is known; and the producer's epoch."""
+
+    last_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a batch is not appended."""
 
@@ -239,9 +247,9 @@ class ProducerStates:
                 break  # what was aborted later began later
         return sorted(found, key=_first_offset)
 
-    def last_offsets(self) -> dict[int, int]:
-        """Last offset of every producer, to be kept by compaction."""
-        return {producer_id: producer.last_offset for producer_id, producer in self.producers.items()}
+    def last_known(self) -> dict[int, LastKnown]:
+        """What compaction must keep of every producer."""
+        return {pid: LastKnown(producer.last_offset, producer.epoch) for pid, producer in self.producers.items()}
 
     def forget_before(self, log_start_offset: int) -> None:
         """Drop aborted transactions whose records are all gone."""

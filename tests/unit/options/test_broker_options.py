@@ -246,7 +246,7 @@ def idle_producers(given: Given) -> object:
     plane.produce(build_batch([(now.wall_ms, None, b"v", ())], producer_id=7, producer_epoch=0, base_sequence=0))
     plane.cluster.clock.advance(HOUR_MS)
     plane.running.upkeep.retain_now()
-    known = list(plane.cluster.catalogue.by_name["t"].partitions[0].log.producers.last_offsets())
+    known = list(plane.cluster.catalogue.by_name["t"].partitions[0].log.producers.last_known())
     plane.close()
     return known
 

@@ -1,0 +1,134 @@
+"""Transaction markers go when nothing is left for them to end, and in time for every reader. (transactions.md 16)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from partita.log.compaction import install_compacted, plan_compaction
+from partita.log.partition_log import PartitionLog
+from partita.log.storage import MemoryStorage
+from partita.log.transaction_markers import bytes_of, read_marker
+from partita.records.batch import ABORT, COMMIT, build_marker, iter_batches, iter_records
+from support.log.logs import SMALL, at, open_log, pairs
+
+COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
+
+
+def put(log: PartitionLog, key: str, value: str, producer: int = 5, epoch: int = 0, sequence: int = 0) -> None:
+    fields: dict[str, Any] = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
+    log.append(pairs((key, value), is_transactional=True, **fields), 0, at(0))
+
+
+def end(log: PartitionLog, kind: int = COMMIT, producer: int = 5, epoch: int = 0) -> None:
+    marker = build_marker(kind, timestamp=0, producer_id=producer, producer_epoch=epoch, coordinator_epoch=0)
+    log.append(marker, 0, at(0))
+
+
+def compact(log: PartitionLog, ms: int) -> None:
+    """Clean, with a record of another producer that makes it worth while."""
+    log.append(pairs(("other", str(ms)), ms=ms), 0, at(ms))
+    plan = plan_compaction(log, at(ms), force=True)
+    assert plan is not None
+    log.flush(at(ms))
+    plan.run()
+    install_compacted(log, plan)
+
+
+def markers(log: PartitionLog) -> list[tuple[int, int]]:
+    """(offset, type) of the markers that are left."""
+    found, offset = [], log.log_start_offset
+    while len(chunk := log.read(offset, 1 << 20)):
+        for header, batch in iter_batches(chunk):
+            offset = header.next_offset
+            marker = read_marker(batch) if header.is_control else None
+            if marker is not None:
+                found.append((header.base_offset, marker[0]))
+    return found
+
+
+def values(log: PartitionLog) -> list[str]:
+    """The values of all data records but those of the other producer."""
+    found, offset = [], log.log_start_offset
+    while len(chunk := log.read(offset, 1 << 20)):
+        for header, batch in iter_batches(chunk):
+            offset = header.next_offset
+            records = () if header.is_control else iter_records(batch)
+            found += [bytes_of(r.value).decode() for r in records if bytes_of(r.key) != b"other"]
+    return found
+
+
+@pytest.mark.case("TX-O01")
+def test_an_abort_marker_goes_some_time_after_its_records() -> None:
+    log = open_log(config=COMPACT)
+    put(log, "a", "aborted")
+    end(log, ABORT)
+    put(log, "a", "committed", sequence=1)
+    end(log)
+    compact(log, 0)
+    assert (values(log), markers(log)) == (["committed"], [(1, ABORT), (3, COMMIT)])
+    compact(log, 10)
+    compact(log, 900)
+    assert markers(log) == [(1, ABORT), (3, COMMIT)]
+    compact(log, 1020)
+    assert (values(log), markers(log)) == (["committed"], [(3, COMMIT)])
+
+
+@pytest.mark.case("TX-O02", "TX-O05")
+def test_a_commit_marker_goes_when_all_its_records_are_superseded() -> None:
+    """KAFKA-13727, KAFKA-14055: whatever the keys of users look like."""
+    log = open_log(config=COMPACT)
+    put(log, "\0\0\0\1", "old")
+    end(log)
+    put(log, "\0\0\0\1", "new", sequence=1)
+    end(log)
+    compact(log, 0)
+    assert (values(log), markers(log)) == (["new"], [(1, COMMIT), (3, COMMIT)])
+    compact(log, 10)
+    compact(log, 5000)
+    assert (values(log), markers(log)) == (["new"], [(3, COMMIT)])
+    compact(log, 50_000)
+    assert markers(log) == [(3, COMMIT)]
+
+
+@pytest.mark.case("TX-O03")
+def test_the_marker_that_is_all_that_is_known_of_a_producer_stays_and_fences() -> None:
+    storage = MemoryStorage()
+    log = open_log(storage, COMPACT)
+    for epoch in range(3):
+        put(log, "a", f"v{epoch}", epoch=epoch)
+        log.append(
+            build_marker(COMMIT, timestamp=0, producer_id=5, producer_epoch=epoch + 1, coordinator_epoch=0),
+            0,
+            at(0),
+            transaction_version=2,
+        )
+    put(log, "a", "last", producer=6)
+    end(log, producer=6)
+    for ms in (0, 10, 5000):
+        compact(log, ms)
+    assert markers(log) == [(5, COMMIT), (7, COMMIT)]
+    again = open_log(storage, COMPACT, was_clean=False)
+    assert again.producers.producers[5].epoch == 3
+    assert again.last_stable_offset == again.high_watermark
+    assert again.producers.expire(at(10**9).wall_ms, 1) == 2
+    for ms in (10_000, 20_000, 30_000):
+        compact(again, ms)
+    assert markers(again) == [(7, COMMIT)]
+
+
+def test_what_was_committed_stays_committed_over_every_cleaning() -> None:
+    """TX-O06 in small: the markers of what is superseded are gone, the rest reads as before."""
+    log = open_log(config=COMPACT)
+    for turn in range(40):
+        put(log, f"k{turn % 3}", f"v{turn}", sequence=turn)
+        end(log, ABORT if turn % 4 == 3 else COMMIT)
+    wanted = ["v36", "v37", "v38"]
+    for ms in (0, 10, 5000, 9000, 20_000):
+        compact(log, ms)
+        assert [value for value in values(log) if value in wanted] == wanted
+        assert log.last_stable_offset == log.high_watermark
+    assert len(markers(log)) <= 5
+    assert values(log) == wanted
