@@ -1,6 +1,8 @@
-"""2 million 100-byte records from six partitions through Spark into Parquet, beside a broker on the same cores.
+"""`format("partita")` and Spark's own Kafka connector in one session, in turns, beside a broker on the same cores.
 
-The peer is Spark's own Kafka connector on the same broker. `python bench/spark.py FORMAT BOOTSTRAP JARS` is one reader.
+Each case is measured by the wall clock and by the CPU time of the session: driver, JVM, Python workers. `ratio` above 1
+means that Partita does more in the same time. `python bench/spark.py BOOTSTRAP JARS CASES` is the session;
+BENCH_RECORDS, BENCH_ROUNDS and BENCH_CASES (count,noop,...) make it shorter, BENCH_MASTER runs it on a cluster.
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ import asyncio
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 # A folder of scripts must not hide the package of the same name from pyspark's own imports.
 BENCH = Path(__file__).parent
@@ -25,7 +31,11 @@ RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
 PARTITIONS, BATCH = 6, 5000
 TOPIC = "bench"
 CONNECTOR = "4.2.0"
-ROUNDS = 3
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+WRITTEN = RECORDS // 4
+FORMS = ("partita", "kafka")
+SMALL, SMALL_BATCH = 4_400, 200
+LATE_RECORDS, LATE_EVERY_S = 150, 0.02
 JARS = {
     "org.apache.spark:spark-sql-kafka-0-10_2.13": CONNECTOR,
     "org.apache.spark:spark-token-provider-kafka-0-10_2.13": "4.0.0",
@@ -59,25 +69,146 @@ async def fill(bootstrap: str) -> None:
             assert not answer.responses[0].partition_responses[0].error_code, answer
 
 
-def read(form: str, bootstrap: str, jars: str) -> None:
-    """Write the topic to Parquet a few times; print the seconds of the best round."""
-    from partita.spark import session
+class Session:
+    """One Spark session that both formats use, and the cases measured in it."""
 
-    config = {"spark.sql.shuffle.partitions": "2"} | ({"spark.jars": jars} if jars else {})
-    spark = session("bench", master="local[2]", config=config)
-    options = {"kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC}
-    table = spark.read.format(form).options(**options).load()
-    seconds = []
-    for _ in range(ROUNDS):
+    def __init__(self, bootstrap: str, jars: str) -> None:
+        from partita.spark import session
+
+        config = {"spark.sql.shuffle.partitions": "2"} | ({"spark.jars": jars} if jars else {})
+        self.spark = session("bench", master=os.environ.get("BENCH_MASTER", "local[2]"), config=config)
+        self.brokers = {"kafka.bootstrap.servers": bootstrap}
+        self.bootstrap = bootstrap
+        self.rows = self.spark.range(WRITTEN).selectExpr("cast(id as string) key", "repeat('x', 100) value").cache()
+        self.rows.count()
+
+    def table(self, form: str) -> Any:
+        """The topic as a batch."""
+        return self.spark.read.format(form).options(**self.brokers, subscribe=TOPIC).load()
+
+    def count(self, form: str) -> float:
+        """Rows counted."""
+        return float(self.table(form).count())
+
+    def noop(self, form: str) -> float:
+        """Rows read with all their columns."""
+        self.table(form).write.format("noop").mode("overwrite").save()
+        return RECORDS
+
+    def parquet(self, form: str) -> float:
+        """Rows stored."""
         folder = tempfile.mkdtemp()
-        started = time.perf_counter()
-        table.write.mode("overwrite").parquet(folder)
-        seconds.append(time.perf_counter() - started)
-        rows = spark.read.parquet(folder).count()
-        assert rows == RECORDS // BATCH * BATCH, rows
+        self.table(form).write.mode("overwrite").parquet(folder)
         shutil.rmtree(folder)
-    spark.stop()
-    print(json.dumps(min(seconds)))
+        return RECORDS
+
+    def write(self, form: str, **options: str) -> float:
+        """Rows written."""
+        writer = self.rows.write.format(form).options(**self.brokers, topic=f"{TOPIC}-out", **options)
+        writer.mode("append").save()
+        return WRITTEN
+
+    def write_lz4(self, form: str) -> float:
+        """Rows written in large compressed batches."""
+        tuned = {"kafka.linger.ms": "10", "kafka.batch.size": "262144", "kafka.compression.type": "lz4"}
+        return self.write(form, **tuned)
+
+    def stream(self, form: str) -> float:
+        """Rows of a stream with a quarter of the topic in a batch."""
+        self._run(form, TOPIC, maxOffsetsPerTrigger=str(RECORDS // 4))
+        return RECORDS
+
+    def micro(self, form: str) -> float:
+        """Micro-batches of 200 rows per second, by the median of what Spark says that one took."""
+        progress = self._run(form, f"{TOPIC}-small", maxOffsetsPerTrigger=str(SMALL_BATCH))
+        took_ms = [entry["durationMs"]["triggerExecution"] for entry in progress if entry["numInputRows"]]
+        return float(1000 / statistics.median(took_ms[2:]))
+
+    def latency(self, form: str) -> float:
+        """1 divided by the median seconds from a record's timestamp to the start of its batch."""
+        from partita import Producer
+
+        waited: list[float] = []
+
+        def begin(rows: Any, _batch: int) -> None:
+            now = time.time()
+            waited.extend(now - row[0] for row in rows.selectExpr("cast(timestamp as double)").collect())
+
+        stream = self.spark.readStream.format(form).options(**self.brokers, subscribe=f"{TOPIC}-late").load()
+        query = stream.writeStream.foreachBatch(begin).option("checkpointLocation", tempfile.mkdtemp()).start()
+        with Producer(bootstrap_servers=self.bootstrap) as producer:
+            for i in range(LATE_RECORDS):
+                producer.send(f"{TOPIC}-late", b"%d" % i)
+                time.sleep(LATE_EVERY_S)
+        query.processAllAvailable()
+        query.stop()
+        return 1.0 / statistics.median(waited[len(waited) // 3 :])
+
+    def _run(self, form: str, topic: str, **options: str) -> list[Any]:
+        source = {**self.brokers, "subscribe": topic, "startingOffsets": "earliest", **options}
+        folder = tempfile.mkdtemp()
+        writer = self.spark.readStream.format(form).options(**source).load().writeStream.format("noop")
+        query = writer.option("checkpointLocation", folder).trigger(availableNow=True).start()
+        query.awaitTermination()
+        shutil.rmtree(folder)
+        return list(query.recentProgress)
+
+
+CASES = ("count", "noop", "parquet", "write", "write_lz4", "stream", "micro", "latency")
+RATED = {"micro": "batches", "latency": "1/s"}
+
+
+def cpu_s() -> float:
+    """CPU seconds so far of this process and all below it, those that ended included."""
+    below: dict[int, tuple[int, int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            below[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
+    wanted = {os.getpid()}
+    while more := {pid for pid, (parent, _) in below.items() if parent in wanted} - wanted:
+        wanted |= more
+    return sum(below[pid][1] for pid in wanted if pid in below) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(case: Callable[[str], float], form: str) -> tuple[float, float, float]:
+    """What the case did, wall seconds and CPU seconds."""
+    started, used = time.perf_counter(), cpu_s()
+    done = case(form)
+    return done, time.perf_counter() - started, cpu_s() - used
+
+
+def take_turns(bootstrap: str, jars: str, cases: list[str]) -> None:
+    """Measure all cases, each format in turn and one round to warm up; print one JSON line for each."""
+    session, forms = Session(bootstrap, jars), FORMS if jars else FORMS[:1]
+    for name in cases:
+        case = getattr(session, name)
+        found: dict[str, list[tuple[float, float, float]]] = {form: [] for form in forms}
+        for number in range(ROUNDS + 1):
+            for form in forms if number % 2 else forms[::-1]:
+                figures = measure(case, form)
+                if number:
+                    found[form].append(figures)
+        if name in RATED:
+            rates = {form: statistics.median(done for done, _, _ in some) for form, some in found.items()}
+        else:
+            rates = {form: statistics.median(done / wall for done, wall, _ in some) for form, some in found.items()}
+        per_cpu = {form: statistics.median(done / cpu for done, _, cpu in some) for form, some in found.items()}
+        best = {form: max(done / wall for done, wall, _ in some) for form, some in found.items()}
+        line = {"case": name, **{f"{form} {RATED.get(name, 'rows')}/s": round(rate, 1) for form, rate in rates.items()}}
+        if name not in RATED:
+            line |= {f"{form} best rows/s": round(rate) for form, rate in best.items()}
+            line |= {f"{form} rows/CPU-s": round(rate) for form, rate in per_cpu.items()}
+        if len(forms) == 2:
+            line["ratio"] = round(rates["partita"] / rates["kafka"], 2)
+            if name not in RATED:
+                line["ratio of best"] = round(best["partita"] / best["kafka"], 2)
+                line["ratio per CPU-s"] = round(per_cpu["partita"] / per_cpu["kafka"], 2)
+        print(json.dumps(line), flush=True)
+    session.spark.stop()
 
 
 def connector_jars() -> str | None:
@@ -105,24 +236,39 @@ def _dependency(jar: tuple[str, str]) -> str:
     return DEPENDENCY.format(group=group, name=name, version=jar[1])
 
 
+async def prepare(bootstrap: str) -> None:
+    """The topics and what is in them."""
+    from partita import AsyncAdmin, AsyncProducer
+
+    async with AsyncAdmin(bootstrap_servers=bootstrap) as admin:
+        for topic, partitions in ((f"{TOPIC}-out", 4), (f"{TOPIC}-small", 2), (f"{TOPIC}-late", 1)):
+            await admin.create_topic(topic, partitions=partitions)
+    async with AsyncProducer(bootstrap_servers=bootstrap) as producer:
+        for i in range(SMALL):
+            await producer.send(f"{TOPIC}-small", b"%d" % i)
+    await fill(bootstrap)
+
+
 def main() -> None:
-    jars = connector_jars()
+    jars = connector_jars() or ""
+    cases = os.environ.get("BENCH_CASES", ",".join(CASES))
     with partita("--set", f"num.partitions={PARTITIONS}") as server:
-        asyncio.run(fill(server.bootstrap))
-        for form, extra in (("partita", ""), ("kafka", jars)):
-            if extra is None:
-                continue
-            command = [sys.executable, __file__, form, server.bootstrap, extra]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                left_out("spark", form, done.stderr.strip().splitlines()[-1][:300])
-                continue
-            seconds = float(done.stdout.strip().splitlines()[-1])
-            report("spark", format=form, rows=RECORDS, **{"rows/s to parquet": RECORDS / seconds})
+        asyncio.run(prepare(server.bootstrap))
+        command = [sys.executable, __file__, server.bootstrap, jars, cases]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as session:
+            assert session.stdout is not None
+            assert session.stderr is not None
+            said: list[str] = []
+            Thread(target=lambda: said.extend(session.stderr or ()), daemon=True).start()
+            for line in session.stdout:
+                if line.startswith("{"):
+                    report("spark", **json.loads(line))
+        if session.returncode:
+            left_out("spark", "the rest", "".join(said[-5:])[:600])
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 4:
-        read(*sys.argv[1:])
+        take_turns(sys.argv[1], sys.argv[2], sys.argv[3].split(","))
     else:
         main()

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from partita.errors import GroupAuthorizationFailedError, KafkaError
 from partita.options import ConfigError
-from partita.spark.cluster.broker_link import link_to
-from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions, parse_source
 from partita.spark.planning.group_progress import CommitBook, query_key
 from partita.spark.planning.lookups import CommitRefused
@@ -50,6 +48,10 @@ def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:
 
 def commit_proven(options: SourceOptions, proven: StreamOffset) -> None:
     """Commit the end of a complete batch for a query that no longer runs, unless the group has it already."""
+    # Every process that Spark starts imports the package; few of them commit.
+    from partita.spark.cluster.broker_link import link_to
+    from partita.spark.cluster.cluster_lookups import ClusterLookups
+
     lookups = ClusterLookups(link_to(options.client))
     book = CommitBook(query_key(options))
     found = lookups.committed(options.group or "", sorted(proven.ranges))

@@ -1,7 +1,9 @@
 """`format("partita")`: the classes that Spark's Python Data Source API asks for. Thin: every decision is elsewhere.
 
 Spark calls the factories with keyword arguments, in planner processes; nothing is opened before the first offset or
-partitions call. Readers are pickled to the executors, so they hold options and nothing that lives.
+partitions call. Readers are pickled to the executors, so they hold options and nothing that lives. Every planner,
+source and worker is a process of its own that imports this module; what only some of them need is imported where it is
+used.
 """
 
 from __future__ import annotations
@@ -30,7 +32,6 @@ from partita.options import ConfigError
 from partita.references import resolve_option
 from partita.spark.cluster.broker_link import link_to, whole_number
 from partita.spark.cluster.cluster_lookups import ClusterLookups
-from partita.spark.cluster.group_members import GroupMembers
 from partita.spark.cores import check_cores, member_count
 from partita.spark.lag_source import LagReader, LagStreamReader
 from partita.spark.option_table import BOOTSTRAP
@@ -47,12 +48,14 @@ from partita.spark.planning.stream_core import StreamCore
 from partita.spark.reading import tables
 from partita.spark.reading.pushed_filters import PushedFilters
 from partita.spark.reading.range_reader import FetchSettings, RangeReader
-from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
+from partita.spark.worker_memory import settle
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+    from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 
 log = logging.getLogger("partita.spark")
 _warned: set[str] = set()
@@ -92,10 +95,14 @@ class GroupSource(DataSource):
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
         if overwrite:
             raise ConfigError("a topic cannot be overwritten; use mode append")
+        from partita.spark.writing.sink import TopicArrowWriter
+
         return TopicArrowWriter(self._sink(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> TopicStreamArrowWriter:
         """The writer of a stream. Raises ConfigError for a table that cannot be written."""
+        from partita.spark.writing.sink import TopicStreamArrowWriter
+
         return TopicStreamArrowWriter(self._sink(schema))
 
     def _sink(self, schema: StructType) -> SinkOptions:
@@ -158,6 +165,7 @@ class BatchReader(DataSourceReader):
         """The tasks, planned against the cluster as it is now."""
         lookups = _lookups(self._options)
         tasks = plan_batch(self._options, lookups, self._pushed.narrow, not_before_ms=self._pushed.not_before_ms)
+        settle()
         return [RangePartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -235,7 +243,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._running is None:
             clock, lookups = SystemClock(), _lookups(self._options)
             auto = member_count(self._options, lookups, self._cores)
-            membership = GroupMembers(self._options, clock, auto) if self._options.member else None
+            membership = None
+            if self._options.member:
+                from partita.spark.cluster.group_members import GroupMembers
+
+                membership = GroupMembers(self._options, clock, auto)
             self._running = StreamCore(self._options, lookups, clock, log.warning, membership)
         return self._running
 
@@ -259,6 +271,7 @@ def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.Reco
         decode = decoder(options.view, _lookups(options))
     for batch in reader.batches():
         yield decode(batch, schema)
+    settle()
 
 
 def fetch_settings(options: SourceOptions) -> FetchSettings:

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.options import SinkOptions
+from partita.spark.worker_memory import settle
 from partita.spark.writing.topic_producer import TopicProducer, produce_settings
 
 if TYPE_CHECKING:
@@ -98,4 +99,5 @@ def write_rows(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> RowsW
         rows += batch.num_rows
     if pending is not None:
         pending.result()
+    settle()
     return RowsWritten(rows)
