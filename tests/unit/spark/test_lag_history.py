@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.spark.option_table import VIEWS
-from partita.spark.reading.lag_history import SAMPLES, sampled
+from partita.spark.reading.lag_history import SAMPLES
 from partita.spark.reading.tables import read_schema
 from partita.spark.reading.views import decoder
 from support.spark.cluster import MemoryCluster
@@ -62,9 +61,20 @@ def test_many_commits_cost_few_questions_and_what_lies_between_is_interpolated()
     cluster = MemoryCluster()
     cluster.create("t", 10_000)
     rows = rows_of(cluster, [("g", "t", 0, i, 97 * i) for i in range(1_000)])
-    assert cluster.looks == SAMPLES
+    assert cluster.looks == 1
     assert sum(not row["isInterpolated"] for row in rows) == SAMPLES
     assert all(abs(row["endOffset"] - (97 * i // 10 + 1)) <= 1 for i, row in enumerate(rows))
+
+
+def test_the_questions_go_where_the_log_grew_and_none_to_where_it_stood_still() -> None:
+    """The log of a thousand records ends at 10 s; commits go on for long after that."""
+    cluster = MemoryCluster()
+    cluster.create("t", 1_000)
+    times = [*range(0, 10_000, 1_000), *range(10_000, 1_000_000, 1_000)]
+    rows = rows_of(cluster, [("g", "t", 0, 0, time) for time in times])
+    known = [(row["endOffset"], time) for row, time in zip(rows, times, strict=True) if not row["isInterpolated"]]
+    assert [end for end, _ in known] == [min(1_000, time // 10 + 1) for _, time in known]
+    assert len(known) > 980, "one question in two halves what is not known"
 
 
 def test_nothing_is_asked_when_there_are_no_commits() -> None:
@@ -73,10 +83,11 @@ def test_nothing_is_asked_when_there_are_no_commits() -> None:
     assert cluster.looks == 0
 
 
-@given(st.lists(st.integers(0, 10**13), max_size=60))
-def test_samples_are_in_order_and_hold_both_ends(times: list[int]) -> None:
-    found = sampled(np.array(times, np.int64))
-    assert list(found) == sorted(set(found.tolist()))
-    assert len(found) == min(SAMPLES, len(set(times)))
-    if times:
-        assert (found[0], found[-1]) == (min(times), max(times))
+@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 3)), max_size=80))
+def test_what_is_not_interpolated_is_exact_and_what_is_lies_between(commits: list[tuple[int, int]]) -> None:
+    cluster = MemoryCluster()
+    cluster.create("t", 3, 12, 0, 150)
+    rows = rows_of(cluster, [("g", "t", partition, 0, 10 * place) for place, partition in commits])
+    for row, (place, partition) in zip(rows, commits, strict=True):
+        end = min(cluster.part("t", partition).latest, place + 1)
+        assert row["endOffset"] == end or (row["isInterpolated"] and 0 <= row["endOffset"] <= 150)

@@ -1,13 +1,16 @@
 """`view=lag_history`: how far behind its partition each commit was when it was made, long after the fact.
 
 The end of a partition at a past moment is the first offset whose record is younger (ListOffsets by time). Each batch of
-commits asks for at most `SAMPLES` moments of each partition, and what lies between two of them is interpolated, as lag
-exporters do. Timestamps are the producers' where the topic has CreateTime, so a clock that is wrong shows here.
+commits asks for at most `SAMPLES` moments of a partition, where its log grew most, and interpolates what lies between
+them, as lag exporters do; while a log did not grow, nothing needs to be asked. Timestamps are the producers' where the
+topic has CreateTime, so a clock that is wrong shows here.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 
 from partita.spark.options import TopicSelection
 from partita.spark.planning.lookups import Lookups
+from partita.spark.planning.starts import PartitionFacts
 from partita.spark.positions import TopicPartition
 
 Moments: TypeAlias = Mapping[TopicPartition, int]
@@ -45,27 +49,57 @@ def lag_history(commits: pa.RecordBatch, ends_at: EndsAt) -> pa.RecordBatch:
 def ends_of(
     rows: Mapping[TopicPartition, NDArray[np.int64]], times: NDArray[np.int64], ends_at: EndsAt
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The end for each row, -1 where the partition is gone, and whether it was asked for and not interpolated."""
+    """The end for each row, -1 where the partition is gone, and whether it is known and not interpolated."""
     ends, is_exact = np.full(len(times), -1, np.int64), np.zeros(len(times), bool)
-    moments = {key: sampled(times[places]) for key, places in rows.items()}
-    found: dict[TopicPartition, list[int]] = {key: [] for key in rows}
-    for i in range(max(map(len, moments.values()), default=0)):
-        told = ends_at({key: int(some[i]) for key, some in moments.items() if i < len(some)})
-        for key, end in told.items():
-            found[key].append(end)
+    growths = {key: Growth(np.unique(times[places])) for key, places in rows.items()}
+    for _ in range(SAMPLES):
+        wanted = {key: moment for key, growth in growths.items() if (moment := growth.next_moment()) is not None}
+        told = ends_at(wanted) if wanted else {}
+        for key, moment in wanted.items():
+            growths[key].learn(moment, told.get(key))
     for key, places in rows.items():
-        if len(found[key]) == len(moments[key]):
-            ends[places] = np.interp(times[places], moments[key], np.maximum.accumulate(found[key])).astype(np.int64)
-            is_exact[places] = np.isin(times[places], moments[key])
+        if not growths[key].is_gone:
+            ends[places], is_exact[places] = growths[key].at(times[places])
     return ends, is_exact
 
 
-def sampled(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """At most `SAMPLES` of these moments, each once, in order; the first and the last among them."""
-    moments = np.unique(times)
-    if len(moments) <= SAMPLES:
-        return moments
-    return moments[np.linspace(0, len(moments) - 1, SAMPLES).astype(np.int64)]
+class Growth:
+    """What is known of one partition's end over time, and the moment that it is best asked about next."""
+
+    def __init__(self, moments: NDArray[np.int64]) -> None:
+        self._moments = moments
+        self._known: list[tuple[int, int]] = []
+        """Places in `moments` and the ends there, in order."""
+        self.is_gone = False
+
+    def next_moment(self) -> int | None:
+        """The first, the last, then the middle of where the log grew most; None when nothing is left to learn."""
+        if self.is_gone:
+            return None
+        if len(self._known) < min(2, len(self._moments)):
+            return int(self._moments[-1 if self._known else 0])
+        growths = [
+            (end - begin, (left + right) // 2)
+            for (left, begin), (right, end) in pairwise(self._known)
+            if end > begin and right - left > 1
+        ]
+        return int(self._moments[max(growths)[1]]) if growths else None
+
+    def learn(self, moment: int, end: int | None) -> None:
+        """Take note of the end at a moment that was asked about; None: the partition is not there any more."""
+        self.is_gone = self.is_gone or end is None
+        if end is not None:
+            insort(self._known, (int(np.searchsorted(self._moments, moment)), end))
+
+    def at(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The ends at these moments, and whether each is known: asked for, or within a time without growth."""
+        places = np.array([place for place, _ in self._known])
+        ends = np.maximum.accumulate([end for _, end in self._known])
+        wanted = np.searchsorted(self._moments, times)
+        after = np.searchsorted(places, wanted)
+        before = np.where(places[after] == wanted, after, after - 1)
+        found = np.interp(times, self._moments[places], ends).astype(np.int64)
+        return found, ends[before] == ends[after]
 
 
 def _by_partition(commits: pa.RecordBatch) -> dict[TopicPartition, NDArray[np.int64]]:
@@ -84,12 +118,21 @@ def _by_partition(commits: pa.RecordBatch) -> dict[TopicPartition, NDArray[np.in
     }
 
 
-def asked_of(lookups: Lookups) -> EndsAt:
-    """`EndsAt` as the cluster answers it. A partition without a younger record ended where it ends now."""
+def asked_of(lookups: Lookups) -> Callable[[], EndsAt]:
+    """Makes an `EndsAt` that the cluster answers, for one batch: where its partitions end now is asked once.
 
-    def ends_at(moments: Moments) -> Mapping[TopicPartition, int]:
-        now = lookups.view(TopicSelection(names=tuple(sorted({topic for topic, _ in moments})))).partitions
-        found = lookups.at_times({key: moment + 1 for key, moment in moments.items() if key in now})
-        return {key: now[key].latest if offset is None else offset for key, offset in found.items()}
+    A partition without a younger record ended where it ends now.
+    """
 
-    return ends_at
+    def for_batch() -> EndsAt:
+        now: dict[TopicPartition, PartitionFacts] = {}
+
+        def ends_at(moments: Moments) -> Mapping[TopicPartition, int]:
+            if not now:
+                now.update(lookups.view(TopicSelection(names=tuple(sorted({t for t, _ in moments})))).partitions)
+            found = lookups.at_times({key: moment + 1 for key, moment in moments.items() if key in now})
+            return {key: now[key].latest if offset is None else offset for key, offset in found.items()}
+
+        return ends_at
+
+    return for_batch

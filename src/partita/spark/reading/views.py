@@ -33,8 +33,8 @@ LINEAGE = r"^spark:(?P<query>.*):(?P<batch>[0-9]{1,18})$"
 def decoder(view: str, lookups: Lookups) -> Decode:
     """How one task decodes its batches, which come in the order of the log. Only lag_history asks the cluster."""
     if view == "lag_history":
-        ends_at = asked_of(lookups)
-        return lambda records, schema: _named(lag_history(offset_commits(records), ends_at), schema)
+        for_batch = asked_of(lookups)
+        return lambda records, schema: _named(lag_history(offset_commits(records), for_batch()), schema)
     if view == "offset_commits":
         return lambda records, schema: _named(offset_commits(records), schema)
     if view == "commit_lineage":
