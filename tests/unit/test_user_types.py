@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 GIVEN = {"spark": "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"}
 """What the reader of a page has already; all have `bootstrap`, the address of a broker."""
-STORIES = frozenset({"the-system"})
-"""Pages whose blocks look into the system with short names and plain tuples: they run in the tests, untyped."""
 AS_A_SCRIPT = (
     "--allow-untyped-defs", "--allow-incomplete-defs", "--allow-untyped-calls", "--allow-untyped-globals",
     "--allow-any-generics",
@@ -141,7 +139,7 @@ def test_the_programs_of_every_page_pass_mypy_strict(tmp_path: Path) -> None:
     pages = []
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         blocks = [block[2] for block in BLOCK.finditer(path.read_text()) if not block[1]]
-        if blocks and path.stem not in STORIES:
+        if blocks:
             pages.append(tmp_path / f"{path.stem.replace('-', '_')}.py")
             pages[-1].write_text('bootstrap: str = ""\n' + GIVEN.get(path.stem, "") + "\n".join(blocks))
     assert len(pages) >= 12, "the pages with Python"

@@ -146,3 +146,12 @@ def test_what_a_start_found_of_damage_is_counted(tmp_path: Path) -> None:
         assert found["kafka_partita_Store_unclean_starts"] == 1
         assert found["kafka_partita_Store_logs_cut"] == 1
         assert found["kafka_partita_Store_bytes_cut"] == 4
+
+
+def test_help_texts_are_texts(broker: Broker) -> None:
+    """Issue 11: a name that is built in had got into one."""
+    broker.produce("t", "x")
+    with urlopen(f"http://127.0.0.1:{broker.running.admin_port}/metrics") as answer:
+        helps = [line.split(" ", 3)[3] for line in answer.read().decode().splitlines() if line.startswith("# HELP")]
+    assert len(helps) > 10
+    assert [text for text in helps if "<" in text or " at 0x" in text or "Type " in text] == []

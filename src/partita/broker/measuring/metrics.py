@@ -85,9 +85,8 @@ class BrokerMetrics:
         rate = MovingRate(1, self._now_ms())
         tags = {"name": name, **tags}
         self.registry.counter(group, "Count", "how much there was, by name", read, **tags)
-        self.registry.gauge(
-            group, "OneMinuteRate", f"{help}, per second", lambda: rate.read(read(), self._now_ms()), **tags
-        )
+        per_second = "how much there was per second, by name"
+        self.registry.gauge(group, "OneMinuteRate", per_second, lambda: rate.read(read(), self._now_ms()), **tags)
 
     def value(self, group: str, name: str, read: Callable[[], float], **tags: str) -> None:
         """A number that is read, as Kafka's gauges are: Value."""
