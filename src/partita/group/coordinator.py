@@ -16,10 +16,11 @@ from partita.assignors.interface import Assignor
 from partita.group import deadlines, refusals
 from partita.group.classic import describe, heartbeat, join, leave, loading, removal, sync
 from partita.group.config import GroupConfig
+from partita.group.consumer_group import classic_members, leaving, outcomes
 from partita.group.consumer_group import describe as consumer_describe
 from partita.group.consumer_group import heartbeat as consumer_heartbeat
-from partita.group.consumer_group import leaving, outcomes
 from partita.group.consumer_group import loading as consumer_loading
+from partita.group.consumer_group.classic_members import serves
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Record, Step, Token
 from partita.group.notes import EVICTED, EXPIRED
 from partita.group.offsets import clamp, commit, delete, expiration, fetch, transactional
@@ -67,6 +68,18 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     DescribeConsumerGroup: consumer_describe.describe_consumer_group,
 }
 """Heartbeats are not here: they write nothing and are answered at once, see `GroupCoordinator.handle`."""
+_IN_CONSUMER_GROUPS: Mapping[type, Callable[[Turn, Token, GroupRequest, ConsumerGroup], None]] = {
+    JoinGroupRequest: classic_members.join_group,
+    SyncGroupRequest: classic_members.sync_group,
+    HeartbeatRequest: classic_members.heartbeat,
+    LeaveGroupRequest: classic_members.leave_group,
+}
+"""Requests of the classic protocol that come to a KIP-848 group."""
+
+
+def is_classic(group_id: str, consumers: Mapping[str, ConsumerGroup]) -> bool:
+    """Is it a group id, and not that of a KIP-848 group?"""
+    return bool(group_id) and group_id not in consumers
 
 
 class KnownMember(NamedTuple):
@@ -175,19 +188,24 @@ class GroupCoordinator:
 
     def handle(self, token: Token, request: GroupRequest, now: Now) -> Step:
         """Answer a request, now or later. Its token comes back in exactly one reply of this or a later step."""
-        if type(request.message) is HeartbeatRequest and request.message.group_id:
+        consumers = self._state.hard.consumer_groups
+        if type(request.message) is HeartbeatRequest and is_classic(request.message.group_id, consumers):
             return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
         turn = self._turn(now)
         turn.out.open()
         refused = refusals.first_check(request, self._state.config)
+        group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None
+        mixed = None if group is None else _IN_CONSUMER_GROUPS.get(type(request.message))
         if refused is not None:
             turn.out.answer(token, refused)
+        elif group is not None and mixed is not None and serves(group, request):
+            mixed(turn, token, request, group)
         else:
             _ACTIONS[type(request.message)](turn, token, request)
         return turn.out.take()
 
     def heartbeat(self, request: HeartbeatRequest, mono_ms: int) -> int:
-        """Answer a heartbeat at once with its error code; it never writes and never waits.
+        """Answer a heartbeat to a classic group at once with its error code; it never writes and never waits.
 
         The caller sends it through the shard's reply gate all the same when something is not durable yet.
         """

@@ -109,8 +109,8 @@ class World:
         """The answer to a request that is answered at once."""
         request = GroupRequest(message, version, client_id, "/h", may_see=self.may_see)
         step = self.take(self.coordinator.handle("token", request, self.clock.now()))
-        (reply,) = step.replies
-        return reply.message
+        (answer,) = [reply.message for reply in step.replies if reply.token == "token"]
+        return answer
 
     def beat(
         self,

@@ -17,6 +17,7 @@ from partita.group.contract import GroupRequest, Token
 from partita.group.guards import IDENTITY_GUARDS, IMPOSSIBLE, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.notes import JOINED, REFUSED_FULL, STATIC_REPLACED, MemberIdIssued
 from partita.group.offsets import expiration
+from partita.group.records.consumer_log import group_tombstones
 from partita.group.state.model import (
     COMPLETING,
     EMPTY,
@@ -114,6 +115,8 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
     join = Join(turn.state, group, token, request, wire)
     is_created = turn.state.is_absent(group)
     if is_created:
+        if not wire.member_id:
+            end_empty_consumer_group(turn, wire.group_id)
         expiration.make_room(turn, wire.group_id)
         error = first_error(JOIN_ABSENT_GUARDS, join)
         if error:
@@ -128,6 +131,15 @@ def join_group(turn: Turn, token: Token, request: GroupRequest) -> None:
         JOIN[group.state][classify(join)](turn, join)
     if is_created and len(turn.out.records) == written:
         turn.write([new_group_record(group)])
+
+
+def end_empty_consumer_group(turn: Turn, group_id: str) -> None:
+    """A KIP-848 group without members becomes a classic one by the first join; its offsets stay."""
+    group = turn.state.consumer_group(group_id)
+    if group is not None:
+        assert not group.members, "a group with members serves the join itself"
+        turn.write(group_tombstones(group))
+        turn.state.forget_timers(group_id)
 
 
 # -- guards: the first that holds answers ---------------------------------------------------------

@@ -132,10 +132,16 @@ def _upgraded(image: TopicImage, classic: Group, member: Member) -> ConsumerMemb
 # -- consumer to classic -----------------------------------------------------------------------------------------------
 
 
-def can_downgrade(turn: Turn, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
-    """Are only members of the classic protocol left once these are gone, and may the group become classic?"""
+def can_downgrade(
+    turn: Turn, group: ConsumerGroup, leaving: Sequence[ConsumerMember], comes: ConsumerMember | None = None
+) -> bool:
+    """Are only members of the classic protocol left once these are gone, and may the group become classic?
+
+    `comes` takes the place of one of them.
+    """
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]
+    staying += [] if comes is None else [comes]
     only_classic = bool(staying) and all(member.is_classic for member in staying)
     had_others = any(not member.is_classic for member in leaving)
     fits_in = len(staying) <= turn.state.config.group_max_size

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from partita.group.consumer_group import conversion, errors, leaving, timers
 from partita.group.consumer_group.change import Change, apply
 from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.member_ids import bare_member_id
 from partita.group.consumer_group.subscriptions import InvalidExpression, compile_expression
 from partita.group.contract import GroupRequest, Token
 from partita.group.notes import LEFT as MEMBER_LEFT
@@ -102,7 +103,7 @@ def heartbeat(turn: Turn, token: Token, request: GroupRequest) -> None:
     wire = request.message
     assert isinstance(wire, ConsumerGroupHeartbeatRequest)
     if not wire.member_id and request.version < _CLIENT_MAKES_ID_FROM and wire.member_epoch == _JOIN:
-        wire.member_id = turn.state.new_member_id("")
+        wire.member_id = bare_member_id(turn)
     beat = Beat(token, request, wire)
     refused = first_problem(turn, beat)
     if refused is None:

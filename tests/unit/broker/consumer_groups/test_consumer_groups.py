@@ -73,6 +73,13 @@ def test_a_group_is_joined_described_listed_left_and_deleted_over_the_wire(raw: 
     assert raw.ask(DeleteGroupsRequest(groups_names=["g"]), 2).results[0].error_code == 0
 
 
+@pytest.mark.case("GC-T02")
+def test_an_id_that_the_broker_makes_has_22_characters(raw: Raw) -> None:
+    joined = raw.ask(beat(""), 0)
+    assert (joined.error_code, len(joined.member_id)) == (0, 22)
+    assert not set(joined.member_id) & set("+/= ")
+
+
 @pytest.mark.case("GC-T39")
 def test_switched_off_both_apis_answer_unsupported_version_and_the_feature_is_not_in_force() -> None:
     with Broker(group_coordinator_rebalance_protocols="classic") as broker, Raw(broker.port) as raw:

@@ -1,0 +1,361 @@
+"""Members of the classic protocol in a KIP-848 group: what they ask while a fleet changes over.
+
+A join is a heartbeat with the subscription it carries; a sync hands out what the member may own now, in the bytes of
+the classic protocol; a heartbeat tells the member to rejoin when there is something to learn. (Kafka:
+classicGroupJoinToConsumerGroup, classicGroupSyncToConsumerGroup, classicGroupHeartbeatToConsumerGroup; specification
+section 21.3.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from partita.assignors.interface import Subscription
+from partita.assignors.payloads import decode_subscription
+from partita.group import answers
+from partita.group.consumer_group import conversion, leaving, timers
+from partita.group.consumer_group.change import Change, apply, cause_of
+from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.member_ids import bare_member_id
+from partita.group.contract import GroupRequest, Token
+from partita.group.notes import LEFT, STATIC_REPLACED, MemberIdIssued
+from partita.group.records.consumer_group import (
+    NO_PARTITIONS,
+    ClassicPart,
+    ConsumerGroup,
+    ConsumerMember,
+    MemberState,
+    Partition,
+)
+from partita.group.state.turn import Turn
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from partita.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from partita.protocol.primitives import MalformedRequest
+
+_MEMBER_ID_REQUIRED_FROM = 4
+_REBALANCE_TIMEOUT_FROM = 1
+_NULLABLE_PROTOCOL_NAME = 7
+_BATCH_FROM = 3
+
+
+def serves(group: ConsumerGroup, request: GroupRequest) -> bool:
+    """Is the request for the group as it is? A join to one without members makes a classic group of it instead."""
+    return bool(group.members) or not isinstance(request.message, JoinGroupRequest)
+
+
+class Join(NamedTuple):
+    """One JoinGroup to a KIP-848 group being decided."""
+
+    token: Token
+    request: GroupRequest
+    wire: JoinGroupRequest
+    group: ConsumerGroup
+
+    @property
+    def holder(self) -> str | None:
+        """The member id that has the group instance id of the join."""
+        return None if self.wire.group_instance_id is None else self.group.static.get(self.wire.group_instance_id)
+
+    @property
+    def subscription(self) -> Subscription:
+        """What the member asks for and says it owns, from its first protocol. Raises MalformedRequest."""
+        return decode_subscription(self.wire.protocols[0].metadata)
+
+
+def join_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
+    """Answer a JoinGroup; it is never parked."""
+    wire = request.message
+    assert isinstance(wire, JoinGroupRequest)
+    join = Join(token, request, wire, group)
+    error = next((error for holds, error in JOIN_GUARDS if holds(turn, join)), ErrorCode.NONE)
+    if error:
+        member_id = "" if error is ErrorCode.GROUP_MAX_SIZE_REACHED else wire.member_id
+        turn.out.answer(token, answers.join_error(error, member_id, version=request.version))
+    elif needs_id(join):
+        _issue_id(turn, join)
+    else:
+        _admit(turn, join)
+
+
+def group_is_full(turn: Turn, join: Join) -> bool:
+    """No place is left, and it is not a member."""
+    is_member = join.wire.member_id in join.group.members or join.holder is not None
+    return not is_member and len(join.group.members) >= turn.state.config.group_consumer_max_size
+
+
+def no_protocol_in_common(turn: Turn, join: Join) -> bool:
+    """It is of another type than consumer, or offers no protocol that all classic members list."""
+    if join.wire.protocol_type != conversion.CONSUMER or not join.wire.protocols:
+        return True
+    mine = join.wire.member_id or join.holder or ""
+    counts = conversion.supported_protocols(join.group, except_id=mine)
+    known = join.group.members.get(mine)
+    others = join.group.classic_members - (1 if known is not None and known.is_classic else 0)
+    return others > 0 and not any(counts.get(protocol.name, 0) == others for protocol in join.wire.protocols)
+
+
+def subscription_is_unreadable(turn: Turn, join: Join) -> bool:
+    """The bytes of its first protocol are no subscription."""
+    try:
+        join.subscription  # noqa: B018  # it raises
+    except MalformedRequest:
+        return True
+    return False
+
+
+def instance_is_unknown(turn: Turn, join: Join) -> bool:
+    """It has a member id, and an instance id that nobody has."""
+    return bool(join.wire.member_id) and join.wire.group_instance_id is not None and join.holder is None
+
+
+def instance_is_anothers(turn: Turn, join: Join) -> bool:
+    """Its instance id belongs to another member id."""
+    return bool(join.wire.member_id) and join.holder not in (None, join.wire.member_id)
+
+
+JOIN_GUARDS: tuple[tuple[Callable[[Turn, Join], bool], ErrorCode], ...] = (
+    (group_is_full, ErrorCode.GROUP_MAX_SIZE_REACHED),
+    (no_protocol_in_common, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+    (subscription_is_unreadable, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+    (instance_is_unknown, ErrorCode.UNKNOWN_MEMBER_ID),
+    (instance_is_anothers, ErrorCode.FENCED_INSTANCE_ID),
+)
+
+
+def needs_id(join: Join) -> bool:
+    """A dynamic member without an id, in a version that has it come back with one."""
+    is_new = not join.wire.member_id and join.wire.group_instance_id is None
+    return is_new and join.request.version >= _MEMBER_ID_REQUIRED_FROM
+
+
+def _issue_id(turn: Turn, join: Join) -> None:
+    """Hand out an id, which nobody has to remember: whoever joins with any id is admitted."""
+    member_id = bare_member_id(turn)
+    turn.out.note(MemberIdIssued(join.group.group_id, member_id, join.request.client_id, turn.now.wall_ms))
+    error = answers.join_error(ErrorCode.MEMBER_ID_REQUIRED, member_id, version=join.request.version)
+    turn.out.answer(join.token, error)
+
+
+def _admit(turn: Turn, join: Join) -> None:
+    """Take the member in, or what it says now; answer with its epoch as the generation, and without other members."""
+    change = _change(turn, join)
+    if change.replaces is not None and not change.replaces.is_classic:
+        gone = [change.replaces]
+        if conversion.can_downgrade(turn, join.group, gone, comes=change.after):
+            _downgrade_by_replacement(turn, join, change)
+            return
+    member = apply(turn, change)
+    if isinstance(member, Refused):
+        error = answers.join_error(member.error, join.wire.member_id, version=join.request.version)
+        turn.out.answer(join.token, error)
+        return
+    timers.expect_sync(turn, join.group.group_id, member)
+    turn.out.answer(join.token, _joined(join, member.member_id, member.epoch))
+
+
+def _change(turn: Turn, join: Join) -> Change:
+    wire, group = join.wire, join.group
+    held = None if join.holder is None else group.members[join.holder]
+    replaces = held if not wire.member_id else None
+    member_id = wire.member_id or bare_member_id(turn)
+    known = group.members.get(member_id)
+    if replaces is not None:
+        before = replace(replaces, member_id=member_id, epoch=max(replaces.epoch, 0))
+    else:
+        before = known or ConsumerMember(member_id)
+    return Change(
+        group=group,
+        before=before,
+        after=_after(join, before),
+        is_new=known is None,
+        owned=_owned(turn, join.subscription),
+        replaces=replaces,
+    )
+
+
+def _after(join: Join, before: ConsumerMember) -> ConsumerMember:
+    wire, subscription = join.wire, join.subscription
+    old = join.request.version < _REBALANCE_TIMEOUT_FROM
+    protocols = tuple((protocol.name, bytes(protocol.metadata)) for protocol in wire.protocols)
+    return replace(
+        before,
+        instance_id=wire.group_instance_id if wire.group_instance_id is not None else before.instance_id,
+        rack_id=subscription.rack_id or before.rack_id,
+        client_id=join.request.client_id,
+        client_host=join.request.client_host,
+        topics=tuple(sorted(set(subscription.topics))),
+        regex="",
+        rebalance_timeout_ms=wire.session_timeout_ms if old else wire.rebalance_timeout_ms,
+        classic=ClassicPart(wire.session_timeout_ms, protocols),
+    )
+
+
+def _owned(turn: Turn, subscription: Subscription) -> frozenset[Partition]:
+    image = turn.state.topics
+    named = ((image.get(name), number) for name, number in subscription.owned_partitions)
+    return frozenset((topic.topic_id, number) for topic, number in named if topic is not None)
+
+
+def _joined(join: Join, member_id: str, generation: int) -> JoinGroupResponse:
+    name: str | None = join.wire.protocols[0].name
+    return JoinGroupResponse(
+        generation_id=generation,
+        protocol_type=conversion.CONSUMER,
+        protocol_name=name if join.request.version >= _NULLABLE_PROTOCOL_NAME else name or "",
+        leader="",
+        member_id=member_id,
+        members=[],
+    )
+
+
+def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
+    """The static member that goes was the last of the new protocol: the group is classic with the one that comes.
+
+    It rebalances only if the newcomer asks for other topics (KAFKA-19546).
+    """
+    assert change.replaces is not None
+    target = join.group.targets.get(change.replaces.member_id, NO_PARTITIONS)
+    comes = replace(change.after, assigned=dict.fromkeys(target, 0))
+    differs = change.subscription_changed
+    cause = cause_of(comes, STATIC_REPLACED)
+    conversion.downgrade(turn, join.group, [change.replaces], cause, comes=comes, rebalances=differs)
+    turn.out.answer(join.token, _joined(join, comes.member_id, turn.state.groups[join.group.group_id].generation))
+
+
+class Claim(NamedTuple):
+    """A SyncGroup or Heartbeat of a member of the classic protocol."""
+
+    group: ConsumerGroup
+    member_id: str
+    instance_id: str | None
+    generation: int
+
+
+def is_not_a_classic_member(claim: Claim) -> bool:
+    """Nobody of the classic protocol has its member id."""
+    member = claim.group.members.get(claim.member_id)
+    return member is None or not member.is_classic
+
+
+def claims_unknown_instance(claim: Claim) -> bool:
+    """It names a group instance id that nobody has."""
+    return claim.instance_id is not None and claim.instance_id not in claim.group.static
+
+
+def claims_anothers_instance(claim: Claim) -> bool:
+    """Its group instance id belongs to another member id."""
+    return claim.instance_id is not None and claim.group.static.get(claim.instance_id) != claim.member_id
+
+
+def generation_is_another(claim: Claim) -> bool:
+    """Its generation is not the member's epoch."""
+    return claim.generation != claim.group.members[claim.member_id].epoch
+
+
+CLAIM_GUARDS: tuple[tuple[Callable[[Claim], bool], ErrorCode], ...] = (
+    (claims_unknown_instance, ErrorCode.UNKNOWN_MEMBER_ID),
+    (claims_anothers_instance, ErrorCode.FENCED_INSTANCE_ID),
+    (is_not_a_classic_member, ErrorCode.UNKNOWN_MEMBER_ID),
+    (generation_is_another, ErrorCode.ILLEGAL_GENERATION),
+)
+
+
+def claim_error(claim: Claim) -> ErrorCode:
+    """The error of the first guard that holds."""
+    return next((error for holds, error in CLAIM_GUARDS if holds(claim)), ErrorCode.NONE)
+
+
+def sync_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
+    """Hand out what the member may own now; if it is behind, it has to rejoin first."""
+    wire = request.message
+    assert isinstance(wire, SyncGroupRequest)
+    error = claim_error(Claim(group, wire.member_id, wire.group_instance_id, wire.generation_id))
+    if not error and _names_another_protocol(group.members[wire.member_id], wire):
+        error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if error:
+        turn.out.answer(token, answers.sync_error(error))
+        return
+    member = group.members[wire.member_id]
+    if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        timers.expect_join(turn, group.group_id, member)
+        turn.out.answer(token, answers.sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
+        return
+    turn.state.timers_of(group.group_id).syncs.pop(member.member_id, None)
+    timers.start_session(turn, group.group_id, member)
+    assert member.classic is not None, "a guard answers members of the other protocol"
+    answer = SyncGroupResponse(
+        protocol_type=conversion.CONSUMER,
+        protocol_name=member.classic.protocols[0][0],
+        assignment=conversion.assignment_bytes(turn.state.topics, member, member.assigned),
+    )
+    turn.out.answer(token, answer)
+
+
+def _names_another_protocol(member: ConsumerMember, wire: SyncGroupRequest) -> bool:
+    assert member.classic is not None, "a guard answers members of the other protocol"
+    pairs = ((wire.protocol_type, conversion.CONSUMER), (wire.protocol_name, member.classic.protocols[0][0]))
+    return any(given is not None and given != agreed for given, agreed in pairs)
+
+
+def heartbeat(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
+    """Restart the session; tell the member to rejoin when there is another epoch, or partitions to give up or take."""
+    wire = request.message
+    assert isinstance(wire, HeartbeatRequest)
+    error = claim_error(Claim(group, wire.member_id, wire.group_instance_id, wire.generation_id))
+    if not error:
+        member = group.members[wire.member_id]
+        timers.start_session(turn, group.group_id, member)
+        if has_to_rejoin(group, member):
+            timers.expect_join(turn, group.group_id, member)
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+    turn.out.answer(token, HeartbeatResponse(error_code=error))
+
+
+def has_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Is there anything that the member learns only by rejoining?"""
+    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+        return True
+    target = group.targets.get(member.member_id, NO_PARTITIONS)
+    blocked = any(group.owners.get(partition, member.member_id) != member.member_id for partition in target)
+    return member.state is MemberState.UNRELEASED_PARTITIONS and not blocked
+
+
+def leave_group(turn: Turn, token: Token, request: GroupRequest, group: ConsumerGroup) -> None:
+    """Remove whoever the request names, of either protocol; one new epoch for all of them."""
+    wire = request.message
+    assert isinstance(wire, LeaveGroupRequest)
+    old_form = request.version < _BATCH_FROM
+    entries = [MemberIdentity(member_id=wire.member_id)] if old_form else wire.members
+    found = [_leaver(group, entry) for entry in entries]
+    gone = dict.fromkeys(member_id for member_id, error in found if not error)
+    if gone:
+        leaving.fence(turn, group, [group.members[member_id] for member_id in gone], LEFT)
+    if old_form:
+        turn.out.answer(token, LeaveGroupResponse(error_code=found[0][1]))
+        return
+    echoes = [
+        MemberResponse(member_id=entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
+        for entry, (_, error) in zip(entries, found, strict=True)
+    ]
+    turn.out.answer(token, LeaveGroupResponse(members=echoes))
+
+
+def _leaver(group: ConsumerGroup, entry: MemberIdentity) -> tuple[str, ErrorCode]:
+    """Whom an entry means, or why it means nobody."""
+    holder = group.static.get(entry.group_instance_id or "")
+    member_id = entry.member_id or holder or ""
+    if entry.group_instance_id is not None and holder is None:
+        return member_id, ErrorCode.UNKNOWN_MEMBER_ID
+    if entry.group_instance_id is not None and holder != member_id:
+        return member_id, ErrorCode.FENCED_INSTANCE_ID
+    return member_id, ErrorCode.NONE if member_id in group.members else ErrorCode.UNKNOWN_MEMBER_ID
