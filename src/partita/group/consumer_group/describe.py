@@ -41,7 +41,10 @@ def describe_consumer_group(turn: Turn, token: Token, request: GroupRequest) -> 
 
 
 def described(turn: Turn, group: ConsumerGroup) -> DescribedConsumerGroup:
-    """The group with every member, what it has and what it is to have. Topics that are gone are left out."""
+    """The group with every member, what it has and what it is to have. Topics that are gone are left out.
+
+    A member has what it was told to give up until it says that it did.
+    """
     return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=group.state.value,
@@ -62,7 +65,7 @@ def _member(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> Describ
         client_host=member.client_host,
         subscribed_topic_names=list(member.topics),
         subscribed_topic_regex=member.regex or None,
-        assignment=_partitions(turn, member.assigned),
+        assignment=_partitions(turn, {**member.assigned, **member.revoking}),
         target_assignment=_partitions(turn, group.targets.get(member.member_id, NO_PARTITIONS)),
         member_type=_CLASSIC if member.is_classic else _CONSUMER,
     )
