@@ -14,7 +14,7 @@ from partita.group.consumer_group.subscriptions import InvalidExpression, compil
 from partita.group.consumer_group.target import AssignorFailed, Problem
 from partita.group.records.consumer_group import Target
 
-_AT_ONCE = 2_000
+_AT_ONCE = 200
 """A built-in assignor that has more members and partitions than this to share is not run on the event loop."""
 
 
