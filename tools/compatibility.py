@@ -28,11 +28,11 @@ def sentences(path: Path) -> Iterator[tuple[int, str]]:
         _, mark, text = line.partition(MARK)
         taken = [text.strip()] if mark else []
         for more in lines[number + 1 :] if mark else ():
-            if taken[-1].endswith((".", '."""')):
+            if taken[-1].endswith((".", '"""')):
                 break
             taken.append(more.strip().removeprefix("#").strip())
         if taken:
-            joined = " ".join(taken).removesuffix('"""')
+            joined = " ".join(taken).removesuffix('"""').rstrip()
             yield number + 1, joined[:1].upper() + joined[1:]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import confluent_kafka
 import pytest
 
-from support.consumer.stories import EPOCH_STORIES, STORIES, Stage
+from support.consumer.stories import EPOCH_STORIES, MIXED_STORIES, STORIES, Stage
 from support.kafka.node import KafkaNode, KafkaUnavailable
 
 SHORT_SESSIONS = {
@@ -55,6 +55,6 @@ def test_on_kafka(kafka: KafkaNode, story: Callable[[Stage], None]) -> None:
 
 @pytest.mark.conformance
 @pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
-@pytest.mark.parametrize("story", [*EPOCH_STORIES, *STORIES], ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*EPOCH_STORIES, *MIXED_STORIES], ids=lambda story: story.__name__)
 def test_on_kafka_with_the_consumer_protocol(kafka_of_epochs: KafkaNode, story: Callable[[Stage], None]) -> None:
     story(stage_of(kafka_of_epochs, "consumer"))

@@ -12,7 +12,14 @@ from partita import Broker
 from partita.records.batch import build_batch
 from partita.records.builder import build_marker
 from partita.records.control import ABORT, COMMIT
-from support.consumer.stories import STORIES, Stage
+from support.consumer.stories import EPOCH_STORIES, STORIES, Stage
+
+SHORT_BEATS = {
+    "group.consumer.min.heartbeat.interval.ms": 50,
+    "group.consumer.heartbeat.interval.ms": 100,
+    "group.consumer.min.session.timeout.ms": 1_000,
+    "group.consumer.session.timeout.ms": 6_000,
+}
 
 
 def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> None:
@@ -36,8 +43,8 @@ def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> 
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    options = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4}
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    options = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4, **SHORT_BEATS}
     options["auto.create.topics.enable"] = False
     running = [Broker(options, data_dir=str(tmp_path))]
     running[0].start()
@@ -53,10 +60,18 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         restart,
         lambda group, member_id: running[0].control.expire_session(group, member_id),
         lambda topic, values, commits: transact(running[0], topic, values, commits),
+        getattr(request, "param", "classic"),
     )
     running[0].stop()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 def test_on_our_broker(stage: Stage, story: Callable[[Stage], None]) -> None:
+    story(stage)
+
+
+@pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
+@pytest.mark.parametrize("stage", ["consumer"], indirect=True)
+@pytest.mark.parametrize("story", EPOCH_STORIES, ids=lambda story: story.__name__)
+def test_on_our_broker_with_the_consumer_protocol(stage: Stage, story: Callable[[Stage], None]) -> None:
     story(stage)

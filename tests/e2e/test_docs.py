@@ -28,6 +28,7 @@ PAGES = (
     "first-consumer",
     "consumer",
     "what-a-rebalance-does-to-you",
+    "consumer-protocol",
     "long-processing",
     "arrow-to-pandas-polars-duckdb",
     "testing-with-partita",

@@ -497,10 +497,12 @@ def the_group_is_described_with_its_epoch_and_what_each_member_is_to_hold(stage:
             admin.describe_group("described")
 
 
+MIXED_STORIES = (a_fleet_changes_its_protocol_by_one_rolling_restart, a_group_shared_with_confluent_kafka)
+"""Members of both protocols in one group, with our members in the consumer protocol."""
 EPOCH_STORIES = (
+    *(story for story in STORIES if story is not a_group_shared_with_confluent_kafka),
     the_group_is_described_with_its_epoch_and_what_each_member_is_to_hold,
     a_pattern_that_the_broker_matches_finds_topics_made_later,
-    a_fleet_changes_its_protocol_by_one_rolling_restart,
     a_second_holder_of_an_instance_id_is_refused_and_the_first_goes_on,
     a_member_that_does_not_poll_leaves_and_comes_back,
 )
