@@ -501,3 +501,29 @@ def test_a_broker_that_the_metadata_names_must_show_its_own_name_before_it_is_to
         assert f"127.0.0.1:{broker.port} shows a certificate for localhost" in said
         assert "the cluster calls its broker 1 by this address: advertised.listeners" in said
         assert [note["note"] for note in broker.notes()].count("Login") == 1, "by the address of the bootstrap list"
+
+
+@pytest.mark.case("SE-A01", "SE-B19", "SE-H07")
+def test_where_there_is_no_epoll_asyncio_s_own_tls_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS and Windows: handshake, login, principal of a certificate, large answers, a bad hello."""
+    monkeypatch.setattr("partita.broker.wire.sockets.IS_AVAILABLE", False)
+    own = {"listener.name.ssl.ssl.client.auth": "required"}
+    with secured(tmp_path, mechanisms="PLAIN", **own) as place:
+        place.broker.create_topics({"t": 1})
+        place.broker.produce("t", b"x" * 900_000)
+        with place.raw("SASL_SSL") as raw:
+            assert raw.log_in().error_code == 0
+            wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+            request = FetchRequest(max_wait_ms=0, topics=[FetchTopic(topic="t", partitions=[wanted])])
+            records = raw.ask(request, 12).responses[0].partitions[0].records
+            assert len(records or b"") > 900_000
+        with place.raw("SASL_SSL") as raw:
+            assert raw.log_in("alice", "wrong").error_code == 58
+            assert raw.is_closed()
+        assert principal(place, place.certificates.issue("Carol")).startswith("User:CN=Carol,")
+        with pytest.raises((OSError, EOFError)), place.raw("SSL") as raw:
+            raw.serves()
+        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer:
+            peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            with suppress(ConnectionError):
+                assert peer.recv(100)[:1] in (b"", b"\x15")

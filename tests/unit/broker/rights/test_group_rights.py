@@ -8,6 +8,8 @@ import pytest
 
 from partita import Broker
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -295,3 +297,32 @@ def test_a_waiting_fetch_is_answered_by_the_rights_it_came_with(broker: Broker, 
     assert written.responses[0].partition_responses[0].error_code == 0
     assert fetched(alice.recv(1, 12)[1]) == {"t": (0, True)}
     assert fetched(alice.ask(fetch("t"), 12)) == {"t": (TOPIC_REFUSED, False)}
+
+
+@pytest.mark.case("SE-K33")
+def test_members_of_the_new_protocol_need_the_group_and_all_their_topics(
+    broker: Broker, admin: Raw, alice: Raw
+) -> None:
+    member = "AAAAAAAAAAAAAAAAAAAAAA"
+
+    def beat(*topics: str) -> int:
+        request = ConsumerGroupHeartbeatRequest(
+            group_id="g", member_id=member, member_epoch=0, rebalance_timeout_ms=60_000, topic_partitions=[],
+            subscribed_topic_names=list(topics),
+        )  # fmt: skip
+        return int(alice.ask(request, 1).error_code)
+
+    def described() -> tuple[int, int]:
+        (group,) = alice.ask(ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups
+        return group.error_code, len(group.members)
+
+    admin.find("g")
+    assert (beat("t"), described()) == (30, (30, 0))
+    allow(broker, acl("alice", Operation.READ, "g", ResourceType.GROUP))
+    assert (beat("t"), beat("nowhere")) == (29, 29), "whether it exists or not"
+    allow(broker, acl("alice", Operation.DESCRIBE, "t"))
+    assert (beat("t", "u"), beat("t")) == (29, 0)
+    assert described() == (0, 1)
+    forbid_all(broker)
+    allow(broker, acl("alice", Operation.READ, "g", ResourceType.GROUP))
+    assert described() == (29, 0), "nothing of the group, once one of its topics is hidden"
