@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from partita import Admin
 from support.kafka.node import KafkaNode, KafkaUnavailable
+from support.producer import transaction_admin_stories as admin_stories
 from support.producer import transaction_stories as stories
 
 LOOK_MS = "300"
@@ -46,3 +48,15 @@ def test_a_restart_in_the_middle_of_a_transaction_is_not_noticed(node: KafkaNode
         with producer.transaction():
             producer.send(topic, "next")
     assert stories.seen(node.bootstrap, topic) == ["before", "behind", "next"]
+
+
+@pytest.mark.case("TX-L01", "TX-L02", "TX-L04", "TX-L05", "TX-L08", "TX-L09")
+def test_what_is_open_is_listed_described_and_fenced(node: KafkaNode) -> None:
+    admin_stories.what_is_open_is_listed_described_and_fenced(node.bootstrap)
+
+
+@pytest.mark.case("TX-L12", "TX-H01")
+def test_a_hanging_transaction_is_found_and_ended(node: KafkaNode) -> None:
+    with Admin(bootstrap_servers=node.bootstrap) as admin:
+        admin.alter_configs("broker", "1", {"transaction.partition.verification.enable": "false"})
+    admin_stories.a_hanging_transaction_is_found_and_ended(node.bootstrap)

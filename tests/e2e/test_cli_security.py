@@ -17,6 +17,7 @@ CALLS = (
     ["config", "get", "topic", "t"], ["produce", "t"], ["consume", "t", "-e"], ["perf", "consume", "t"],
     ["groups", "list"], ["groups", "lag"], ["mirror", "t", "--prefix", "x.", "-e"],
     ["groups", "watch", "--looks", "1"], ["acls", "list"], ["quotas", "list"], ["users", "list"],
+    ["transactions", "list"],
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from partita.admin import acls as access
-from partita.admin import configs, groups, offsets, placement, reset_plan, scram, topics
+from partita.admin import configs, groups, offsets, placement, reset_plan, scram, topics, transactions
 from partita.admin import quotas as quota_calls
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
@@ -32,10 +32,14 @@ from partita.admin.results import (
     GroupDescription,
     GroupListing,
     OngoingMove,
+    OpenTransaction,
     PartitionLag,
+    ProducerDescription,
     ResetPlan,
     TopicDescription,
     TopicListing,
+    TransactionDescription,
+    TransactionListing,
 )
 from partita.admin.scram import ScramCredential, ScramUser
 from partita.admin.topics import NewTopic, names_of
@@ -315,6 +319,64 @@ class AsyncAdmin:
         Raises OffsetOutOfRangeError for an offset beyond the high watermark.
         """
         return await offsets.delete_records(self.cluster, before, timeout_ms=timeout_ms)
+
+    # Transactions
+
+    async def list_transactions(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        min_duration_ms: int = -1,
+        pattern: str | None = None,
+    ) -> list[TransactionListing]:
+        """Transactional ids: all, or those in some states ("Ongoing"), of some producers, or open for longer.
+
+        `pattern` is a regular expression that has to match the whole id.
+        """
+        return await transactions.list_transactions(self.cluster, states, producer_ids, min_duration_ms, pattern)
+
+    async def describe_transactions(self, ids: str | Iterable[str]) -> list[TransactionDescription]:
+        """State, producer, timeout and partitions of transactional ids. Raises TransactionalIdNotFoundError."""
+        return await transactions.describe_transactions(self.cluster, names_of(ids))
+
+    async def describe_producers(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, list[ProducerDescription]]:
+        """The producers that partitions remember, with their open transactions."""
+        return await transactions.describe_producers(self.cluster, partitions)
+
+    async def fence_producers(self, ids: str | Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Fence whoever uses these transactional ids, abort what they left open; return each producer id and epoch."""
+        return {name: await transactions.fence_producer(self.cluster, name) for name in names_of(ids)}
+
+    async def find_hanging_transactions(
+        self,
+        partitions: Iterable[TopicPartition] | None = None,
+        *,
+        max_transaction_timeout_ms: int = transactions.LONGEST_TIMEOUT_MS,
+    ) -> list[OpenTransaction]:
+        """Open transactions that no coordinator will end; in some partitions, or in all of the cluster.
+
+        Only those whose last record is older than `max_transaction_timeout_ms` are looked at.
+        """
+        if partitions is None:
+            view = await self.cluster.topics(None)
+            partitions = [(name, part.partition) for name, topic in view.items() for part in topic.partitions]
+        now_ms = time.time_ns() // 1_000_000
+        return await transactions.find_hanging(self.cluster, partitions, now_ms, max_transaction_timeout_ms)
+
+    async def abort_hanging_transaction(self, topic: str, partition: int, start_offset: int) -> ProducerDescription:
+        """End the open transaction of a partition that begins at this offset, whatever its coordinator thinks.
+
+        For what `find_hanging_transactions` found. Raises ValueError when no transaction is open there.
+        """
+        told = await transactions.describe_producers(self.cluster, [(topic, partition)])
+        open_ones = [p for p in told[topic, partition] if p.open_since_offset == start_offset]
+        if not open_ones:
+            raise ValueError(f"no open transaction begins at offset {start_offset} of {topic}-{partition}")
+        await transactions.abort_open(self.cluster, (topic, partition), open_ones[0])
+        return open_ones[0]
 
     # Groups
 

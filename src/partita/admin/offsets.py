@@ -53,7 +53,7 @@ async def list_offsets(
             replica_id=-1, isolation_level=isolation_level, topics=list(topics.values()), timeout_ms=30_000
         )
 
-    found = await _ask_leaders(cluster, wanted, build)
+    found = await ask_leaders(cluster, wanted, build)
     return {
         (topic, p): FoundOffset(topic, p, answer.offset, answer.timestamp, answer.leader_epoch)
         for (topic, p), answer in sorted(found.items())
@@ -72,16 +72,16 @@ async def delete_records(
             topics.setdefault(topic, DeleteRecordsTopic(name=topic)).partitions.append(part)
         return DeleteRecordsRequest(topics=list(topics.values()), timeout_ms=timeout_ms)
 
-    found = await _ask_leaders(cluster, before, build)
+    found = await ask_leaders(cluster, before, build)
     return {partition: answer.low_watermark for partition, answer in sorted(found.items())}
 
 
-async def _ask_leaders(
+async def ask_leaders(
     cluster: Cluster, partitions: Iterable[TopicPartition], build: Callable[[Iterable[TopicPartition]], Any]
 ) -> dict[TopicPartition, Any]:
     """Send one request to each leader; repeat what fails for now until the timeout.
 
-    Serves ListOffsets and DeleteRecords alike, whose answers share no type: hence `Any`.
+    Serves ListOffsets, DeleteRecords and DescribeProducers alike, whose answers share no type: hence `Any`.
     """
     left = dict.fromkeys(partitions)
     asked = len(left)

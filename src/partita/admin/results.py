@@ -240,6 +240,59 @@ class ResetPlan(Result):
     moves: list[OffsetMove]
 
 
+@dataclass(frozen=True, slots=True)
+class TransactionListing(Result):
+    """A transactional id, the node that coordinates it, its producer id and its state, such as "Ongoing"."""
+
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionDescription(Result):
+    """A transactional id as its coordinator knows it. `started_ms` is None before its first transaction."""
+
+    transactional_id: str
+    coordinator: int
+    producer_id: int
+    producer_epoch: int
+    state: str
+    timeout_ms: int
+    started_ms: int | None
+    partitions: list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerDescription(Result):
+    """A producer as a partition's leader remembers it; -1 for what it does not know.
+
+    `open_since_offset` is the first offset of its open transaction, None without one.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    open_since_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction(Result):
+    """An open transaction in one partition; `idle_ms` counts from its last record. An id that is not known is None."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    idle_ms: int
+    transactional_id: str | None
+
+
 class SomeFailed(KafkaError):
     """Of several things asked for in one call some failed; `failures` says which, and why. The others are done."""
 

@@ -1,0 +1,244 @@
+"""Transactions of a cluster: list and describe them, find those that hang, end what nobody ends.
+
+Mirrors ListTransactions, DescribeTransactions, DescribeProducers, FenceProducers and AbortTransaction of Kafka's admin
+client, and the search of kafka-transactions.sh (KIP-664).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from partita.admin.offsets import TopicPartition, ask_leaders
+from partita.admin.results import (
+    OpenTransaction,
+    ProducerDescription,
+    TransactionDescription,
+    TransactionListing,
+    raise_failures,
+)
+from partita.errors import InvalidRequestError, KafkaError, TransactionalIdNotFoundError, error_for
+from partita.net.cluster import COORDINATOR_MOVED, Cluster
+from partita.net.errors import Disconnected
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersTopic
+from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from partita.protocol.messages.init_producer_id import InitProducerIdRequest
+from partita.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from partita.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from partita.protocol.primitives import Message, Request
+
+TRANSACTION = 1
+LONGEST_TIMEOUT_MS = 900_000
+"""The default of transaction.max.timeout.ms: no live transaction is open for longer."""
+FENCE_TIMEOUT_MS = 60_000
+R = TypeVar("R", bound=Message)
+
+
+async def list_transactions(
+    cluster: Cluster, states: Iterable[str], producer_ids: Iterable[int], min_duration_ms: int, pattern: str | None
+) -> list[TransactionListing]:
+    """Ask every node for the transactional ids it coordinates. Raises ValueError for a state that no node knows."""
+    request = ListTransactionsRequest(
+        state_filters=list(states),
+        producer_id_filters=list(producer_ids),
+        duration_filter=min_duration_ms,
+        transactional_id_pattern=pattern,
+    )
+    await cluster.refresh([])
+
+    async def of_node(node: int) -> list[TransactionListing]:
+        async def once() -> ListTransactionsResponse:
+            answer = await cluster.request(node, request)
+            if answer.error_code:
+                raise error_for(answer.error_code, f"node {node} cannot list its transactions")
+            return answer
+
+        answer = await cluster.retry(once)
+        if answer.unknown_state_filters:
+            raise InvalidRequestError(f"no transaction is ever in state {', '.join(answer.unknown_state_filters)}")
+        return [
+            TransactionListing(t.transactional_id, node, t.producer_id, t.transaction_state)
+            for t in answer.transaction_states
+        ]
+
+    found = await asyncio.gather(*map(of_node, cluster.view.nodes))
+    return sorted((one for some in found for one in some), key=lambda one: one.transactional_id)
+
+
+async def describe_transactions(cluster: Cluster, ids: Iterable[str]) -> list[TransactionDescription]:
+    """What each id's coordinator knows of it. Raises TransactionalIdNotFoundError, or SomeFailed for several ids."""
+    wanted = list(dict.fromkeys(ids))
+    failures: dict[str, KafkaError] = {}
+    found = []
+    for transactional_id in wanted:
+        try:
+            found.append(await _describe(cluster, transactional_id))
+        except KafkaError as error:
+            if error.retriable:
+                raise
+            failures[transactional_id] = error
+    raise_failures(failures, len(wanted))
+    return found
+
+
+async def _describe(cluster: Cluster, transactional_id: str) -> TransactionDescription:
+    request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+    answer = await _ask_coordinator(
+        cluster, transactional_id, request, lambda told: told.transaction_states[0].error_code
+    )
+    (told,) = answer.transaction_states
+    if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        raise TransactionalIdNotFoundError(f"there is no transactional id {transactional_id!r}")
+    if told.error_code:
+        raise error_for(told.error_code, f"transactional id {transactional_id!r}")
+    node = await cluster.coordinator_for(transactional_id, TRANSACTION)
+    return TransactionDescription(
+        transactional_id,
+        node.id,
+        told.producer_id,
+        told.producer_epoch,
+        told.transaction_state,
+        told.transaction_timeout_ms,
+        told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
+        sorted((topic.topic, partition) for topic in told.topics for partition in topic.partitions),
+    )
+
+
+async def describe_producers(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, list[ProducerDescription]]:
+    """What each partition's leader remembers of its producers."""
+
+    def build(parts: Iterable[TopicPartition]) -> DescribeProducersRequest:
+        topics: dict[str, DescribeProducersTopic] = {}
+        for topic, partition in parts:
+            topics.setdefault(topic, DescribeProducersTopic(name=topic)).partition_indexes.append(partition)
+        return DescribeProducersRequest(topics=list(topics.values()))
+
+    found = await ask_leaders(cluster, partitions, build)
+    return {
+        at: [
+            ProducerDescription(
+                p.producer_id,
+                p.producer_epoch,
+                p.last_sequence,
+                p.last_timestamp,
+                p.coordinator_epoch,
+                p.current_txn_start_offset if p.current_txn_start_offset >= 0 else None,
+            )
+            for p in answer.active_producers
+        ]
+        for at, answer in sorted(found.items())
+    }
+
+
+async def fence_producer(cluster: Cluster, transactional_id: str) -> tuple[int, int]:
+    """Take the id from whoever has it, which aborts what is open; returns the producer id and the new epoch."""
+    request = InitProducerIdRequest(
+        transactional_id=transactional_id,
+        transaction_timeout_ms=FENCE_TIMEOUT_MS,
+        producer_id=-1,
+        producer_epoch=-1,
+    )
+    answer = await _ask_coordinator(cluster, transactional_id, request, lambda told: told.error_code)
+    if answer.error_code:
+        raise error_for(answer.error_code, f"fencing {transactional_id!r}")
+    return answer.producer_id, answer.producer_epoch
+
+
+async def abort_open(cluster: Cluster, at: TopicPartition, producer: ProducerDescription) -> None:
+    """Write an abort marker into one partition, whatever the coordinator thinks. For hanging transactions only."""
+    marker = WritableTxnMarker(
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        transaction_result=False,
+        coordinator_epoch=max(0, producer.coordinator_epoch),
+        topics=[WritableTxnMarkerTopic(name=at[0], partition_indexes=[at[1]])],
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+
+    async def once() -> None:
+        answer = await cluster.request_leader(*at, request)
+        for told in answer.markers:
+            for topic in told.topics:
+                for part in topic.partitions:
+                    if part.error_code:
+                        cluster.expire_metadata()
+                        raise error_for(part.error_code, f"ending a transaction in {at[0]}-{at[1]}")
+
+    await cluster.retry(once)
+
+
+async def find_hanging(
+    cluster: Cluster, partitions: Iterable[TopicPartition], now_ms: int, longest_ms: int = LONGEST_TIMEOUT_MS
+) -> list[OpenTransaction]:
+    """Open transactions older than `longest_ms` whose coordinator will not end them.
+
+    Their last stable offset stands still until somebody ends them with `abort_open`.
+    """
+    told = await describe_producers(cluster, partitions)
+    old = [
+        (at, producer)
+        for at, producers in told.items()
+        for producer in producers
+        if producer.open_since_offset is not None and now_ms - producer.last_timestamp_ms > longest_ms
+    ]
+    if not old:
+        return []
+    ids = sorted({producer.producer_id for _, producer in old})
+    listed = await list_transactions(cluster, (), ids, -1, None)
+    described: dict[int, TransactionDescription] = {}
+    for listing in listed:
+        try:
+            described[listing.producer_id] = await _describe(cluster, listing.transactional_id)
+        except TransactionalIdNotFoundError:
+            continue
+    return [hanging for at, producer in old if (hanging := judge_hanging(at, producer, described, now_ms)) is not None]
+
+
+def judge_hanging(
+    at: TopicPartition, producer: ProducerDescription, described: Mapping[int, TransactionDescription], now_ms: int
+) -> OpenTransaction | None:
+    """The open transaction if no coordinator will end it: its id is unknown, or the partition is not part of it."""
+    known = described.get(producer.producer_id)
+    if known is not None and at in known.partitions:
+        return None
+    assert producer.open_since_offset is not None, "only open transactions hang"
+    return OpenTransaction(
+        at[0],
+        at[1],
+        producer.producer_id,
+        producer.producer_epoch,
+        producer.coordinator_epoch,
+        producer.open_since_offset,
+        now_ms - producer.last_timestamp_ms,
+        None if known is None else known.transactional_id,
+    )
+
+
+async def _ask_coordinator(
+    cluster: Cluster, transactional_id: str, request: Request[R], code_of: Callable[[R], int]
+) -> R:
+    """Send to the id's coordinator; repeat while it moves, loads, or still ends a transaction."""
+
+    async def once() -> R:
+        connection = await cluster.coordinator_connection(transactional_id, TRANSACTION)
+        try:
+            answer = await connection.send(request, max_version=5)
+        except Disconnected:
+            cluster.forget_coordinator(transactional_id, TRANSACTION)
+            raise
+        code = ErrorCode(code_of(answer))
+        if code in COORDINATOR_MOVED:
+            cluster.forget_coordinator(transactional_id, TRANSACTION)
+        if code.retriable:
+            raise error_for(code, f"transactional id {transactional_id!r}")
+        return answer
+
+    return await cluster.retry(once)
