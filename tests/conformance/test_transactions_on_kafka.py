@@ -8,6 +8,7 @@ import pytest
 
 from partita import Admin
 from support.kafka.node import KafkaNode, KafkaUnavailable
+from support.producer import copier
 from support.producer import transaction_admin_stories as admin_stories
 from support.producer import transaction_stories as stories
 
@@ -60,3 +61,8 @@ def test_a_hanging_transaction_is_found_and_ended(node: KafkaNode) -> None:
     with Admin(bootstrap_servers=node.bootstrap) as admin:
         admin.alter_configs("broker", "1", {"transaction.partition.verification.enable": "false"})
     admin_stories.a_hanging_transaction_is_found_and_ended(node.bootstrap)
+
+
+@pytest.mark.case("TX-P21")
+def test_the_program_of_the_docs_is_killed_at_every_line(node: KafkaNode) -> None:
+    copier.killed_at_its_lines(node.bootstrap)

@@ -39,6 +39,7 @@ PAGES = (
     "test-security-settings",
     "schema-registry",
     "tracing",
+    "transactions",
 )
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

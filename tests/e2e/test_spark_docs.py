@@ -41,12 +41,13 @@ def fill(world: SparkWorld) -> None:
 def test_the_pages_on_spark_run(world: SparkWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     world.create(2, topic="flights")
-    for topic in ("late", "copy", "delays"):
+    for topic in ("late", "copy", "delays", "exact"):
         world.create(topic=topic)
     fill(world)
     run_page("spark.md", world, tmp_path)
     assert world.read(subscribe="late").count() == 29
     assert world.read(subscribe="copy").count() == 60
+    assert world.read(subscribe="exact", **{"kafka.isolation.level": "read_committed"}).count() == 60
     run_page("spark-guarantees.md", world, tmp_path)
     assert world.spark.read.parquet(str(tmp_path / "out-batches")).count() == 60
     run_page("spark-migration.md", world, tmp_path)

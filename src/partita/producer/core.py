@@ -29,7 +29,7 @@ from partita.protocol.messages.produce import (
     TopicProduceData,
 )
 from partita.protocol.metadata_view import MetadataView, Node
-from partita.protocol.primitives import ZERO_UUID, Message
+from partita.protocol.primitives import ZERO_UUID
 
 NAMES_ONLY_UP_TO = 12
 ADDED_BEFORE_UP_TO = 11
@@ -110,6 +110,7 @@ class ProducerCore:
         wait_ms = min(self.intake.unblock(now_ms), self._expire(now_ms))
         transactions = self.transactions
         if transactions is not None:
+            self._producer = transactions.producer
             self.accumulator.is_completing = transactions.is_completing
             self._drop_unsent(transactions)
         wanted = self.intake.topics_wanted | self._stale_topics
@@ -223,12 +224,6 @@ class ProducerCore:
     def on_producer_id(self, producer_id: int, producer_epoch: int) -> None:
         """The cluster gave this producer an id and an epoch; idempotent batches may leave from now on."""
         self._producer = (producer_id, producer_epoch)
-
-    def on_answer(self, ask: Ask, version: int, answer: Message, now_ms: int) -> None:
-        """A coordinator answered what `poll` gave to ask."""
-        assert self.transactions is not None, "only transactions ask coordinators"
-        self.transactions.on_answer(ask, version, answer, now_ms)
-        self._producer = self.transactions.producer
 
     def on_response(self, sending: Sending, response: ProduceResponse | None, now_ms: int) -> None:
         """An answer came; None with acks=0, where sending is all there is."""

@@ -152,6 +152,16 @@ SOURCE = (*TOPICS, *POSITIONS, *READING, *LIMITS, *GROUP, *MEMBER)
 SINK = (
     Option("topic", "str", None, "topic for every row; without it, the column topic decides"),
     Option("includeHeaders", "bool", False, "accepted without effect: a column headers is always written"),
+    Option("exactlyOnce", "bool", False, "stream: every row exactly once for readers with read_committed"),
+    Option("sinkName", "str", None, "exactlyOnce: the sink's own name, kept over restarts, that no other query uses"),
+    Option(
+        "sinkStart",
+        "str",
+        "continue",
+        "exactlyOnce: new allows a sink without markers to begin with a later batch than the first",
+        choices=("continue", "new"),
+        ignore_case=True,
+    ),
 )
 SPARK_OWN = (
     "checkpointlocation",
@@ -200,6 +210,7 @@ CLIENT = {
     "kafka.max.request.size": "sink: most bytes of one produce request",
     "kafka.max.block.ms": "sink: how long an unknown topic or partition is waited for",
     "kafka.delivery.timeout.ms": "sink: how long a batch is retried",
+    "kafka.transaction.timeout.ms": "sink: exactlyOnce: how long a task may write, 900000 by default",
 }
 """The client options that we act on; any other `kafka.*` is accepted with a warning."""
 

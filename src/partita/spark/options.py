@@ -114,6 +114,9 @@ class SinkOptions:
     client: Mapping[str, str]
     topic: str | None = None
     warnings: tuple[str, ...] = ()
+    sink_name: str | None = None
+    """The name of a sink that writes exactly once; None: at least once."""
+    starts_new: bool = False
 
 
 @dataclass(slots=True)
@@ -192,7 +195,25 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     topic = given.values["topic"]
     if topic is not None and not topic:
         raise ConfigError("topic must not be blank")
-    return SinkOptions(client=given.client, topic=topic, warnings=tuple(given.warnings))
+    name = given.values["sinkName"]
+    if given.values["exactlyOnce"]:
+        _check_exactly_once(name, given.client)
+    elif name is not None or given.values["sinkStart"] != "continue":
+        raise ConfigError("sinkName and sinkStart belong to exactlyOnce=true")
+    return SinkOptions(
+        client=given.client,
+        topic=topic,
+        warnings=tuple(given.warnings),
+        sink_name=name,
+        starts_new=given.values["sinkStart"] == "new",
+    )
+
+
+def _check_exactly_once(name: str | None, client: Mapping[str, str]) -> None:
+    if name is None or not name.strip():
+        raise ConfigError("exactlyOnce=true needs a sinkName: a name of its own for this sink, kept over restarts")
+    if client.get("acks", "all") not in ("all", "-1") or client.get("enable.idempotence", "true").lower() != "true":
+        raise ConfigError("exactlyOnce=true needs kafka.acks=all and kafka.enable.idempotence=true")
 
 
 def check_batch(options: SourceOptions) -> None:

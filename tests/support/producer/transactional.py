@@ -94,7 +94,7 @@ class TransactionalWorld:
 
     def answer(self, ask: Ask, code: int = 0, of: Callable[[int], int] | None = None) -> None:
         """`of` gives the code of each partition."""
-        self.core.on_answer(ask, version_of(ask), self._answer_to(ask, of or (lambda _: code), code), self.now)
+        self.transactions.on_answer(ask, self._answer_to(ask, of or (lambda _: code), code), self.now)
 
     def _answer_to(self, ask: Ask, of: Callable[[int], int], code: int) -> Any:
         message: Any = ask.message

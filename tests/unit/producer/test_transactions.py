@@ -147,7 +147,7 @@ def test_the_next_batch_carries_the_producer_id_that_the_end_gave() -> None:
     ask = world.ask()
     answer = world._answer_to(ask, lambda _: 0, 0)
     answer.producer_id, answer.producer_epoch = 99, 0
-    world.core.on_answer(ask, 5, answer, world.now)
+    world.transactions.on_answer(ask, answer, world.now)
     assert call.is_done
     world.transactions.heard(call)
     world.transactions.begin()

@@ -9,6 +9,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from partita.errors import KafkaError
 from partita.net.cluster import Cluster
@@ -97,31 +98,37 @@ class TransactionCalls:
 
     async def carry_out(self, ask: Ask) -> None:
         """Send one request to its coordinator and report the answer, or why there is none."""
-        core, now = self._core, asyncio.get_running_loop().time
-        transactions = core.transactions
-        assert transactions is not None, "only transactions ask coordinators"
-        try:
-            connection = await self._cluster.coordinator_connection(ask.key, ask.key_type)
-            with self._changed:
-                transactions.learn(connection.features_epoch, connection.finalized_features.get(FEATURE, 0))
-            version = connection.version_for(ask.message, ask.version_max)
-            if version < ask.version_min:
-                raise VersionMismatch(
-                    f"{ask.api}: {connection.address} serves versions up to {version}, and {ask.version_min} is needed"
-                )
-            answer = await connection.send(ask.message, version)
-        except KafkaError as error:
-            with self._changed:
-                transactions.on_trouble(ask, error, int(now() * 1000))
-        else:
-            with self._changed:
-                core.on_answer(ask, version, answer, int(now() * 1000))
-        with self._changed:
-            lost = transactions.take_lost()
-        for key, key_type in lost:
-            self._cluster.forget_coordinator(key, key_type)
+        assert self._core.transactions is not None, "only transactions ask coordinators"
+        await carry_out(ask, self._core.transactions, self._cluster, self._changed)
         self._wake()
 
     def _took(self, sensor: str, started: float) -> None:
         ended = time.monotonic()
         self._measured.record(sensor, (ended - started) * 1e9, ended * 1000)
+
+
+async def carry_out(
+    ask: Ask, transactions: Transactions, cluster: Cluster, guard: AbstractContextManager[object]
+) -> None:
+    """Send one request to its coordinator and tell the transactions what came of it; `guard` is held meanwhile."""
+    now = asyncio.get_running_loop().time
+    try:
+        connection = await cluster.coordinator_connection(ask.key, ask.key_type)
+        with guard:
+            transactions.learn(connection.features_epoch, connection.finalized_features.get(FEATURE, 0))
+        version = connection.version_for(ask.message, ask.version_max)
+        if version < ask.version_min:
+            raise VersionMismatch(
+                f"{ask.api}: {connection.address} serves versions up to {version}, and {ask.version_min} is needed"
+            )
+        answer = await connection.send(ask.message, version)
+    except KafkaError as error:
+        with guard:
+            transactions.on_trouble(ask, error, int(now() * 1000))
+    else:
+        with guard:
+            transactions.on_answer(ask, answer, int(now() * 1000))
+    with guard:
+        lost = transactions.take_lost()
+    for key, key_type in lost:
+        cluster.forget_coordinator(key, key_type)

@@ -186,7 +186,7 @@ class Transactions:
         self._asked = self._next(has_unfinished)
         return self._asked, NEVER_MS
 
-    def on_answer(self, ask: Ask, version: int, answer: Any, now_ms: int) -> None:
+    def on_answer(self, ask: Ask, answer: Any, now_ms: int) -> None:
         """The coordinator answered."""
         self._asked = None
         match answer:

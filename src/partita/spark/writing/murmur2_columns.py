@@ -13,11 +13,11 @@ SEED = 0x9747B28C
 M = np.uint32(0x5BD1E995)
 
 
-def murmur2(offsets: NDArray[np.int64], data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+def murmur2(offsets: NDArray[np.int64], data: NDArray[np.uint8], seed: int = SEED) -> NDArray[np.uint32]:
     """The hash of each key; key i is `data[offsets[i]:offsets[i + 1]]`."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     padded = np.concatenate([data, np.zeros(4, np.uint8)])
-    hashes = np.uint32(SEED) ^ lengths.astype(np.uint32)
+    hashes = np.uint32(seed) ^ lengths.astype(np.uint32)
     for word in range(int(lengths.max(initial=0)) // 4):
         rows = np.nonzero(lengths >= 4 * (word + 1))[0]
         k = _words(padded, starts[rows] + 4 * word) * M

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from partita.records.builder import assemble, varint
+from partita.records.header import TRANSACTIONAL_BIT
 
 RECORD_OVERHEAD_MAX = 32
 """Bytes of a record besides key, value and headers: four varints of five bytes, attributes, one of ten for the time."""
@@ -76,7 +77,14 @@ class PackedRecords:
         """The same records in batches of at most `batch_bytes`, but for a single large record."""
         return pack(self.rows, batch_bytes=batch_bytes, codec=self.codec, level=self.level)
 
-    def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes:
+    def build(
+        self,
+        *,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        is_transactional: bool = False,
+    ) -> bytes:
         """The bytes of the whole batch, compressed here."""
         times = self.rows.timestamps_ms
         return assemble(
@@ -85,7 +93,7 @@ class PackedRecords:
             level=self.level,
             base_offset=0,
             leader_epoch=-1,
-            attributes=self.codec,
+            attributes=self.codec | (TRANSACTIONAL_BIT if is_transactional else 0),
             last_offset_delta=self.records_count - 1,
             base_timestamp=self.rows.timestamp_ms if times is None else int(times[0]),
             max_timestamp=self.rows.timestamp_ms if times is None else int(times.max()),

@@ -1,14 +1,15 @@
 """Sends encoded batches to their leaders: in order for each partition, one request in flight a leader, retried.
 
 With idempotence every batch carries producer id and sequence, so that a retry is stored once; a task that fails and
-runs again is a new producer, and its rows are written again (at least once).
+runs again is a new producer, and its rows are written again (at least once). `partita.spark.writing.task_transaction`
+gives it a transaction to write in.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -45,7 +46,14 @@ class Batch(Protocol):
         """The same records in batches of at most `batch_bytes`, but for a single large record."""
         ...
 
-    def build(self, *, producer_id: int = -1, producer_epoch: int = -1, base_sequence: int = -1) -> bytes:
+    def build(
+        self,
+        *,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        is_transactional: bool = False,
+    ) -> bytes:
         """The bytes of the whole batch."""
         ...
 
@@ -125,18 +133,45 @@ class _GivenUp(Exception):
         self.last = last
 
 
+class Within(Protocol):
+    """The transaction that batches are written in."""
+
+    @property
+    def transactional_id(self) -> str:
+        """The id that every request names."""
+        ...
+
+    @property
+    def producer(self) -> tuple[int, int]:
+        """Producer id and epoch."""
+        ...
+
+    @property
+    def produce_version_max(self) -> int:
+        """The highest version of Produce that may carry its batches."""
+        ...
+
+    async def add(self, partitions: Iterable[TopicPartition]) -> None:
+        """Make the partitions part of the transaction, where that is the client's business."""
+        ...
+
+
 class TopicProducer:
     """Lives as long as one task. All methods run in the cluster's loop."""
 
-    def __init__(self, cluster: Cluster, settings: ProduceSettings) -> None:
+    def __init__(self, cluster: Cluster, settings: ProduceSettings, within: Within | None = None) -> None:
         self._cluster = cluster
         self._settings = settings
+        self._within = within
         self._producer_id, self._producer_epoch = -1, -1
         self._next_sequence: dict[TopicPartition, int] = defaultdict(int)
         self._largest: dict[str, int] = {}
 
     async def start(self) -> None:
         """Get a producer id, if batches shall carry one."""
+        if self._within is not None:
+            self._producer_id, self._producer_epoch = self._within.producer
+            return
         if not self._settings.idempotent:
             return
 
@@ -176,6 +211,8 @@ class TopicProducer:
         record that is too large raises MessageTooLargeError.
         """
         queues = {key: deque(queue) for key, queue in batches.items() if queue}
+        if self._within is not None:
+            await self._within.add(queues)
         while queues:
             firsts = {key: self._fitting(key, queue) for key, queue in queues.items()}
             sequences = {key: self._next_sequence[key] for key in firsts}
@@ -207,7 +244,12 @@ class TopicProducer:
             return batch.build()
         sequence = self._next_sequence[key]
         self._next_sequence[key] = (sequence + batch.records_count) & SEQUENCE_MASK
-        return batch.build(producer_id=self._producer_id, producer_epoch=self._producer_epoch, base_sequence=sequence)
+        return batch.build(
+            producer_id=self._producer_id,
+            producer_epoch=self._producer_epoch,
+            base_sequence=sequence,
+            is_transactional=self._within is not None,
+        )
 
     async def _send_round(self, batches: dict[TopicPartition, bytes]) -> set[TopicPartition]:
         """At most one batch for each partition; those refused for the moment are sent again, the very same bytes.
@@ -266,7 +308,8 @@ class TopicProducer:
                 for key in chosen:
                     del waiting[key]
                 continue
-            answer = await self._cluster.request(node_id, request, max_version=PRODUCE_BY_NAME)
+            most = PRODUCE_BY_NAME if self._within is None else self._within.produce_version_max
+            answer = await self._cluster.request(node_id, request, max_version=most)
             for topic in answer.responses:
                 for partition in topic.partition_responses:
                     _judge((topic.name, partition.index), partition, waiting, too_large)
@@ -276,6 +319,7 @@ class TopicProducer:
         for topic, partition in keys:
             topics[topic].append(PartitionProduceData(index=partition, records=waiting[topic, partition]))
         return ProduceRequest(
+            transactional_id=None if self._within is None else self._within.transactional_id,
             acks=self._settings.acks,
             timeout_ms=self._cluster.config.request_timeout_ms,
             topic_data=[TopicProduceData(name=name, partition_data=data) for name, data in topics.items()],

@@ -1,0 +1,74 @@
+"""Sends the Arrow batches of one task: while one is on its way to the brokers, the next is encoded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from partita.spark.cluster.broker_link import BrokerLink
+from partita.spark.options import SinkOptions
+from partita.spark.worker_memory import settle
+from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from partita.spark.writing.row_batches import RowBatches
+
+
+@dataclass
+class RowsWritten(WriterCommitMessage):
+    """What a task tells the driver. `topic` is one that it wrote to, None without rows."""
+
+    rows: int
+    topic: str | None = None
+
+
+def packer_of(options: SinkOptions, settings: ProduceSettings) -> RowBatches:
+    """What turns rows into record batches."""
+    from partita.spark.writing.row_batches import RowBatches
+
+    return RowBatches(
+        topic=options.topic,
+        codec=settings.codec,
+        batch_bytes=settings.batch_bytes,
+        level=settings.level,
+        ignore_keys=settings.ignore_keys,
+    )
+
+
+def send_rows(
+    link: BrokerLink, producer: TopicProducer, packer: RowBatches, batches: Iterator[pa.RecordBatch]
+) -> RowsWritten:
+    """Send all rows and wait until the brokers have them."""
+    pending: Future[None] | None = None
+    rows = 0
+    topic: str | None = None
+
+    def count_of(topic: str, at_least: int) -> int:
+        return link.call(producer.partition_count(topic, at_least))
+
+    try:
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            if not rows:
+                link.call(producer.start())
+            built = packer.build(batch, count_of, time.time_ns() // 1_000_000)
+            topic = topic or next(iter(built))[0]
+            if pending is not None:
+                pending.result()
+            pending = link.submit(producer.send(built))
+            rows += batch.num_rows
+        if pending is not None:
+            pending.result()
+    finally:
+        if pending is not None:
+            pending.cancel()
+    settle()
+    return RowsWritten(rows, topic)

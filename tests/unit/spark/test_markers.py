@@ -1,0 +1,181 @@
+"""What markers say about the rows of a task, and that a digest tells different rows apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.options import ConfigError
+from partita.spark.options import SinkOptions, parse_sink
+from partita.spark.planning.markers import (
+    Digest,
+    Duty,
+    Marker,
+    SinkRefused,
+    TaskPlace,
+    check_empty,
+    check_same,
+    duty_of,
+)
+from partita.spark.writing.row_digest import with_rows
+from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
+
+AT_5 = TaskPlace("s", 5, 2)
+OWN = Digest(3, 77)
+ADVICE = {
+    "older": "checkpoint is older",
+    "replanned": "this task has no part in it",
+    "expired": "set sinkStart=new",
+}
+
+
+@pytest.mark.parametrize(
+    ("own", "driver", "is_new", "outcome"),
+    [
+        (None, None, False, "expired"),
+        (None, None, True, Duty.WRITE),
+        (None, 4, False, Duty.WRITE),
+        (4, None, False, Duty.WRITE),
+        (2, 4, False, Duty.WRITE),
+        (5, 4, False, Duty.COMPARE),
+        (5, 5, False, Duty.COMPARE),
+        (5, None, False, Duty.COMPARE),
+        (4, 5, False, "replanned"),
+        (None, 5, True, "replanned"),
+        (6, 5, False, "older"),
+        (None, 6, True, "older"),
+        (5, 6, False, "older"),
+    ],
+)
+def test_every_pair_of_markers_has_a_duty(
+    own: int | None, driver: int | None, is_new: bool, outcome: Duty | str
+) -> None:
+    markers = (None if own is None else Marker(own, OWN), None if driver is None else Marker(driver))
+    if isinstance(outcome, Duty):
+        assert duty_of(AT_5, *markers, is_new=is_new) is outcome
+    else:
+        with pytest.raises(SinkRefused, match=f"batch 5, partition 2 of sink 's': .*{ADVICE[outcome]}"):
+            duty_of(AT_5, *markers, is_new=is_new)
+
+
+def test_the_first_batch_needs_no_marker() -> None:
+    assert duty_of(TaskPlace("s", 0, 0), None, None, is_new=False) is Duty.WRITE
+
+
+def test_a_task_without_rows_may_not_have_written_any() -> None:
+    check_empty(AT_5, None, None, is_new=False)
+    check_empty(AT_5, Marker(4, OWN), Marker(5), is_new=False)
+    with pytest.raises(SinkRefused, match="3 rows are written already, and the 0 rows"):
+        check_empty(AT_5, Marker(5, OWN), None, is_new=False)
+    with pytest.raises(SinkRefused, match="checkpoint is older"):
+        check_empty(AT_5, None, Marker(6), is_new=False)
+
+
+def test_a_marker_comes_back_as_it_was_committed() -> None:
+    for marker in (Marker(0, Digest(0, 0)), Marker(7, Digest(12, (1 << 64) - 1)), Marker(3)):
+        assert Marker.of(marker.offset, marker.metadata) == marker
+    with pytest.raises(SinkRefused, match="use a new sinkName"):
+        Marker.of(1, "somebody else's")
+
+
+def test_equal_rows_pass_and_others_do_not() -> None:
+    check_same(AT_5, Marker(5, OWN), OWN)
+    for other in (Digest(2, 77), Digest(3, 78)):
+        with pytest.raises(SinkRefused, match="not deterministic"):
+            check_same(AT_5, Marker(5, OWN), other)
+
+
+# Digests
+
+row = st.fixed_dictionaries({
+    "key": st.none() | st.binary(max_size=5),
+    "value": st.none() | st.binary(max_size=20),
+    "partition": st.none() | st.integers(0, 9),
+})  # fmt: skip
+SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("partition", pa.int32())])
+
+
+def digest(rows: list[dict[str, Any]], cut: int | None = None) -> Digest:
+    total = Digest()
+    for part in (rows[:cut], rows[cut:]) if cut is not None else (rows,):
+        total = with_rows(total, pa.RecordBatch.from_pylist(part, SCHEMA))
+    return total
+
+
+@given(st.lists(row, max_size=20), st.randoms(), st.integers(0, 20))
+def test_a_digest_knows_no_order_and_no_cuts(rows: list[dict[str, Any]], random: Any, cut: int) -> None:
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    assert digest(shuffled, cut) == digest(rows)
+
+
+@given(st.lists(row, max_size=8), st.lists(row, max_size=8))
+def test_other_rows_have_another_digest(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
+    same = sorted(map(repr, one)) == sorted(map(repr, other))
+    assert (digest(one) == digest(other)) == same
+
+
+def test_every_column_counts() -> None:
+    plain = {"key": pa.array([b"k"]), "value": pa.array(["v"])}
+    stamp = pa.array([1], pa.timestamp("us", "UTC"))
+    header = pa.array(
+        [[{"key": "h", "value": b"1"}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    )
+    tables = [
+        plain,
+        plain | {"topic": pa.array(["t"])},
+        plain | {"topic": pa.array(["u"])},
+        plain | {"timestamp": stamp},
+        plain | {"headers": header},
+        plain | {"value": pa.array([None], pa.string())},
+        {"key": pa.array([b""]), "value": pa.array(["kv"])},
+        {"key": pa.array([b"kv"]), "value": pa.array([""])},
+    ]
+    assert len({with_rows(Digest(), pa.record_batch(columns)) for columns in tables}) == len(tables)
+    assert with_rows(Digest(), pa.record_batch(plain | {"other": pa.array([1])})) == with_rows(
+        Digest(), pa.record_batch(plain)
+    ), "columns that are not written do not count"
+
+
+def test_a_slice_of_rows_is_hashed_as_itself() -> None:
+    rows = pa.record_batch({"value": pa.array([f"{n}" for n in range(100)])})
+    assert with_rows(with_rows(Digest(), rows.slice(0, 37)), rows.slice(37)) == with_rows(Digest(), rows)
+
+
+# Options
+
+
+def options(**given: str) -> SinkOptions:
+    return parse_sink({"kafka.bootstrap.servers": "b:1", "topic": "t", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"exactlyOnce": "true"}, "needs a sinkName"),
+        ({"exactlyOnce": "true", "sinkName": " "}, "needs a sinkName"),
+        ({"exactlyOnce": "true", "sinkName": "s", "kafka.acks": "1"}, "needs kafka.acks=all"),
+        ({"exactlyOnce": "true", "sinkName": "s", "kafka.enable.idempotence": "false"}, "kafka.enable.idempotence"),
+        ({"sinkName": "s"}, "belong to exactlyOnce=true"),
+        ({"sinkStart": "new"}, "belong to exactlyOnce=true"),
+        ({"exactlyOnce": "true", "sinkName": "s", "sinkStart": "old"}, "sinkStart must be one of"),
+    ],
+)
+def test_options_at_odds_are_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        options(**given)
+
+
+def test_only_a_stream_can_write_exactly_once() -> None:
+    named = options(exactlyOnce="true", sinkName="s")
+    assert (named.sink_name, named.starts_new) == ("s", False)
+    with pytest.raises(ConfigError, match="needs a streaming query"):
+        TopicArrowWriter(named)
+    with pytest.raises(ConfigError, match="needs a streaming query"):
+        TopicStreamArrowWriter(named).write(iter([]))
+    with pytest.raises(ConfigError, match=r"kafka.transaction.timeout.ms must be a whole number"):
+        TopicStreamArrowWriter(options(exactlyOnce="true", sinkName="s", **{"kafka.transaction.timeout.ms": "long"}))
