@@ -30,6 +30,8 @@ from partita import Admin, Broker, Consumer, Producer
 SOURCE, TARGET, PARTITIONS = "rounds-in", "rounds-out", 4
 PAUSE_S = 0.005
 START_LIMIT_S = 400.0
+FAILURES_MAX = 10
+"""How often the query may end by itself: Spark gives up when a planner, rather than a task's worker, is killed."""
 WHOLE_QUERY = 0.35
 """The share of rounds that kill the whole query."""
 
@@ -145,14 +147,17 @@ def numbers_in(bootstrap: str) -> Counter[int]:
         return Counter(int(record.value or b"-1") for record in consumer.until_end())
 
 
-def progress(bootstrap: str, query: Query, before: int, log: Path) -> None:
-    """Wait until the query has written something new."""
+def progress(bootstrap: str, query: Query, before: int, log: Path) -> bool:
+    """Wait until the query has written something new; False if it has ended, as it does without its planner."""
     limit = time.monotonic() + START_LIMIT_S
     while end_of(bootstrap) == before:
-        if query.has_ended or time.monotonic() > limit:
+        if query.has_ended:
+            return False
+        if time.monotonic() > limit:
             query.kill()
             raise SystemExit(f"the query makes no progress:\n{log.read_text(errors='replace')[-3000:]}")
         time.sleep(0.05)
+    return True
 
 
 def kill_workers(query: Query, random: Random) -> int:
@@ -170,7 +175,7 @@ def kill_workers(query: Query, random: Random) -> int:
 
 def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool) -> dict[str, object]:
     """All rounds that fit the time, and the count at the end."""
-    random, started, workers, whole, done = Random(seed), time.monotonic(), 0, 0, 0
+    random, started, workers, whole, failed, done = Random(seed), time.monotonic(), 0, 0, 0, 0
     checkpoint, query = folder / "checkpoint", None
     log = checkpoint.with_suffix(".log")
     with cluster(is_kafka=is_kafka) as bootstrap:
@@ -183,7 +188,11 @@ def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool)
         try:
             while done < rounds and time.monotonic() - started < minutes * 60:
                 query = query or Query(bootstrap, checkpoint)
-                progress(bootstrap, query, end_of(bootstrap), log)
+                if not progress(bootstrap, query, end_of(bootstrap), log):
+                    query, failed = None, failed + 1
+                    if failed > FAILURES_MAX:
+                        raise SystemExit(f"the query fails too often:\n{log.read_text(errors='replace')[-3000:]}")
+                    continue
                 if random.random() < WHOLE_QUERY:
                     time.sleep(random.uniform(0, 1.0))
                     query.kill()
@@ -203,6 +212,7 @@ def run(rounds: int, minutes: float, seed: int, folder: Path, *, is_kafka: bool)
         "rounds": done,
         "seed": seed,
         "queries_killed": whole,
+        "queries_failed": failed,
         "workers_killed": workers,
         "written": written,
         "lost": sum(number not in found for number in range(written)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -29,12 +28,7 @@ def test_every_row_is_written_once(node: KafkaNode, story: stories.Story) -> Non
 
 
 def test_a_task_that_is_too_slow(node: KafkaNode) -> None:
-    def wait() -> None:
-        end = time.monotonic() + 2
-        while time.monotonic() < end:
-            time.sleep(0.1)
-
-    stories.a_task_that_is_too_slow(node.bootstrap, wait)
+    stories.a_task_that_is_too_slow(node.bootstrap)
 
 
 def test_a_broker_that_restarts(node: KafkaNode) -> None:
