@@ -29,6 +29,7 @@ PAGES = (
     "consumer",
     "what-a-rebalance-does-to-you",
     "consumer-protocol",
+    "why-a-group-coordinator",
     "long-processing",
     "arrow-to-pandas-polars-duckdb",
     "testing-with-partita",

@@ -248,7 +248,7 @@ def offsets(runs: Sequence[Run]) -> str:
         )
     drawn = [(design, points) for design, points in lines if points]
     clock = Clock(0.0, max((at_s for _, points in drawn for at_s, _ in points), default=1.0))
-    low = min((o for _, points in drawn for _, o in points), default=0)
+    low = min((0, *(o for _, points in drawn for _, o in points)))
     high = max((o for _, points in drawn for _, o in points), default=1)
 
     def y(offset: float) -> float:
