@@ -280,6 +280,8 @@ def test_groups_are_tables(world: SparkWorld) -> None:
     first, second = (Consumer(**options, group_instance_id=name, enable_auto_commit=False) for name in ("one", "two"))
     with first, second:
         first.subscribe([world.topic])
+        while len(first.assignment()) < 2:
+            first.poll(0.05)
         second.subscribe([world.topic])
         while not (len(first.assignment()) == len(second.assignment()) == 1):
             first.poll(0.05)

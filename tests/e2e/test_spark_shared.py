@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 PLAIN = Path(str(support.spark.plain_consumer.__file__))
 
 
-def eventually(holds: Callable[[], object], seconds: float = 40) -> bool:
+def eventually(holds: Callable[[], object], seconds: float = 120) -> bool:
     """Whether a fact of another process becomes true in time."""
     limit = time.monotonic() + seconds
     while not (found := holds()) and time.monotonic() < limit:
