@@ -74,7 +74,8 @@ class Journal:
         """Who read which partition when, from what members told; a process that is gone or paused reads nothing."""
         open_since: dict[tuple[str, int], float] = {}
         found: list[Span] = []
-        for fact in sorted((f for f in self.facts if f.event == "reading"), key=lambda f: f.at_s):
+        told = (fact for fact in self.facts if fact.event == "reading" and fact.at_s <= self.end_s)
+        for fact in sorted(told, key=lambda fact: fact.at_s):
             now = set(fact.facts["partitions"])
             for member, partition in list(open_since):
                 if member == fact.member and partition not in now:

@@ -43,6 +43,11 @@ def test_a_group_without_disjoint_shares_for_all_never_settles(facts: list[Fact]
     assert (found.settled_ms, found.orphans) == (None, orphans)
 
 
+def test_what_happens_after_watching_ended_does_not_count() -> None:
+    found = measure(journal(reading(1, "a", 0, 1), reading(12, "a", 0), reading(12.5, "b", 1), reading(20.1, "b", 0)))
+    assert (found.settled_ms, found.two_readers_ms, found.orphans) == (2500, 0, 0)
+
+
 def test_two_readers_are_counted_for_each_partition_and_only_after_the_cause() -> None:
     its = journal(reading(1, "a", 0, 1), reading(8, "b", 0, 1), reading(12, "b", 1), reading(13, "b"))
     assert list(two_readers(its.spans(), its.cause_s)) == [(0, 10.0, 12.0), (1, 10.0, 13.0)]
