@@ -12,7 +12,7 @@ from partita import Broker
 from partita.records.batch import build_batch
 from partita.records.builder import build_marker
 from partita.records.control import ABORT, COMMIT
-from support.consumer.stories import EPOCH_STORIES, STORIES, Stage
+from support.consumer.stories import EPOCH_STORIES, MIXED_STORIES, STORIES, Stage
 
 SHORT_BEATS = {
     "group.consumer.min.heartbeat.interval.ms": 50,
@@ -72,6 +72,6 @@ def test_on_our_broker(stage: Stage, story: Callable[[Stage], None]) -> None:
 
 @pytest.mark.case("CC-182", "CC-184", "CC-187", "CC-188", "CC-192")
 @pytest.mark.parametrize("stage", ["consumer"], indirect=True)
-@pytest.mark.parametrize("story", EPOCH_STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("story", [*EPOCH_STORIES, *MIXED_STORIES], ids=lambda story: story.__name__)
 def test_on_our_broker_with_the_consumer_protocol(stage: Stage, story: Callable[[Stage], None]) -> None:
     story(stage)
