@@ -39,7 +39,7 @@ LAYERS = {
     "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
     "properties": GROUND, "references": GROUND, "java": GROUND,
-    "errors": PROTOCOL,
+    "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"
 """The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""

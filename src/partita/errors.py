@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable
 
+from partita.error_kinds import AbortableTransactionError as AbortableTransactionError
+from partita.error_kinds import FatalTransactionError as FatalTransactionError
+from partita.error_kinds import KafkaError as KafkaError
+from partita.error_kinds import MissingRightError as MissingRightError
 from partita.protocol.error_codes import ErrorCode
 
 
-class KafkaError(Exception):
-    """What went wrong, by Kafka's own code. `retriable`: repeating may help; `txn_requires_abort`: an abort helps."""
+def error_for(
+    code: int, message: str | None = "", *, operation: str = "", names: Iterable[str] = (), user: str | None = None
+) -> KafkaError:
+    """The error of this code, ready to raise; the code's meaning stands in for an empty message.
 
-    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
-    fatal: ClassVar[bool] = False
-    txn_requires_abort: ClassVar[bool] = False
-
-    def __init_subclass__(cls, code: ErrorCode | None = None) -> None:
-        if code is not None:
-            cls.code = code
-
-    @property
-    def retriable(self) -> bool:
-        """True if the same call may succeed when it is repeated."""
-        return self.code.retriable
-
-    def __str__(self) -> str:
-        is_wrapped = self.code is ErrorCode.UNKNOWN_SERVER_ERROR and (self.fatal or self.txn_requires_abort)
-        text = super().__str__() or self.code.meaning
-        return text if is_wrapped else f"{self.code.name}: {text}"
-
-
-def error_for(code: int, message: str | None = "") -> KafkaError:
-    """The error of this code, ready to raise; the code's meaning stands in for an empty message."""
+    If the code says that a right is missing, `operation`, `names` and `user` say which right, and stand in for the
+    message.
+    """
     kind = _CLASSES[ErrorCode(code)]
+    if operation and issubclass(kind, MissingRightError):
+        return kind(*names, operation=operation, user=user)
     return kind(message) if message else kind()
-
-
-class FatalTransactionError(KafkaError):
-    """A transactional producer cannot go on: close it. The cause, if the class does not say it, is chained."""
-
-    fatal: ClassVar[bool] = True
-
-
-class AbortableTransactionError(KafkaError):
-    """The transaction cannot be committed: abort it. The cause, if the class does not say it, is chained."""
-
-    txn_requires_abort: ClassVar[bool] = True
 
 
 class UnknownServerError(KafkaError, code=ErrorCode.UNKNOWN_SERVER_ERROR):
@@ -163,16 +141,22 @@ class InvalidCommitOffsetSizeError(KafkaError, code=ErrorCode.INVALID_COMMIT_OFF
     """The committed offset and its metadata are too large to store."""
 
 
-class TopicAuthorizationFailedError(KafkaError, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED):
+class TopicAuthorizationFailedError(MissingRightError, code=ErrorCode.TOPIC_AUTHORIZATION_FAILED):
     """Not authorized for the topic."""
 
+    resource, option = "topic", "--topic"
 
-class GroupAuthorizationFailedError(KafkaError, code=ErrorCode.GROUP_AUTHORIZATION_FAILED):
+
+class GroupAuthorizationFailedError(MissingRightError, code=ErrorCode.GROUP_AUTHORIZATION_FAILED):
     """Not authorized for the group."""
 
+    resource, option = "group", "--group"
 
-class ClusterAuthorizationFailedError(KafkaError, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED):
+
+class ClusterAuthorizationFailedError(MissingRightError, code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED):
     """Not authorized for the cluster."""
+
+    resource, option = "the cluster", "--cluster"
 
 
 class InvalidTimestampError(KafkaError, code=ErrorCode.INVALID_TIMESTAMP):
@@ -259,8 +243,10 @@ class TransactionCoordinatorFencedError(KafkaError, code=ErrorCode.TRANSACTION_C
     """The transaction coordinator has been replaced."""
 
 
-class TransactionalIdAuthorizationFailedError(KafkaError, code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
+class TransactionalIdAuthorizationFailedError(MissingRightError, code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED):
     """Not authorized for the transactional id."""
+
+    resource, option = "transactional id", "--transactional-id"
 
 
 class SecurityDisabledError(KafkaError, code=ErrorCode.SECURITY_DISABLED):
@@ -594,5 +580,5 @@ class ShareSessionLimitReachedError(KafkaError, code=ErrorCode.SHARE_SESSION_LIM
     """The broker holds as many share sessions as it may."""
 
 
-_PARENTS = (KafkaError, FatalTransactionError, AbortableTransactionError)
+_PARENTS = (KafkaError, FatalTransactionError, AbortableTransactionError, MissingRightError)
 _CLASSES = {kind.code: kind for parent in _PARENTS for kind in parent.__subclasses__() if "code" in vars(kind)}

@@ -150,9 +150,11 @@ def _check(settings: BrokerSettings) -> None:
 def _config(settings: BrokerSettings, ready_made: ReadyMade | None) -> BrokerConfig:
     """The options of the broker. Raises ConfigError."""
     options: dict[str, object] = {"listeners": f"{PLAINTEXT}://{Endpoint(settings.host, settings.port)}"}
-    if ready_made is not None:
-        options |= ready_made.options
-    config = BrokerConfig({**options, **_dotted(settings.options)}, kafka_defaults=settings.kafka_defaults)
+    made = {} if ready_made is None else ready_made.options
+    options |= made | _dotted(settings.options)
+    if "super.users" in made:
+        options["super.users"] = made["super.users"]  # those that were given, and the broker's own calls
+    config = BrokerConfig(options, kafka_defaults=settings.kafka_defaults)
     for name, version in config.removed.items():
         log.warning("%s was removed in Kafka %s and has no effect", name, version)
     return config

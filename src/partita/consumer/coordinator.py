@@ -118,7 +118,8 @@ class Coordinator:
             self._metadata.request_update()
         else:
             self._attempts = -1  # nothing is expected to change soon, but whoever repairs it should not wait long
-            self._error = error_for(code, message or f"looking for the coordinator of group {self._group_id!r}")
+            told = message or f"looking for the coordinator of group {self._group_id!r}"
+            self._error = error_for(code, told, operation="READ", names=[self._group_id])
         self._again(now)
 
     def _again(self, now: Now) -> None:

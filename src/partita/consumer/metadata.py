@@ -156,7 +156,14 @@ class Metadata:
             if do is Reaction.REFRESH or any(p.leader_id < 0 for p in topic.partitions):
                 self._is_wanted = True
         for code, names in raised.items():
-            self.errors.append(error_for(code, f"{', '.join(sorted(names))}: {ErrorCode(code).meaning}"))
+            self.errors.append(
+                error_for(
+                    code,
+                    f"{', '.join(sorted(names))}: {ErrorCode(code).meaning}",
+                    operation="READ",
+                    names=sorted(names),
+                )
+            )
 
 
 def _views(response: Any, version: int) -> dict[str, TopicView]:

@@ -207,7 +207,9 @@ class Cluster:
         if told is None:
             raise error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"no coordinator named for {key!r}")
         if told.error_code:
-            raise error_for(ErrorCode(told.error_code), told.error_message or f"looking for the coordinator of {key!r}")
+            text = told.error_message or f"looking for the coordinator of {key!r}"
+            operation, user = "WRITE" if key_type else "READ", self.pool.config.security.user
+            raise error_for(ErrorCode(told.error_code), text, operation=operation, names=[key], user=user)
         node = Node(told.node_id, told.host, told.port)
         self._coordinators[key_type, key] = node
         return node

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from partita.client_options import CLIENT_OPTIONS
 from partita.options import ConfigError, Option, Value, check_options
 from partita.records.compression import codec_number
-from partita.security.settings import security_of
+from partita.security.settings import Security, security_of
 
 MAX_IN_FLIGHT_IDEMPOTENT = 5
 RETRIES_MAX = 2_147_483_647
@@ -79,6 +79,12 @@ class ProducerConfig:
     adaptive: bool
     transactional_id: str | None
     transaction_timeout_ms: int
+
+    @property
+    def user(self) -> str | None:
+        """The user that logs in by name and password; None for everybody else."""
+        security: Security = self.values["security"]
+        return security.user
 
     @classmethod
     def of(cls, config: Mapping[str, Value] | None = None, /, **options: Value) -> ProducerConfig:

@@ -303,7 +303,8 @@ class ProducerCore:
             self._finish(batch, None)
             return
         where = f"{batch.topic}-{batch.partition}"
-        error = error_for(answer.error_code, f"{where}: {answer.error_message or code.meaning}")
+        told = f"{where}: {answer.error_message or code.meaning}"
+        error = error_for(code, told, operation="WRITE", names=[batch.topic], user=self.config.user)
         if verdict is Verdict.FAILED:
             self._finish(batch, error)
             return

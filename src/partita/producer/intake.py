@@ -106,7 +106,8 @@ class Intake:
             view = self.view.topics.get(topic)
             code = ErrorCode(view.error_code) if view is not None else ErrorCode.NONE
             if code != ErrorCode.NONE and not code.retriable:
-                self.fail_topic(topic, error_for(code, f"topic {topic!r}: {code.meaning}"))
+                told, user = f"topic {topic!r}: {code.meaning}", self.config.user
+                self.fail_topic(topic, error_for(code, told, operation="WRITE", names=[topic], user=user))
                 continue
             while blocked and self.accumulator.has_room():
                 delivery = blocked[0].delivery

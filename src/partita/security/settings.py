@@ -113,6 +113,11 @@ class Security:
     tls: TlsSettings | None = None
     sasl: SaslSettings | None = None
 
+    @property
+    def user(self) -> str | None:
+        """The user that logs in by name and password; None for everybody else, whose name only the broker knows."""
+        return self.sasl.user or None if self.sasl is not None else None
+
 
 PLAIN_TEXT = Security()
 """No TLS, no login: Kafka's default."""

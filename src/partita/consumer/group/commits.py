@@ -204,7 +204,7 @@ class Commits:
         self._coordinator.reached()
         self._leave_out(commit, missing)
         if unauthorized:
-            self._fail(commit, TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
+            self._fail(commit, TopicAuthorizationFailedError(*sorted(unauthorized), operation="READ"))
         else:
             self._succeed(commit)
 
@@ -307,7 +307,8 @@ class Commits:
             case Reaction.FORGET_GENERATION | Reaction.FORGET_MEMBER:
                 self._no_member(commit, ErrorCode(code), is_current)
             case _:
-                self._fail(commit, error_for(code, str(tp)))
+                group = member.config.group_id or ""
+                self._fail(commit, error_for(code, str(tp), operation="READ", names=[group]))
 
     def _fenced(self, commit: PendingCommit, is_current: bool) -> None:
         told = f"another consumer uses group_instance_id {self._member.config.group_instance_id}; stop one of them"

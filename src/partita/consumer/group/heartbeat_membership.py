@@ -266,6 +266,9 @@ class HeartbeatMembership:
     def _refused(self, code: int, told: str | None, now: Now) -> None:
         self._fields.forget()
         group = f"group {self.member.config.group_id!r}"
+        names = [self.member.config.group_id or ""]
+        if code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            names = sorted(self.member.subscription.topics)
         match reaction("ConsumerGroupHeartbeat", code):
             case Reaction.LOOK_UP:
                 self._coordinator.mark_unknown()
@@ -275,10 +278,10 @@ class HeartbeatMembership:
             case Reaction.FORGET_MEMBER:
                 self._expel(MemberState.FENCED, f"heartbeat answered {ErrorCode(code).name}")
             case Reaction.TELL:
-                self.member.events.append(Failed(error_for(code, told or group)))
+                self.member.events.append(Failed(error_for(code, told or group, operation="READ", names=names)))
                 self._back_off(now)
             case _:
-                self._fail(error_for(code, self._cure(code) or told or group))
+                self._fail(error_for(code, self._cure(code) or told or group, operation="READ", names=names))
 
     def _cure(self, code: int) -> str | None:
         config, subscription = self.member.config, self.member.subscription

@@ -225,7 +225,8 @@ class JoinExchange:
             case _:
                 hint = "this broker knows no static members; unset group_instance_id"
                 told = hint if code is ErrorCode.UNSUPPORTED_VERSION else f"group {member.config.group_id!r}"
-                self._fail(error_for(response.error_code, told), now)
+                group = member.config.group_id or ""
+                self._fail(error_for(response.error_code, told, operation="READ", names=[group]), now)
 
     # SyncGroup
 

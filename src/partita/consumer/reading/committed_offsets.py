@@ -113,7 +113,8 @@ class CommittedOffsets:
         if told is not None and do is Reaction.TAKE:
             self._take(ask, told.topics, now)
         elif do is Reaction.RAISE or (do is Reaction.NEWER_EPOCH and not self._knows_newer(request)):
-            self._finish(ask, error=error_for(code, f"committed offsets of group {self._group_id!r}"))
+            told = f"committed offsets of group {self._group_id!r}"
+            self._finish(ask, error=error_for(code, told, operation="READ", names=[self._group_id]))
         elif do is Reaction.NEWER_EPOCH:
             ask.not_before_ms = now.mono_ms
         else:
@@ -151,7 +152,7 @@ class CommittedOffsets:
                         part.committed_offset, part.committed_leader_epoch, part.metadata or ""
                     )
         if unauthorized:
-            self._finish(ask, error=TopicAuthorizationFailedError(", ".join(sorted(unauthorized))))
+            self._finish(ask, error=TopicAuthorizationFailedError(*sorted(unauthorized), operation="READ"))
         else:
             self._finish(ask, found)
 

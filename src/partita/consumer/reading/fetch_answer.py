@@ -115,7 +115,15 @@ class FetchAnswers:
         elif do is Reaction.RESET:
             self._out_of_range(tp, state, slot)
         elif do is Reaction.RAISE:
-            return [CompletedFetch(tp, slot.offset, None, node_id=node_id, error=error_for(data.error_code, str(tp)))]
+            return [
+                CompletedFetch(
+                    tp,
+                    slot.offset,
+                    None,
+                    node_id=node_id,
+                    error=error_for(data.error_code, str(tp), operation="READ", names=[tp.topic]),
+                )
+            ]
         return []
 
     def _completed(self, tp: TopicPartition, slot: FetchSlot, data: PartitionData, node_id: int) -> CompletedFetch:

@@ -147,7 +147,7 @@ class OffsetLookups:
             if tp not in ask.open:
                 continue
             if do is Reaction.RAISE:
-                ask.operation.fail(TopicAuthorizationFailedError(tp.topic))
+                ask.operation.fail(TopicAuthorizationFailedError(tp.topic, operation="READ"))
             elif do is Reaction.REFRESH:
                 is_again = True
             else:

@@ -213,7 +213,7 @@ class Positions:
             if tp not in resets or state is None or state.state is not AWAIT_RESET or state.reset is not resets[tp]:
                 continue
             if do is Reaction.RAISE:
-                self._errors.append(TopicAuthorizationFailedError(tp.topic))
+                self._errors.append(TopicAuthorizationFailedError(tp.topic, operation="READ"))
                 retry.append(tp)
             elif do is Reaction.REFRESH:
                 retry.append(tp)

@@ -101,7 +101,7 @@ class Validation:
     ) -> None:
         do = reaction("OffsetForLeaderEpoch", answer.error_code)
         if do is Reaction.RAISE:
-            self.errors.append(TopicAuthorizationFailedError(tp.topic))
+            self.errors.append(TopicAuthorizationFailedError(tp.topic, operation="READ"))
             state.next_retry_ms = now.mono_ms + self._retry_ms
         elif do is Reaction.REFRESH:
             self._metadata.request_update()

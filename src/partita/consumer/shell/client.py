@@ -418,7 +418,7 @@ class AsyncConsumer(Generic[K, V]):
                     error = self._core.validation.errors.pop(0) if self._core.validation.errors else None
                     error = error or self._core.positions.error()
                 if error is not None:
-                    raise error
+                    raise self._driver.named(error)
                 driver.check()
                 left_ms = deadline_ms - driver.now().mono_ms
                 if left_ms <= 0:

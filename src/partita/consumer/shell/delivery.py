@@ -134,7 +134,7 @@ class Delivery:
                 with driver.io.lock:
                     error = core.next_error()
             if error is not None:
-                raise error
+                raise driver.named(error)
             if take is not None and (core.buffer or self.in_hand):
                 found = await take()
                 if found is not None:

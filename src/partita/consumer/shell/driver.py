@@ -17,7 +17,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.core import ConsumerCore
@@ -33,11 +33,12 @@ from partita.consumer.request import Assigned, CommitCallback, Committed, Event,
 from partita.consumer.shell.io_thread import IoThread
 from partita.consumer.shell.metrics import ConsumerMetrics
 from partita.consumer.shell.waiting import Waiter
-from partita.errors import InvalidGroupIdError
+from partita.errors import InvalidGroupIdError, MissingRightError
 from partita.net.config import ClientConfig, parse_servers
 from partita.now import Clock, Now
 from partita.system_clock import SystemClock
 
+E = TypeVar("E", bound=BaseException | None)
 LOG = logging.getLogger("partita.consumer")
 _NUMBERS: dict[str, Iterator[int]] = {}
 _STEP_AT_LEAST_MS = 10
@@ -226,8 +227,14 @@ class ConsumerDriver:
             cause = operation.value if isinstance(operation.value, BaseException) else None
             raise ApiTimeoutError(f"{what} did not finish in time" + (f"; last: {cause}" if cause else "")) from cause
         if operation.error is not None:
-            raise operation.error
+            raise self.named(operation.error)
         return operation.value
+
+    def named(self, error: E) -> E:
+        """The error; if it tells of a missing right, with the user who lacks it."""
+        if isinstance(error, MissingRightError):
+            error.user = self.config.values["security"].user
+        return error
 
     # Callbacks
 
@@ -249,7 +256,7 @@ class ConsumerDriver:
                 await self._rebalance_callback(event)
             case CommitCallback():
                 try:
-                    await self.waiter.call(event.callback, dict(event.offsets), event.error)
+                    await self.waiter.call(event.callback, dict(event.offsets), self.named(event.error))
                 except Exception:
                     LOG.exception("the callback of an asynchronous commit raised")
             case Committed():

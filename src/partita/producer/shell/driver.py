@@ -353,7 +353,8 @@ class ProducerDriver:
             )
             answer = await self.cluster.request(None, request)
             if answer.error_code:
-                raise error_for(answer.error_code, "asking for a producer id")
+                told, user = "asking for a producer id", self.config.user
+                raise error_for(answer.error_code, told, operation="IDEMPOTENT_WRITE", user=user)
             return answer
 
         try:

@@ -36,6 +36,7 @@ class Transactions:
     def __init__(self, config: ProducerConfig) -> None:
         assert config.transactional_id is not None, "only a producer with transactional_id has transactions"
         self.transactional_id = config.transactional_id
+        self._user = config.user
         self.state = State.UNINITIALIZED
         self.producer: tuple[int, int] | None = None
         """Producer id and epoch; None before the first `init`."""
@@ -360,7 +361,21 @@ class Transactions:
         """The coordinator refused: the table says what that means."""
         known = ErrorCode(code)
         text = f"{ask.api} of transactional id {self.transactional_id!r}{f', {where}' if where else ''}"
-        self._refused(ask, reaction(ask.api, known), error_for(known, f"{text}: {known.meaning}"), now_ms)
+        operation, names = self._right(known, ask, where)
+        error = error_for(known, f"{text}: {known.meaning}", operation=operation, names=names, user=self._user)
+        self._refused(ask, reaction(ask.api, known), error, now_ms)
+
+    def _right(self, code: ErrorCode, ask: Ask, where: str) -> tuple[str, list[str]]:
+        """The operation and the names that the broker refused, if the code says that a right is missing."""
+        match code:
+            case ErrorCode.GROUP_AUTHORIZATION_FAILED:
+                return "READ", [getattr(ask.message, "group_id", "")]
+            case ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                return ("READ" if ask.api == "TxnOffsetCommit" else "WRITE"), [where.rpartition("-")[0]]
+            case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                return "IDEMPOTENT_WRITE", []
+            case _:
+                return "WRITE", [self.transactional_id]
 
     def _refused(self, ask: Ask, what: Reaction, error: KafkaError, now_ms: int) -> None:
         if what in (Reaction.RETRY, Reaction.LOOK_UP):
