@@ -291,7 +291,7 @@ def test_a_final_error_fails_the_batch_and_frees_its_memory() -> None:
     world = World()
     delivery = world.send()
     (sending,) = world.sent()
-    world.answer(sending, ErrorCode.TOPIC_AUTHORIZATION_FAILED, error_message="not you")
+    world.answer(sending, ErrorCode.INVALID_TIMESTAMP, error_message="not you")
     assert "t-0: not you" in str(delivery.failure())
     assert world.core.accumulator.used_bytes == 0
 
