@@ -134,12 +134,11 @@ def test_a_member_cut_off_from_zookeeper_reads_on_beside_the_new_owners(ground: 
 @pytest.mark.case("GC-W14", "GC-W28")
 @pytest.mark.parametrize("design", ["2", "3"])
 def test_a_coordinator_lets_no_offset_go_back(ground: Ground, design: str) -> None:
+    """Until its next heartbeat the old owner may read beside the new one; what it commits then is refused."""
     cut = run(ground, "zk-partition", design)
     assert cut.measures is not None
     assert (cut.measures.back, cut.measures.orphans) == (0, 0)
     assert cut.measures.settled_ms is not None
-    if design == "2":
-        assert cut.measures.two_readers_partitions == 0, "its heartbeat told it at once"
 
 
 @pytest.mark.case("GC-W15", "GC-W19")
@@ -256,8 +255,6 @@ def test_the_command_compares_prints_and_draws(tmp_path: Path) -> None:
     assert [(one["scenario"], one["design"]) for one in runs] == [
         ("join", "1"),
         ("join", "3"),
-        ("crash", "1"),
-        ("crash", "3"),
     ]
     assert all(None not in (one["measures"]["settled_ms"], one["measures"]["twice"]) for one in runs)
     parts = Parts(page.read_text())

@@ -182,7 +182,7 @@ def offsets_outlive_their_topic(patch: pytest.MonkeyPatch) -> None:
 
 
 def groups_with_members_are_deleted(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(delete, "_refuse_delete", lambda group: ErrorCode.NONE)
+    patch.setattr(delete, "_refuse_delete", lambda *_: ErrorCode.NONE)
     patch.setattr(ShardState, "forget", lambda state, group: None)
 
 
