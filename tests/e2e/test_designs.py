@@ -200,6 +200,19 @@ def test_members_of_a_late_server_make_a_fast_one_fail(ground: Ground) -> None:
     assert (found.disagree_ms or 0) >= 300
 
 
+@pytest.mark.case("GC-W18")
+def test_every_conflict_of_two_joins_seen_late_names_who_holds_the_partition(ground: Ground) -> None:
+    """How many members give up depends on who comes first; that some attempts fail, and at whom, does not."""
+    twice = run(ground, "stale-twice", "1")
+    assert twice.measures is not None
+    conflicts = [fact for fact in twice.journal.facts if fact.event == "conflict"]
+    members = set(names(MEMBERS + 2))
+    holders = {fact.facts["holder"] for fact in conflicts} - {None, ""}  # who let go meanwhile has no name any more
+    assert holders
+    assert {holder.rpartition("-")[0] for holder in holders} <= members
+    assert twice.measures.failed > 0
+
+
 @pytest.mark.case("GC-W09")
 @pytest.mark.parametrize(
     ("design", "settles", "told"),
