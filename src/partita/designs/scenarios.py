@@ -207,7 +207,7 @@ SCENARIOS = (
     Scenario("zk-partition", "One member is cut off from who decides", "split brain", zk_partition),
     Scenario("pause", "One process stands still while another joins", "orphans", pause, session_factor=3),
     Scenario("stale", "One joins; half see an old state", "different views", stale, needs_ensemble=True),
-    Scenario("stale-twice", "Two join; half see an old state", "givings-up", stale_twice, needs_ensemble=True),
+    Scenario("stale-twice", "Two join; half see an old state", "givings-up", stale_twice, ("1",), needs_ensemble=True),
     Scenario("slow", "One member is slow", "a late release", slow),
     Scenario("coordinator", "The coordinator is lost", "failover", coordinator, designs=EVERY[1:]),
     Scenario("strategy", "Members bring a strategy of their own", "who has to change for it", strategy, OWN_STRATEGY),
