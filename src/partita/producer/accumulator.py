@@ -33,6 +33,8 @@ class PartitionQueue:
     next_order: int = 0
     must_bump: bool = False
     """A sequence number is lost: go on with a new epoch once nothing is in flight."""
+    is_begun: bool = False
+    """Has the broker taken a batch of this epoch?"""
 
     def may_send(self) -> bool:
         """True while the broker will still know every batch that is not acknowledged, should it come again."""
@@ -61,7 +63,7 @@ class PartitionQueue:
     def start_epoch(self, producer_id: int, producer_epoch: int) -> None:
         """Number from 0 again; whatever waits with an old number gets a new one."""
         self.producer_id, self.producer_epoch, self.next_sequence = producer_id, producer_epoch, 0
-        self.must_bump = False
+        self.must_bump = self.is_begun = False
         for batch in self.waiting:
             batch.base_sequence = -1
 

@@ -151,6 +151,13 @@ class ProducerCore:
                 self._finish(batch, error)
 
     def _may_drain(self, queue: PartitionQueue) -> bool:
+        """May the next batch leave? Before transaction version 2 a broker takes any batch as an epoch's first one.
+
+        So the first one leaves alone: if it were refused for a moment and a later one taken, it could never be sent.
+        """
+        transactions = self.transactions
+        if transactions is not None and not transactions.is_version_2 and not queue.is_begun and queue.in_flight:
+            return False
         if self.config.enable_idempotence:
             return queue.may_send()
         return self.config.max_in_flight > 1 or not queue.in_flight
@@ -299,6 +306,7 @@ class ProducerCore:
             is_transactional=batch.is_transactional,
         )
         if verdict is Verdict.DELIVERED:
+            queue.is_begun |= batch.producer_epoch == queue.producer_epoch
             batch.base_offset, batch.log_append_time_ms = answer.base_offset, answer.log_append_time_ms
             self._finish(batch, None)
             return

@@ -157,6 +157,17 @@ class TransactionalWorld:
                 return
         raise AssertionError(f"no end: {self.sent[-6:]}")
 
+    def settle_later(self) -> None:
+        """The same with a back-off's time before each poll."""
+        for _ in range(50):
+            poll = self.poll(later=2_000)
+            self.delivered(poll.sendings)
+            if poll.ask is not None:
+                self.answer(poll.ask)
+            elif not poll.sendings:
+                return
+        raise AssertionError(f"no end: {self.sent[-6:]}")
+
     def ready(self) -> TransactionalWorld:
         """Initialized; what was sent for it is forgotten."""
         self.done(self.transactions.init())

@@ -554,3 +554,23 @@ def test_every_error_code_has_a_reaction_in_every_request() -> None:
         assert isinstance(reaction(api, code), Reaction)
         if api == "Produce":
             assert reaction(api, code) in (Reaction.ABORTABLE, Reaction.FATAL, Reaction.FENCED)
+
+
+@pytest.mark.parametrize(("level", "together"), [(0, 1), (1, 1), (2, 3)])
+def test_the_first_batch_of_an_epoch_leaves_alone_where_brokers_take_any_as_the_first(
+    level: int, together: int
+) -> None:
+    """A fresh partition refuses two batches for a moment and takes the third: the first two could never be sent."""
+    world = World(level, batch_size=1).begun()
+    for _ in range(3):
+        world.send()
+    if level < 2:
+        world.answer(world.ask())
+    first = world.poll(later=50).sendings
+    assert len(first) == together
+    world.delivered(first[:1], code=6)
+    world.delivered(first[1:], code=45)
+    world.transactions.commit()
+    world.settle_later()
+    numbers = [int(line.rpartition(" ")[2]) for line in world.sent if line.startswith("Produce")]
+    assert numbers[together:] == [0, 1, 2], "in order, each once more"
