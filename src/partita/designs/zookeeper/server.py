@@ -171,11 +171,13 @@ class Ensemble(ZooKeeper):
             extra = "\n".join(["initLimit=20", "syncLimit=20", *places, ""])
             self.servers.append(Server(folder, tick_ms=self.tick_ms, extra=extra))
         try:
-            self.servers[2].start()
-            _wait_open(quorum[2][1])
-            for server in self.servers[:2]:
-                server.start()
-            modes = [server.wait_ready() for server in self.servers]
+            first, second, third = self.servers
+            third.start()
+            first.start()
+            # Two of three elect the one with the highest number; the second comes when that is decided.
+            led = third.wait_ready()
+            second.start()
+            modes = [first.wait_ready(), second.wait_ready(), led]
             if modes != ["follower", "follower", "leader"]:
                 raise NoZooKeeper(f"the third of three servers should lead; they are {', '.join(modes)}")
         except BaseException:
@@ -190,16 +192,6 @@ class Ensemble(ZooKeeper):
     def set_lag(self, ms: int) -> None:
         """From now on the first server learns of every write `ms` later than the others."""
         self._link.delay_s = ms / 1000
-
-
-def _wait_open(port: int) -> None:
-    """Until the third server stands for election: at equal data the highest number wins, if it is there in time."""
-    until = time.monotonic() + READY_WITHIN_S
-    while time.monotonic() < until:
-        with socket.socket() as asking:
-            if asking.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(LOOK_EVERY_S)
 
 
 def free_ports(count: int) -> list[int]:
