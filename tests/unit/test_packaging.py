@@ -95,4 +95,4 @@ def test_the_version_has_one_home() -> None:
 def test_what_only_one_command_uses_is_an_extra() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     (core,) = re.findall(r"^dependencies = (\[.*\])$", project, re.M)
-    assert {re.split(r"[>=]", name)[0] for name in json.loads(core)} == {"crc32c", "cramjam", "click"}
+    assert {re.split(r"[>=]", name)[0] for name in json.loads(core)} == {"crc32c", "cramjam", "click", "h11"}

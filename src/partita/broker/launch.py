@@ -215,7 +215,7 @@ async def _open_notes(running: RunningBroker, path: str) -> None:
 
 
 async def _start_admin(running: RunningBroker, port: int, token: str | None) -> None:
-    from partita.broker.control.http import AdminEndpoint
+    from partita.broker.control.endpoint import AdminEndpoint
 
     running.admin_token = token_urlsafe(TOKEN_BYTES) if token is None else token
     endpoint = AdminEndpoint(running, running.admin_token)

@@ -29,6 +29,7 @@ from partita.secret import Secret
 
 if TYPE_CHECKING:
     from partita.assignors.interface import Assignor
+    from partita.broker.measuring.health import Health
     from partita.broker.measuring.metrics import BrokerMetrics
     from partita.broker.security.ready_made import ReadyMade
 
@@ -80,6 +81,8 @@ class RunningBroker:
         """What the control endpoint asks for."""
         self.ready_made: ReadyMade | None = None
         """The security that was asked for without options, if any."""
+        self.is_closing = False
+        """Whether `stop` has begun."""
         self._listeners: dict[int, list[Listener]] = {}
         self._on_stop: list[Callable[[], None]] = []
 
@@ -114,6 +117,17 @@ class RunningBroker:
 
         return BrokerMetrics(self.services, {row.key: row.name for row in TABLE})
 
+    def health(self) -> Health:
+        """How the process is, for who starts and watches it."""
+        from partita.broker.measuring.health import health_of
+
+        catalogue = self.cluster.catalogue
+        has_topics = any(catalogue.get(name) is not None for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC))
+        shards = self.services.shard_states()
+        return health_of(
+            self.cluster.store.failure, shards, is_closing=self.is_closing, loads_soon=has_topics and not shards
+        )
+
     def _connections(self) -> dict[tuple[int, str], int]:
         """Open connections by node and listener."""
         return {
@@ -129,8 +143,7 @@ class RunningBroker:
 
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
-        for callback in self._on_stop:
-            callback()
+        self.is_closing = True
         for servers in self.servers.values():
             for server in servers:
                 server.stop_listening()
@@ -143,9 +156,11 @@ class RunningBroker:
         # Beside the loop: closing syncs every log, and what else lives on this loop goes on meanwhile.
         await asyncio.to_thread(self.cluster.catalogue.close)
         self.cluster.notes.close()
+        for callback in self._on_stop:
+            callback()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call `callback` first thing when the broker stops."""
+        """Call `callback` once the broker has stopped."""
         self._on_stop.append(callback)
 
     def on_failure(self, callback: Callable[[], None]) -> None:

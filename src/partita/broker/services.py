@@ -7,6 +7,7 @@ told here of what the cluster does: elections, topics created and deleted, the c
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -117,6 +118,15 @@ class Services:
     def made_groups(self) -> Coordinators | None:
         """The shards, if anybody has asked for a group yet."""
         return self.groups if self._is_made("groups") else None
+
+    def shard_states(self) -> Counter[str]:
+        """How many shards of groups and transactions are in which state; empty before any is made."""
+        found: Counter[str] = Counter()
+        if self._is_made("groups"):
+            found.update(runner.state.value for runner in self.groups.runners.values())
+        if self._is_made("transactions"):
+            found.update(runner.state.value for runner in self.transactions.runners.values())
+        return found
 
     def count_fetch_sessions(self) -> int:
         """The incremental fetch sessions of all nodes."""

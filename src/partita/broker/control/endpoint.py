@@ -1,0 +1,133 @@
+"""The control verbs, the notes, the metrics and the broker's health over HTTP, on loopback only.
+
+`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`,
+`GET /metrics` for Prometheus, `GET /health` and `GET /ready` for who starts and watches the process. All but the last
+three ask for the token: `Authorization: Bearer <token>`. Browsers are turned away: a request with an Origin, or for
+another host name, is refused.
+"""
+
+from __future__ import annotations
+
+import hmac
+import inspect
+import json
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from partita.broker.control.fault import Fault
+from partita.broker.control.verbs import Control, ControlError
+from partita.http.routes import JSON_LINES, PROMETHEUS, HttpError, Request, Response, Route
+from partita.http.server import HttpServer
+
+if TYPE_CHECKING:
+    from partita.broker.running import RunningBroker
+
+HOST = "127.0.0.1"
+NOTES_PER_PIECE = 100
+_LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
+_FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
+"""What a page of another site may send without asking; form-urlencoded, which it may too, is what curl says."""
+_OPEN = frozenset({"/health", "/ready", "/metrics"})
+"""What needs no token: what is asked by machines that only watch."""
+CONTROL = "/control/"
+
+
+class AdminEndpoint:
+    """Listens for one broker, and does what it is told by whoever has the token."""
+
+    def __init__(self, running: RunningBroker, token: str) -> None:
+        self._token = token
+        self._running = running
+        self._control = Control(running)
+        routes = (
+            Route("POST", f"{CONTROL}*", self._call),
+            Route("GET", "/notes", self._notes),
+            Route("GET", "/nodes", self._nodes),
+            Route("GET", "/metrics", self._metrics),
+            Route("GET", "/health", self._health),
+            Route("GET", "/ready", self._ready),
+        )
+        self._server = HttpServer(routes, self._check)
+
+    async def listen(self, port: int) -> int:
+        """Start; return the port. Raises OSError when it is taken."""
+        return await self._server.listen(HOST, port)
+
+    def close(self) -> None:
+        """Stop listening, and close what is open."""
+        self._server.close()
+
+    def _check(self, request: Request) -> None:
+        """Refuse browsers, foreign names and whoever lacks the token: nobody else learns what exists."""
+        headers = request.headers
+        if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise HttpError(HTTPStatus.FORBIDDEN, "this endpoint is not for browsers")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() in _FORM_TYPES:
+            raise HttpError(HTTPStatus.BAD_REQUEST, "a body is JSON: Content-Type: application/json")
+        host = headers.get("host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name not in _LOOPBACK_NAMES:
+            raise HttpError(HTTPStatus.FORBIDDEN, f"this endpoint is for {', '.join(_LOOPBACK_NAMES)} only")
+        if request.path not in _OPEN:
+            self._check_token(headers.get("authorization", ""))
+            if self._running.is_closing:
+                raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "the broker is stopping")
+
+    def _check_token(self, authorization: str) -> None:
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), self._token.encode()):
+            what = "send the token that the broker printed at its start: Authorization: Bearer <token>"
+            raise HttpError(HTTPStatus.UNAUTHORIZED, what, **{"www-authenticate": "Bearer"})
+
+    async def _notes(self, request: Request) -> Response:
+        given = request.query.get("since", "0")
+        try:
+            since = int(given)
+        except ValueError:
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"since is the number of a note, not {given[:100]!r}") from None
+        return Response(self._lines(since), JSON_LINES)
+
+    async def _lines(self, since: int) -> AsyncIterator[str]:
+        notes = self._running.cluster.notes.since(since)
+        for start in range(0, len(notes), NOTES_PER_PIECE):
+            yield "".join(f"{json.dumps(note)}\n" for note in notes[start : start + NOTES_PER_PIECE])
+
+    async def _nodes(self, request: Request) -> Response:
+        nodes = [
+            {"node": node.node_id, "host": node.endpoint.host, "port": node.endpoint.port, "alive": node.is_alive}
+            for node in self._running.cluster.nodes.values()
+        ]
+        return Response(json.dumps(nodes))
+
+    async def _metrics(self, request: Request) -> Response:
+        return Response(self._running.metrics.text(), PROMETHEUS)
+
+    async def _health(self, request: Request) -> Response:
+        health = self._running.health()
+        return Response(json.dumps(health._asdict()), status=200 if health.ok else 503)
+
+    async def _ready(self, request: Request) -> Response:
+        health = self._running.health()
+        return Response(json.dumps(health._asdict()), status=200 if health.is_ready else 503)
+
+    async def _call(self, request: Request) -> Response:
+        """Control waits for the loop, so it is called on another thread."""
+        verb = request.path.removeprefix(CONTROL)
+        method = None if verb.startswith("_") else getattr(Control, verb, None)
+        if method is None:
+            verbs = [name for name in vars(Control) if not name.startswith("_")]
+            raise HttpError(HTTPStatus.NOT_FOUND, f"no verb {verb}; there are {', '.join(verbs)}")
+        try:
+            given = json.loads(request.body or b"{}")
+        except ValueError as error:
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"{verb}: the body is no JSON: {error}") from None
+        if not isinstance(given, dict):
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"{verb}: the body is a JSON object with the arguments")
+        loop = self._running.cluster.loop
+        try:
+            inspect.signature(method).bind(self._control, **given)
+            result: Any = await loop.run_in_executor(None, lambda: method(self._control, **given))
+        except (TypeError, ControlError, ValueError, TimeoutError) as error:
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"{verb}: {error}") from None
+        return Response(json.dumps({"ok": True, "result": result.number if isinstance(result, Fault) else result}))
