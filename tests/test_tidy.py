@@ -34,7 +34,7 @@ LAYERS = {
     "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
     "http": SHELLS,
-    "group": RULES, "transactions": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
+    "explain": RULES, "group": RULES, "transactions": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
@@ -45,6 +45,7 @@ LAYERS = {
 CLIENT_SHELL = "shell"
 """The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""
 PURE = (
+    "explain",
     "metrics",
     "protocol",
     "records",

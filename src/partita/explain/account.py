@@ -1,0 +1,158 @@
+"""The account of one rebalance: what a person reads, with the values behind each word.
+
+Values only; `partita.explain.explain` makes them. Every output (CLI, dashboard, pytest report, demo) shows `headline`
+and `story` as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from partita.explain.facts import Member, Partition, Sure, What
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One reason for the rebalance. `who` is the member's name for a person; it is empty if no member is to blame."""
+
+    what: What
+    sure: Sure
+    who: str = ""
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str = ""
+    host: str = ""
+    detail: str = ""
+    """The reason that the client gave, or the topics or partitions in question."""
+    evidence: tuple[str, ...] = ()
+    """What the cause rests on, one sentence each; never empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of the rebalance: "join", "sync" or "first commit". `waited_for` names whoever was last."""
+
+    name: str
+    ms: int
+    sure: Sure
+    waited_for: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """How long nobody read a partition: from the last commit of its old owner to the first one of the new owner.
+
+    `to_ms` is None while nobody has committed since. `lag_gained` and `read_twice` count records, None if not known.
+    """
+
+    partition: Partition
+    from_ms: int
+    to_ms: int | None
+    lag_gained: int | None = None
+    read_twice: int | None = None
+
+    @property
+    def ms(self) -> int | None:
+        """How long, if it is over."""
+        return None if self.to_ms is None else self.to_ms - self.from_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition that has another owner than before. An empty name means nobody.
+
+    A move is needed if the old owner is gone or had more partitions than its share, or the partition had no owner.
+    """
+
+    partition: Partition
+    before: str
+    after: str
+    is_needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What repeats: `name` is a key of the table of advice, `text` is one sentence."""
+
+    name: str
+    text: str
+    generations: tuple[int, ...] = ()
+    """The rebalances that it is seen in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One rebalance of one group, from its cause to its cost."""
+
+    group: str
+    generation: int
+    previous_generation: int | None
+    """The one that is known before it: more than 1 lower if records between them are missing. None: the first known."""
+    began_ms: int | None
+    ended_ms: int
+    headline: str
+    """One sentence: what happened."""
+    story: tuple[str, ...]
+    """Three to six sentences: cause, waiting, cost, moves, pattern."""
+    causes: tuple[Cause, ...]
+    """In the order in which they came, as far as that is known; never empty."""
+    phases: tuple[Phase, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    moves: tuple[Move, ...] = ()
+    kept: int = 0
+    """Partitions that have the same owner as before."""
+    members: tuple[Member, ...] = ()
+    members_before: tuple[Member, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    """Member id and the name it goes by, of all members of both generations."""
+    protocol: str | None = None
+    is_incremental: bool = False
+    patterns: tuple[Pattern, ...] = ()
+    advice: str = ""
+    """One sentence, or empty if there is nothing to do."""
+    places: tuple[str, ...] = ()
+    """Where the records or notes stand that this rests on."""
+
+    @property
+    def cause(self) -> Cause:
+        """What began it."""
+        return self.causes[0]
+
+    @property
+    def took_ms(self) -> int | None:
+        """From its begin to its end; None if the begin is not known."""
+        return None if self.began_ms is None else self.ended_ms - self.began_ms
+
+    @property
+    def unread_ms(self) -> int:
+        """The longest time that a partition was read by nobody."""
+        return max((span.ms or 0 for span in self.unread), default=0)
+
+    def name_of(self, member_id: str) -> str:
+        """The name of a member of this or the previous generation."""
+        return dict(self.names).get(member_id, member_id)
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields as plain values; a partition is written topic-number."""
+        return {**_plain_fields(self), "cause": self.cause.what.value, "unread_ms": self.unread_ms}
+
+
+def _plain_fields(value: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Enum():
+            return value.value
+        case (str(topic), int(number)):
+            return f"{topic}-{number}"
+        case tuple():
+            return [_plain(item) for item in value]
+        case _ if is_dataclass(value):
+            return _plain_fields(value)
+        case _:
+            return value

@@ -1,0 +1,233 @@
+"""What to do about a rebalance: one table, one sentence per row. The first row that fits is given.
+
+A row has advice only if somebody can act on it. A member that joins or leaves in order needs none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from partita.explain import patterns
+from partita.explain.account import Account, Cause
+from partita.explain.facts import Member, What
+from partita.explain.wording import count, duration, listed
+
+JOIN_WAIT_MS = 10_000
+"""A join phase that waits longer than this for a member is worth a word."""
+ASSIGNORS_THAT_STICK = ("sticky", "cooperative-sticky", "uniform")
+
+
+class Row(NamedTuple):
+    """One piece of advice: a name for tests and documents, when it applies, and the sentence."""
+
+    name: str
+    applies: Callable[[Account], bool]
+    sentence: Callable[[Account], str]
+
+
+def advice_for(account: Account) -> str:
+    """The sentence of the first row that applies; empty if nothing needs to be done."""
+    return next((row.sentence(account) for row in ADVICE if row.applies(account)), "")
+
+
+# -- when ------------------------------------------------------------------------------------------------------------
+
+
+def _pattern(name: str) -> Callable[[Account], bool]:
+    return lambda account: any(pattern.name == name for pattern in account.patterns)
+
+
+def _caused_by(*whats: What) -> Callable[[Account], bool]:
+    return lambda account: any(cause.what in whats for cause in account.causes)
+
+
+def _is_slow_join(account: Account) -> bool:
+    return any(p.name == "join" and p.ms >= JOIN_WAIT_MS and p.waited_for for p in account.phases)
+
+
+def _is_deploy_of_dynamic_members(account: Account) -> bool:
+    dynamic = any(member.instance_id is None for member in account.members)
+    return _pattern(patterns.DEPLOY)(account) and dynamic
+
+
+def _moves_too_much(account: Account) -> bool:
+    moves = [move for move in account.moves if not move.is_needed]
+    return bool(moves) and account.protocol not in ASSIGNORS_THAT_STICK and not account.is_incremental
+
+
+# -- what ------------------------------------------------------------------------------------------------------------
+
+
+def _cause(account: Account, *whats: What) -> Cause:
+    return next(cause for cause in account.causes if cause.what in whats)
+
+
+def _who(account: Account, *whats: What) -> str:
+    return _cause(account, *whats).who or "the member"
+
+
+def _member(account: Account, cause: Cause) -> Member | None:
+    return next((m for m in (*account.members_before, *account.members) if m.member_id == cause.member_id), None)
+
+
+def _poll_limit(account: Account) -> str:
+    member = _member(account, _cause(account, What.POLLED_TOO_LATE))
+    limit = None if member is None else member.rebalance_timeout_ms
+    return "" if limit is None else f" (now {duration(limit)})"
+
+
+def _session_limit(account: Account) -> str:
+    member = _member(account, _cause(account, What.EXPIRED))
+    limit = None if member is None else member.session_timeout_ms
+    return "" if limit is None else f" (now {duration(limit)})"
+
+
+def _slowest(account: Account) -> str:
+    return next(p.waited_for for p in account.phases if p.name == "join" and p.waited_for)
+
+
+def _unneeded(account: Account) -> str:
+    return count(sum(not move.is_needed for move in account.moves), "partition")
+
+
+ADVICE: tuple[Row, ...] = (
+    Row(
+        "poll too late",
+        _caused_by(What.POLLED_TOO_LATE),
+        lambda a: (
+            f"Find the batch that kept {_who(a, What.POLLED_TOO_LATE)} busy; then lower max.poll.records, raise"
+            f" max.poll.interval.ms{_poll_limit(a)}, or pause the partitions and keep polling while a batch runs."
+        ),
+    ),
+    Row(
+        "deploy of dynamic members",
+        _is_deploy_of_dynamic_members,
+        lambda a: (
+            "Give each member a group.instance.id and let it stop without leaving: a restart within the session timeout"
+            " then needs no rebalance."
+        ),
+    ),
+    Row(
+        "flapping member",
+        _pattern(patterns.FLAPPING),
+        lambda a: (
+            f"Stop {_flapper(a)} until its log shows why it restarts or stalls: each round costs the whole group a"
+            " rebalance."
+        ),
+    ),
+    Row(
+        "every n minutes",
+        _pattern(patterns.PERIODIC),
+        lambda a: (
+            "Look for what runs at that interval: a cron job, an autoscaler, a garbage collection, a firewall that"
+            " drops idle connections."
+        ),
+    ),
+    Row(
+        "storm",
+        _pattern(patterns.STORM),
+        lambda a: (
+            "Start members together and raise group.initial.rebalance.delay.ms on the broker, or use static members, so"
+            " that many changes become one rebalance."
+        ),
+    ),
+    Row(
+        "same member expired again",
+        lambda a: _caused_by(What.EXPIRED)(a) and _pattern(patterns.SAME_CAUSE)(a),
+        lambda a: (
+            f"Look at {_who(a, What.EXPIRED)}'s host for long pauses (memory, swap, garbage collection) and at its"
+            f" network; raise session.timeout.ms{_session_limit(a)} only if the pauses cannot be removed."
+        ),
+    ),
+    Row(
+        "session expired",
+        _caused_by(What.EXPIRED),
+        lambda a: (
+            f"See whether the process of {_who(a, What.EXPIRED)} crashed, was killed, or stood still for longer than"
+            f" session.timeout.ms{_session_limit(a)}."
+        ),
+    ),
+    Row(
+        "gone, and the log does not say how",
+        _caused_by(What.GONE),
+        lambda a: (
+            f"The log of {_who(a, What.GONE)} says whether it was stopped; if it was not, check its host and network."
+        ),
+    ),
+    Row(
+        "did not rejoin",
+        _caused_by(What.DID_NOT_REJOIN),
+        lambda a: (
+            f"{_who(a, What.DID_NOT_REJOIN)} sends heartbeats but did not call poll in time: find what blocks its"
+            " processing thread, or lower max.poll.records."
+        ),
+    ),
+    Row(
+        "did not sync",
+        _caused_by(What.DID_NOT_SYNC),
+        lambda a: (
+            f"{_who(a, What.DID_NOT_SYNC)} joined but never fetched its assignment: check whether it was killed or"
+            " paused during the rebalance."
+        ),
+    ),
+    Row(
+        "did not revoke",
+        _caused_by(What.DID_NOT_REVOKE),
+        lambda a: (
+            f"{_who(a, What.DID_NOT_REVOKE)} did not give its partitions up in time: shorten its work per poll and its"
+            " on-revoked callback."
+        ),
+    ),
+    Row(
+        "group is full",
+        _caused_by(What.REFUSED_FULL, What.LOADED_OVER_SIZE),
+        lambda a: "Raise group.max.size on the broker, or run fewer members.",
+    ),
+    Row(
+        "assignment too large",
+        _caused_by(What.ASSIGNMENT_TOO_LARGE),
+        lambda a: (
+            "The assignment does not fit into a record of __consumer_offsets: raise the topic's max.message.bytes, or"
+            " split the group."
+        ),
+    ),
+    Row(
+        "slow join phase",
+        _is_slow_join,
+        lambda a: (
+            f"Everybody waited for {_slowest(a)} to call poll: make its batches smaller, or use a cooperative assignor"
+            " so that the others read on meanwhile."
+        ),
+    ),
+    Row(
+        "unneeded moves",
+        _moves_too_much,
+        lambda a: (
+            f"{_unneeded(a)} changed owner without need: cooperative-sticky or KIP-848 (group.protocol=consumer) would"
+            " leave them where they were."
+        ),
+    ),
+    Row(
+        "subscription differs between members",
+        _caused_by(What.SUBSCRIPTION_CHANGED),
+        lambda a: (
+            "If this was a deploy of another subscription, the remaining old members cause one more rebalance each;"
+            " otherwise compare the members' configurations."
+        ),
+    ),
+    Row(
+        "static member fenced",
+        lambda a: _caused_by(What.STATIC_REPLACED)(a) and _pattern(patterns.SAME_CAUSE)(a),
+        lambda a: (
+            f"Two processes may use the instance id {_who(a, What.STATIC_REPLACED)}: each start fences the other, so"
+            " give every process its own group.instance.id."
+        ),
+    ),
+)
+"""Rows from the most to the least telling."""
+
+
+def _flapper(account: Account) -> str:
+    causes = [c for c in account.causes if c.what in patterns.ENDS | patterns.ARRIVALS]
+    return listed(list(dict.fromkeys(cause.who for cause in causes if cause.who)))

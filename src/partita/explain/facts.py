@@ -1,0 +1,187 @@
+"""What is known about a group at some moment, and how surely: the input of `partita.explain`. Frozen values only.
+
+Times are milliseconds of the wall clock of whoever reports them. A Partita broker tells causes in its notes; from any
+other Kafka the same facts are seen in `__consumer_offsets` and in descriptions, without causes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+Partition: TypeAlias = tuple[str, int]
+"""Topic and number."""
+
+
+class Sure(Enum):
+    """Where a statement comes from, best first."""
+
+    TOLD = "told"
+    """The coordinator said so in its notes."""
+    SEEN = "seen"
+    """It follows from records or descriptions and has no other explanation."""
+    INFERRED = "inferred"
+    """A rule concluded it; the evidence is shown beside it."""
+    UNKNOWN = "unknown"
+    """The facts leave more than one explanation."""
+
+
+class What(Enum):
+    """A reason for a rebalance. The first block has the words of `partita.group.notes`."""
+
+    JOINED = "member joined"
+    LEFT = "member left"
+    EXPIRED = "session expired"
+    EVICTED = "member evicted"
+    SUBSCRIPTION_CHANGED = "subscription changed"
+    PROTOCOLS_CHANGED = "protocols changed"
+    PARTITIONS_CHANGED = "partitions of a subscribed topic changed"
+    PARTITIONS_GIVEN_UP = "member gave partitions up"
+    ENFORCED = "rebalance enforced"
+    LEADER_REJOINED = "group leader rejoined"
+    MEMBER_REJOINED = "member rejoined"
+    STATIC_REPLACED = "static member replaced"
+    DID_NOT_REJOIN = "member did not rejoin in time"
+    DID_NOT_SYNC = "member did not sync in time"
+    REFUSED_FULL = "member refused, group is full"
+    ASSIGNMENT_TOO_LARGE = "assignment could not be stored"
+    DID_NOT_REVOKE = "member did not give partitions up in time"
+    TOPICS_CHANGED = "subscribed topics changed"
+    LOADED_UNASSIGNED = "loaded in a generation without an assignment"
+    LOADED_OVER_SIZE = "loaded with more members than group.max.size"
+
+    POLLED_TOO_LATE = "poll too late"
+    """A member left because its application did not poll within max.poll.interval.ms."""
+    GONE = "member gone"
+    """A member is gone; whether it left or its session expired is not known."""
+    COORDINATOR_MOVED = "coordinator moved"
+    """Another broker coordinates the group, or the same one has loaded it again."""
+    UNEXPLAINED = "nothing visible changed"
+    """Members, subscriptions and partitions are as before: somebody rejoined for a reason that is not recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member as of one generation. What a source does not say is None, an empty text or an empty tuple."""
+
+    member_id: str
+    client_id: str = ""
+    instance_id: str | None = None
+    host: str = ""
+    session_timeout_ms: int | None = None
+    rebalance_timeout_ms: int | None = None
+    topics: tuple[str, ...] | None = None
+    """What it subscribes to; None if that cannot be read."""
+    partitions: tuple[Partition, ...] = ()
+    joined_ms: int | None = None
+    """When its join came in this rebalance."""
+    synced_ms: int | None = None
+    """When it asked for its assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToldCause:
+    """A cause as a coordinator's note gives it."""
+
+    what: What
+    member_id: str = ""
+    instance_id: str | None = None
+    client_id: str = ""
+    detail: str = ""
+    """The reason that the client gave, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A generation is complete: its members have their assignment, or the group is empty.
+
+    A record that repeats a generation with other member ids (a static member was replaced) is one of these too.
+    """
+
+    group: str
+    at_ms: int
+    """When the assignment was stored."""
+    sure: Sure
+    generation: int
+    """Of a KIP-848 group: its epoch."""
+    members: tuple[Member, ...] = ()
+    protocol: str | None = None
+    """The assignor."""
+    leader_id: str | None = None
+    joined_ms: int | None = None
+    """When the join phase ended; None if it is not known."""
+    began_ms: int | None = None
+    """When the join phase began; None if it is not known."""
+    causes: tuple[ToldCause, ...] = ()
+    leader_epoch: int | None = None
+    """Of the log's partition at that record: it rises when the coordinator moves."""
+    is_abandoned: bool = False
+    """The generation was told to members and never assigned."""
+    is_incremental: bool = False
+    """A KIP-848 group: members keep reading what they keep, and no phase waits for all of them."""
+    place: str = ""
+    """Where it stands, for a person who wants to look: a note's number, or a partition and an offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A static member's process was replaced by another, and its member id with it."""
+
+    group: str
+    at_ms: int
+    sure: Sure
+    instance_id: str
+    old_member_id: str
+    new_member_id: str
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """An offset of the group was committed: the owner of the partition was alive then."""
+
+    group: str
+    at_ms: int
+    partition: Partition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsCounted:
+    """A topic was seen to have this many partitions."""
+
+    at_ms: int
+    topic: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndSeen:
+    """A partition's log was seen to end here."""
+
+    at_ms: int
+    partition: Partition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatorLoaded:
+    """The coordinator loaded its groups: it has moved, or its broker has restarted. `group` is empty for all groups."""
+
+    group: str
+    at_ms: int
+    sure: Sure
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The group was deleted, or has expired."""
+
+    group: str
+    at_ms: int
+    sure: Sure
+
+
+Fact: TypeAlias = Assigned | Replaced | Committed | PartitionsCounted | EndSeen | CoordinatorLoaded | Forgotten
