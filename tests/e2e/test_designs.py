@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -275,3 +277,29 @@ def test_the_command_compares_prints_and_draws(tmp_path: Path) -> None:
     assert parts.pictures == 2
     assert parts.addresses == []
     assert len(page.read_text()) < 300_000
+
+
+def test_a_design_runs_until_ctrl_c_and_shows_what_a_kill_does() -> None:
+    """Section 1: each member is a process that its user may kill; the lines name who takes over."""
+    require_zookeeper()
+    command = [sys.executable, "-m", "partita.cli.main", "designs", "run", "1", "--members", "2", "--partitions", "4"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        said: list[str] = []
+
+        def until(words: str) -> str:
+            for line in running.stdout or ():
+                said.append(line)
+                if words in line:
+                    return line
+            raise AssertionError(f"{words!r} was not said in {said}")
+
+        pid = int(until("m00 is process").split()[-1])
+        until("m01 reads 2-3")
+        os.kill(pid, signal.SIGKILL)
+        until("m00 is dead")
+        until("m01 reads 0-3")
+        until("each of the 4 partitions has one reader")
+        running.send_signal(signal.SIGINT)
+        running.stdout.read()
+    assert running.returncode == 0

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from partita.cli.terminal import print_json, print_table, say
+from partita.designs.ownership import listed
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from partita.designs.compare import Comparison
+    from partita.designs.live import Look
 
 FLOWS = """
 Design 1 (Kafka 0.8): every consumer for itself
@@ -99,6 +104,84 @@ def compare(
         say(f"BROKEN: {line}", err=True)
     if broken:
         raise SystemExit(1)
+
+
+@designs.command()
+@click.argument("design")
+@click.option("--members", type=click.IntRange(1, 20), default=5, show_default=True, help="Members of the group.")
+@click.option(
+    "--partitions", type=click.IntRange(1, 200), default=12, show_default=True, help="Partitions of the topic."
+)
+@click.option("--kafka-timings", is_flag=True, help="Kafka 0.8's timeouts instead of a quarter of them.")
+@click.option("--for", "for_s", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="End by itself after so long.")  # fmt: skip
+def run(design: str, members: int, partitions: int, kafka_timings: bool, for_s: float | None) -> None:
+    """Run one design (1, 2, 3, 3c or 848) and show who reads which partition, until Ctrl-C.
+
+    Each member is a process of its own. Take its number from the table and stop, continue or kill it from another
+    terminal (kill -STOP, kill -CONT, kill -9): the table shows what the others make of it.
+    """
+    from partita.designs.compare import FASTER, is_built
+    from partita.designs.lab import OLD
+    from partita.designs.live import run as run_live
+    from partita.designs.members.settings import Timings
+    from partita.designs.zookeeper.jars import NoZooKeeper, why_not
+
+    (name,) = _designs(design)[:1]
+    if not is_built(name):
+        raise click.ClickException(f"design {name} is not built")
+    reason = why_not() if name in OLD else None
+    if reason is not None:
+        raise click.ClickException(reason)
+    timings = Timings() if kafka_timings else Timings().faster(FASTER)
+    with contextlib.suppress(KeyboardInterrupt), Watching(timings.session_ms / 1000) as watching:
+        try:
+            run_live(name, members, partitions, timings, watching.show, for_s)
+        except NoZooKeeper as error:
+            raise click.ClickException(str(error)) from error
+
+
+class Watching:
+    """Shows a running group: a table on a terminal, a line for each change elsewhere."""
+
+    def __init__(self, session_s: float) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._session_s = session_s
+        self._console = Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False) if self._console.is_terminal else None
+
+    def __enter__(self) -> Watching:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, look: Look) -> None:
+        """Show one look at the group."""
+        for line in look.lines:
+            self._console.print(f"{look.at_s:7.1f} s  {line}", markup=False)
+        if self._live is not None:
+            self._live.update(self._table(look), refresh=True)
+
+    def _table(self, look: Look) -> RenderableType:
+        from rich.table import Table
+
+        table = Table(title=look.ownership.summary(), title_justify="left", box=None, header_style="bold")
+        for head in ("MEMBER", "PROCESS", "READS", "RECORDS", "FAILED", "HEARD"):
+            table.add_column(head, justify="left" if head in ("MEMBER", "READS", "HEARD") else "right")
+        for name, seen in look.ownership.members.items():
+            silent_s = None if seen.heard_s is None else max(0.0, look.now_s - seen.heard_s)
+            heard = "dead" if seen.is_dead else "not yet" if silent_s is None else f"{silent_s:.1f} s ago"
+            style = "dim" if seen.is_dead else "yellow" if silent_s is not None and silent_s > self._session_s else ""
+            table.add_row(
+                name, str(seen.pid), listed(seen.reads), f"{seen.records:,}", str(seen.failed), heard, style=style
+            )
+        return table
 
 
 def _print(result: Comparison) -> None:

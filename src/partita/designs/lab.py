@@ -186,8 +186,8 @@ class Lab:
             auto_commit=self.auto_commit, watch_brokers=self.watch_brokers,
         )  # fmt: skip
 
-    def start(self, member: str, *, alone: bool = False) -> None:
-        """Start a member; `alone` gives it a process of its own, which can be stopped and killed."""
+    def start(self, member: str, *, alone: bool = False) -> int:
+        """Start a member; `alone` gives it a process of its own, which can be stopped and killed. Returns its pid."""
         if alone:
             self._workers[member] = self._process(WORKER)
         else:
@@ -200,6 +200,22 @@ class Lab:
         if member not in self.journal.live:
             self.journal.live.append(member)
         self._workers[member].order(do="start", member=member, settings=asdict(self.settings(member)))
+        return self._workers[member].pid
+
+    def take_facts(self) -> list[Fact]:
+        """What members told since the last call. Nothing of it stays in the journal, so a run may last for days."""
+        with self._heard:
+            taken, self.journal.facts = self.journal.facts, []
+        self.ground.taps.frames.clear()
+        self.ground.taps.commits.clear()
+        return taken
+
+    def take_dead(self) -> list[str]:
+        """Members whose processes ended without being asked to, each of them once."""
+        dead = [member for member, process in self._workers.items() if not process.is_running]
+        for member in dead:
+            self.kill(member)
+        return dead
 
     def gather(self, members: Sequence[str], *, alone: Sequence[str] = (), gap_s: float = 0.0) -> None:
         """Start members and wait until the group is settled."""
@@ -225,7 +241,7 @@ class Lab:
         self.journal.gone[member] = time.monotonic() if at_s is None else at_s
         self.journal.live.remove(member)
 
-    def pause(self, member: str, for_s: float, meanwhile: Callable[[], None] = lambda: None) -> None:
+    def pause(self, member: str, for_s: float, meanwhile: Callable[[], object] = lambda: None) -> None:
         """SIGSTOP its process, and SIGCONT after so long."""
         from_s = time.monotonic()
         self._workers[member].pause()

@@ -38,6 +38,16 @@ class Process:
                 fields: dict[str, Any] = json.loads(line)
                 hear(Fact(fields.pop("at"), fields.pop("member"), fields.pop("event"), fields))
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._popen.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended; a stopped process runs."""
+        return self._popen.poll() is None
+
     def order(self, **fields: Any) -> None:
         """Send one order."""
         assert self._popen.stdin is not None
