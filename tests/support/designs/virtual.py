@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -57,6 +57,7 @@ class World:
         self.counts: Counter[str] = Counter()
         self._queue: list[tuple[int, int, Generator[None, None, None]]] = []
         self._order = 0
+        self.after_step: Callable[[], None] = lambda: None
         self.keeper = self.model.connect(len(lags_ms) - 1)
         for path in ("/brokers", nodes.BROKERS, nodes.TOPICS, "/consumers", f"/consumers/{GROUP}"):
             self.model.ask(self.keeper, Create(path), 0)
@@ -163,6 +164,7 @@ class World:
                 process = heapq.heappop(self._queue)[2]
                 if next(process, self) is None:
                     self._push(self._wake_ms, process)
+            self.after_step()
 
     def _deliver(self) -> None:
         by_session = {member.session: member for member in self.members.values()}

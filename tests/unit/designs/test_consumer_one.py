@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from partita.designs.rules import nodes
 from partita.designs.rules.consumer_one import (
@@ -20,7 +22,7 @@ from partita.designs.rules.consumer_one import (
     StopFetching,
     Tell,
 )
-from partita.designs.rules.requests import Answer, Create, Delete, Failure, Get, Put
+from partita.designs.rules.requests import Answer, Create, Delete, Failure, Get, Node, Put
 from partita.designs.rules.zookeeper_model import ZooKeeperModel
 from support.designs.virtual import GROUP, TOPIC, World
 
@@ -274,3 +276,38 @@ def test_an_older_sessions_registration_is_waited_for() -> None:
             assert isinstance(action, Create)
             answer, _ = model.ask(session, action, 0)
     assert waits == 1
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    hop_ms=st.integers(0, 60),
+    troubles=st.lists(st.tuples(st.integers(0, 400), st.sampled_from(["join", "crash", "grow"])), max_size=5),
+)
+def test_however_requests_interleave_who_reads_a_partition_owns_its_node(
+    seed: int, hop_ms: int, troubles: list[tuple[int, str]]
+) -> None:
+    """Section 11: after every single request no partition has two readers, and none is read once it is released."""
+    world = World(4, seed=seed, hop_ms=hop_ms)
+
+    def nobody_reads_what_another_owns() -> None:
+        for name, member in world.members.items():
+            for topic, number in member.reading:
+                node = world.model.ask(world.keeper, Get(nodes.owner(GROUP, topic, number)), world.now_ms)[0]
+                assert isinstance(node, Node), f"{name} reads {number}, which nobody owns"
+                assert node.data.startswith(f"{name}-"), f"{name} reads {number}, which {node.data} owns"
+
+    world.after_step = nobody_reads_what_another_owns
+    for name in ("g_0", "g_1"):
+        world.join(name)
+    partitions = 4
+    for number, (after_ms, trouble) in enumerate(troubles):
+        world.run(until_ms=world.now_ms + after_ms)
+        if trouble == "join":
+            world.join(f"g_{number}x")
+        elif trouble == "grow":
+            partitions += 2
+            world.grow(partitions)
+        elif len(world.members) > 1:
+            world.crash(sorted(world.members)[0])
+    world.run()
+    assert all(len(readers) == 1 for readers in world.owners().values())
