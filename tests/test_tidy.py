@@ -31,9 +31,10 @@ ONE_FILE_FOR_EACH_API = frozenset({"handlers", "messages", "schema"})
 
 PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
 LAYERS = {
-    "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE, "pyspark_partita": PEOPLE,
+    "cli": PEOPLE, "demo": PEOPLE, "designs": PEOPLE, "spark": PEOPLE, "testing": PEOPLE,
+    "dashboard": PEOPLE, "pyspark_partita": PEOPLE,
     "broker": SHELLS, "net": SHELLS, "sim": SHELLS, "admin": SHELLS, "registry": SHELLS, "telemetry": SHELLS,
-    "http": SHELLS,
+    "http": SHELLS, "observe": SHELLS,
     "explain": RULES, "group": RULES, "transactions": RULES, "consumer": RULES, "producer": RULES, "log": RULES,
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,

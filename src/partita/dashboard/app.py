@@ -1,0 +1,144 @@
+"""The routes of the dashboard. Every page exists as HTML, as JSON (`.json`) and as a stream of itself (`.live`)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from partita.dashboard.access import Gate
+from partita.dashboard.models.group import group_page
+from partita.dashboard.models.overview import overview
+from partita.dashboard.models.rows import group_list
+from partita.dashboard.site import STATIC, Page, Site
+from partita.dashboard.words import unslug
+from partita.now import Clock
+from partita.system_clock import SystemClock
+
+Build = Callable[[Site, Request], Page | None]
+Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
+LIVE_EVERY_S = 5.0
+"""A stream sends at least this often, so that its readers know that it lives."""
+
+
+def overview_page(site: Site, request: Request) -> Page:
+    """`/`"""
+    return Page("Overview", "overview.html", overview(site.rows))
+
+
+def groups_page(site: Site, request: Request) -> Page:
+    """`/groups`"""
+    return Page("Groups", "groups.html", group_list(site.rows, request.query_params))
+
+
+def one_group_page(site: Site, request: Request) -> Page | None:
+    """`/groups/{group}`"""
+    name = unslug(request.path_params["group"])
+    model = group_page(site.rows, name)
+    return None if model is None else Page(name, "group.html", model, group=name)
+
+
+PAGES: tuple[tuple[str, Build], ...] = (
+    ("/", overview_page),
+    ("/groups", groups_page),
+    ("/groups/{group}", one_group_page),
+)
+
+
+def create_app(site: Site, *, lifespan: Lifespan | None = None, clock: Clock | None = None) -> Starlette:
+    """The application. `lifespan` starts and stops what fills the site's observer."""
+    routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
+    for path, build in PAGES:
+        routes += _three(site, path, build, clock or SystemClock())
+    routes += [Route("/healthz", _healthy), Route("/readyz", _readiness(site))]
+    handlers: dict[Any, Any] = {404: _not_found}
+    return Starlette(
+        routes=routes, middleware=[Middleware(Gate, access=site.access)], lifespan=lifespan, exception_handlers=handlers
+    )
+
+
+def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]:
+    stem = "/overview" if path == "/" else path
+
+    def page_of(request: Request) -> Page | None:
+        page = build(site, request)
+        if page is not None and page.group is not None:
+            site.observed.view(page.group, clock.now().wall_ms)
+        return page
+
+    def address(request: Request, suffix: str) -> str:
+        raw = request.scope.get("raw_path", request.url.path.encode()).decode("latin-1").partition("?")[0]
+        query = f"?{request.url.query}" if request.url.query else ""
+        return ("/overview" if raw == "/" else raw) + suffix + query
+
+    async def as_html(request: Request) -> Response:
+        page = page_of(request)
+        if page is None:
+            return _not_found_page(request)
+        return HTMLResponse(site.html(page, request.url.path, address(request, ".live")))
+
+    async def as_json(request: Request) -> Response:
+        page = page_of(request)
+        if page is None:
+            return JSONResponse({"error": "not found"}, 404)
+        return Response(site.json(page), media_type="application/json")
+
+    async def as_stream(request: Request) -> Response:
+        if page_of(request) is None:
+            return _not_found_page(request)
+        return EventSourceResponse(_events(site, request, page_of), ping=15)
+
+    return [
+        Route(f"{stem}.json", as_json),
+        Route(f"{stem}.live", as_stream),
+        Route(path, as_html),
+    ]
+
+
+async def _events(
+    site: Site, request: Request, page_of: Callable[[Request], Page | None]
+) -> AsyncIterator[ServerSentEvent]:
+    """The page's live part whenever it has changed. A reader that comes back says what it had: `Last-Event-ID`."""
+    seen, path = site.observed, request.url.path.removesuffix(".live")
+    had = request.headers.get("last-event-id", "")
+    while True:
+        version = seen.version
+        event_id = f"{seen.boot}-{version}"
+        page = page_of(request)
+        if page is None:
+            return
+        if event_id != had:
+            yield ServerSentEvent(site.fragment(page, path), id=event_id)
+            had = event_id
+        await seen.wait_for_change(version, LIVE_EVERY_S)
+
+
+async def _healthy(request: Request) -> Response:
+    """The process answers."""
+    return JSONResponse({"ok": True})
+
+
+def _readiness(site: Site) -> Callable[[Request], Any]:
+    async def ready(request: Request) -> Response:
+        """The cluster has been looked at, and is reached now."""
+        seen = site.observed
+        is_ready = seen.seen_ms > 0 and seen.trouble is None
+        return JSONResponse({"ok": is_ready, "trouble": seen.trouble}, 200 if is_ready else 503)
+
+    return ready
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    return _not_found_page(request)
+
+
+def _not_found_page(request: Request) -> Response:
+    return PlainTextResponse("there is no such page, or what it shows does not exist any more\n", 404)

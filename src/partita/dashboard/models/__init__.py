@@ -1,0 +1,1 @@
+"""What each page says, as values: templates and JSON show the same."""

@@ -1,0 +1,60 @@
+"""Runs the dashboard: the observer in the background, uvicorn in front."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+
+import uvicorn
+from starlette.applications import Starlette
+
+from partita.dashboard.access import WILDCARDS, Access
+from partita.observe.poll_cluster import ClusterPoller
+
+SHUTDOWN_WITHIN_S = 2
+
+
+def watching(poller: ClusterPoller) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+    """A lifespan in which the poller runs."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(poller.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    return lifespan
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Bound to an address before anything else is started. Raises OSError when it is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def url_of(access: Access, bound: socket.socket) -> str:
+    """Where a browser finds the dashboard."""
+    name = "127.0.0.1" if access.host in WILDCARDS else f"[{access.host}]" if ":" in access.host else access.host
+    return f"http://{name}:{bound.getsockname()[1]}/"
+
+
+def serve(app: Starlette, bound: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, timeout_graceful_shutdown=SHUTDOWN_WITHIN_S, lifespan="on",
+        server_header=False,
+    )  # fmt: skip
+    uvicorn.Server(config).run(sockets=[bound])

@@ -1,0 +1,102 @@
+"""What every page is made with: the observer's state, templates that escape, and what the user is allowed to do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from partita.cli.terminal import printable
+from partita.dashboard import charts, words
+from partita.dashboard.access import Access
+from partita.dashboard.models.rows import SPARK_MS, GroupRows
+from partita.observe.observed import Observed
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Page:
+    """One page: what it is called, its template, and what it says. `group` is the group that is on view."""
+
+    title: str
+    template: str
+    model: Any
+    """A frozen dataclass of `partita.dashboard.models`; templates and JSON read the same fields."""
+    group: str | None = None
+
+
+class Site:
+    """Renders pages as HTML, as the part of it that changes, and as JSON."""
+
+    def __init__(self, observed: Observed, access: Access, *, allow_actions: bool = False) -> None:
+        self.observed = observed
+        self.rows = GroupRows(observed)
+        self.access = access
+        self.allow_actions = allow_actions
+        self._templates = _environment()
+
+    def html(self, page: Page, path: str, live: str | None) -> str:
+        """The whole page; `live` is the address of its stream, None for a page that stays as it is."""
+        return self._render(page, "base.html", path, live)
+
+    def fragment(self, page: Page, path: str) -> str:
+        """What is inside the page's live part."""
+        return self._render(page, "fragment.html", path, None)
+
+    def json(self, page: Page) -> str:
+        """The page's model, with the cluster and the time at which it was looked at."""
+        seen = self.observed
+        head = {"cluster_id": seen.cluster_id, "seen_ms": seen.seen_ms, "trouble": seen.trouble}
+        return json.dumps({**head, **dataclasses.asdict(page.model)})
+
+    def _render(self, page: Page, layout: str, path: str, live: str | None) -> str:
+        return self._templates.get_template(page.template).render(
+            page=page,
+            model=page.model,
+            title=page.title,
+            layout=layout,
+            path=path,
+            live=live,
+            seen=self.observed,
+            actions=self.allow_actions,
+            form_token=self.access.form_token,
+            since_ms=max(self.observed.seen_ms - SPARK_MS, self.observed.history.began_ms or 0),
+        )
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    made.filters.update(
+        number=words.number,
+        rate=words.rate,
+        span=words.span,
+        behind=words.behind,
+        ago=words.ago,
+        count=words.count,
+        slug=words.slug,
+    )
+    made.globals.update(sparkline=charts.sparkline, lag_chart=charts.lag_chart, data=_data)
+    return made
+
+
+def _harmless(value: Any) -> Any:
+    """Text of clients without control characters and marks that turn its direction; escaping comes after this."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _data(value: object) -> Markup:
+    """JSON for a script element of type application/json, from which no text can break out."""
+    return Markup(json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))

@@ -1,0 +1,97 @@
+// Freshness, pause, lost servers, and the lag curve. Everything on the pages works without this file but these four.
+"use strict";
+(() => {
+  document.documentElement.classList.add("js");
+  const fresh = () => document.getElementById("fresh");
+  let paused = false, lost = false, skew = null;
+
+  function stamp() {
+    const element = document.getElementById("stamp");
+    return element ? Number(element.dataset.seenMs) : 0;
+  }
+  function took(seen) {  // The server's clock and this one may differ; the fastest arrival tells by how much.
+    const apart = Date.now() - seen;
+    if (seen && (skew === null || apart < skew)) skew = apart;
+  }
+  function words(ms) {
+    if (ms < 10000) return (Math.max(0, ms) / 1000).toFixed(1) + " s";
+    if (ms < 60000) return Math.round(ms / 1000) + " s";
+    if (ms < 3600000) return Math.floor(ms / 60000) + " min";
+    return Math.floor(ms / 3600000) + " h " + Math.floor(ms % 3600000 / 60000) + " min";
+  }
+  function tick() {
+    const seen = stamp(), label = fresh();
+    if (!label) return;
+    const age = seen ? Date.now() - seen - (skew || 0) : 0;
+    const text = lost ? "server lost, trying again" : paused ? "paused" : !seen ? "first look" : "fresh " + words(age) + " ago";
+    if (label.textContent !== text) label.textContent = text;
+    label.className = lost ? "bad" : age > 30000 ? "warn" : "";
+  }
+  setInterval(tick, 500);
+
+  document.addEventListener("click", (event) => {
+    if (event.target.id !== "pause") return;
+    paused = !paused;
+    event.target.setAttribute("aria-pressed", String(paused));
+    event.target.textContent = paused ? "Resume" : "Pause";
+    tick();
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form.filter");
+    if (form && event.target.tagName === "SELECT") form.requestSubmit();
+  });
+  document.addEventListener("htmx:sse:before:message", (event) => {
+    lost = false;
+    if (paused) event.preventDefault();
+  });
+  document.addEventListener("htmx:sse:after:message", () => { took(stamp()); draw(); tick(); });
+  document.addEventListener("htmx:sse:error", () => { lost = true; tick(); });
+  document.addEventListener("htmx:sse:after:connection", () => { lost = false; tick(); });
+
+  let plot = null, host = null;
+  function colour(name) {  // A canvas knows neither variables nor themes; an element resolves both.
+    const probe = document.createElement("i");
+    probe.style.color = "var(" + name + ")";
+    document.body.append(probe);
+    const found = getComputedStyle(probe).color;
+    probe.remove();
+    return found;
+  }
+  function marks(u) {
+    const told = JSON.parse(document.getElementById("lag-points").textContent).marks;
+    u.ctx.save();
+    u.ctx.strokeStyle = colour("--warn");
+    u.ctx.setLineDash([3, 3]);
+    for (const [at] of told) {
+      const x = Math.round(u.valToPos(at / 1000, "x", true));
+      if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) continue;
+      u.ctx.beginPath();
+      u.ctx.moveTo(x, u.bbox.top);
+      u.ctx.lineTo(x, u.bbox.top + u.bbox.height);
+      u.ctx.stroke();
+    }
+    u.ctx.restore();
+  }
+  function draw() {
+    const place = document.getElementById("plot"), source = document.getElementById("lag-points");
+    if (!place || !source || !window.uPlot) return;
+    const points = JSON.parse(source.textContent).lag;
+    if (points.length < 2) return;
+    const data = [points.map((p) => p[0] / 1000), points.map((p) => p[1])];
+    if (plot && host === place && place.firstChild) { plot.setData(data); return; }
+    host = place;
+    place.replaceChildren();
+    const axis = { stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
+    plot = new uPlot({
+      width: place.clientWidth, height: 210, legend: { live: true }, cursor: { y: false }, hooks: { draw: [marks] },
+      scales: { y: { range: (u, low, high) => [0, Math.max(4, high * 1.08)] } },
+      axes: [{ ...axis, values: (u, all) => all.map((v) => new Date(v * 1000).toTimeString().slice(0, 8)) }, { ...axis, size: 64, values: (u, all) => all.map((v) => v.toLocaleString("en")) }],
+      series: [{ value: (u, v) => v == null ? "" : new Date(v * 1000).toLocaleTimeString() },
+        { label: "lag", stroke: colour("--accent"), width: 2, fill: colour("--tint"), points: { show: false },
+          value: (u, v) => v == null ? "" : v.toLocaleString("en") + " records" }],
+    }, data, place);
+  }
+  addEventListener("resize", () => { if (plot && host) plot.setSize({ width: host.clientWidth, height: 210 }); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (host) { host.replaceChildren(); draw(); } });
+  addEventListener("DOMContentLoaded", () => { took(stamp()); draw(); tick(); });
+})();
