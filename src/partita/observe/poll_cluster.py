@@ -93,7 +93,7 @@ class ClusterPoller:
         cluster, seen = self._admin.cluster, self.observed
         await cluster.refresh(None)
         now_ms = self._clock.now().wall_ms
-        self._take_nodes(cluster, now_ms)
+        self._take_nodes(cluster)
         await self._take_topics(cluster, slow=now_ms >= self._slow_at_ms)
         if now_ms >= self._slow_at_ms:
             self._slow_at_ms = now_ms + int(SLOW_EVERY_S * 1000)
@@ -122,17 +122,13 @@ class ClusterPoller:
         await batched.each_node(by_node, lambda node: self._describe(cluster, node, by_node[node]))
         self.observed.publish(self._clock.now().wall_ms)
 
-    def _take_nodes(self, cluster: Cluster, now_ms: int) -> None:
+    def _take_nodes(self, cluster: Cluster) -> None:
         seen = self.observed
         seen.cluster_id, seen.controller_id = cluster.view.cluster_id, cluster.view.controller_id
         nodes: dict[int, NodeSeen] = {}
         for node in cluster.view.nodes.values():
-            before = seen.nodes.get(node.id)
-            error = before.error if before is not None else None
-            connection = cluster.pool.open_connection(node.id)
-            apis = len(connection.versions) if connection is not None else before.apis if before is not None else 0
-            at_ms = before.seen_ms if before is not None else 0
-            nodes[node.id] = NodeSeen(node.id, node.host, node.port, node.rack, apis, at_ms, error)
+            known = seen.nodes.get(node.id) or NodeSeen(node.id, node.host, node.port)
+            nodes[node.id] = replace(known, host=node.host, port=node.port, rack=node.rack)
         for gone in seen.nodes.keys() - nodes.keys():
             nodes[gone] = replace(seen.nodes[gone], error="not in the cluster's metadata any more")
         seen.nodes = dict(sorted(nodes.items()))
@@ -144,8 +140,10 @@ class ClusterPoller:
             return
         if error is not None:
             self.observed.nodes[node] = replace(known, error=str(error))
-        else:
-            self.observed.nodes[node] = replace(known, error=None, seen_ms=self._clock.now().wall_ms)
+            return
+        connection = self.admin.cluster.pool.open_connection(node)
+        apis = known.apis if connection is None else len(connection.versions)
+        self.observed.nodes[node] = replace(known, apis=apis, error=None, seen_ms=self._clock.now().wall_ms)
 
     # Topics
 
