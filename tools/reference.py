@@ -173,6 +173,7 @@ VALUES = (
     "partita.admin:NewTopic",
     "partita.admin:Target",
     "partita.admin:SomeFailed",
+    "partita.http.exporter:MetricsServer",
 )
 
 RECORD_FIELDS = [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.consumer.topic_partition import TopicPartition as TopicPartition
     from partita.errors import *  # noqa: F403
     from partita.errors import KafkaError as KafkaError
+    from partita.http.exporter import serve_metrics as serve_metrics
     from partita.options import ConfigError as ConfigError
     from partita.producer.batch import RecordMetadata as RecordMetadata
     from partita.producer.errors import *  # noqa: F403
@@ -55,6 +56,7 @@ _HOMES = {
     "SubscriptionPattern": "partita.consumer.subscription",
     "Target": "partita.admin",
     "TopicPartition": "partita.consumer.topic_partition",
+    "serve_metrics": "partita.http.exporter",
 }
 _ERRORS = ("partita.errors", "partita.consumer.errors", "partita.producer.errors")
 __all__ = [*_HOMES, "KafkaError", "__version__"]

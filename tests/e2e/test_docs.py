@@ -40,6 +40,7 @@ PAGES = (
     "test-security-settings",
     "schema-registry",
     "tracing",
+    "monitoring",
     "transactions",
 )
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)

@@ -7,9 +7,9 @@ Prometheus' JMX exporter gives to Kafka's own. (Kafka: Metrics, MetricName, JmxR
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from math import nan
+from math import isfinite, isnan, nan
 from typing import NamedTuple, TypeAlias
 
 from partita.metrics.sensor import Sampled, Sensor
@@ -56,6 +56,18 @@ class Gauge(NamedTuple):
     is_counter: bool
 
 
+class Reading(NamedTuple):
+    """A metric as it was read."""
+
+    name: MetricName
+    value: float
+    help: str
+    is_counter: bool
+
+
+_GROWING = (How.TOTAL, How.COUNT)
+
+
 class Metrics:
     """The sensors and gauges of one client or broker. Sensors are kept by the name a caller records them under."""
 
@@ -100,25 +112,18 @@ class Metrics:
 
     def read(self, now_ms: float) -> dict[MetricName, float]:
         """Every metric with its value now."""
+        return {reading.name: reading.value for reading in self.walk(now_ms)}
+
+    def walk(self, now_ms: float) -> Iterator[Reading]:
+        """Every metric there is at the start, each read when it is its turn; between turns others may work."""
         sampled: dict[int, Sampled] = {}
-        found: dict[MetricName, float] = {}
         for name, (row, sensor) in list(self._rows.items()):
             if id(sensor) not in sampled:
                 sampled[id(sensor)] = sensor.sampled(now_ms)
-            found[name] = value_of(row.how, sensor, sampled[id(sensor)])
+            value = value_of(row.how, sensor, sampled[id(sensor)])
+            yield Reading(name, value, row.help, row.how in _GROWING)
         for name, gauge in list(self._gauges.items()):
-            found[name] = float(gauge.read())
-        return found
-
-    def help_of(self, name: MetricName) -> str:
-        """What the metric means."""
-        return self._rows[name][0].help if name in self._rows else self._gauges[name].help
-
-    def is_counter(self, name: MetricName) -> bool:
-        """Whether the metric only ever grows."""
-        if name in self._rows:
-            return self._rows[name][0].how in (How.TOTAL, How.COUNT)
-        return self._gauges[name].is_counter
+            yield Reading(name, float(gauge.read()), gauge.help, gauge.is_counter)
 
 
 def value_of(how: How, sensor: Sensor, window: Sampled) -> float:
@@ -170,19 +175,47 @@ def by_text(values: Mapping[MetricName, float]) -> dict[str, float]:
     return {name.name + tags_text(name.tags): value for name, value in values.items()}
 
 
-def prometheus(metrics: Metrics, domain: str, now_ms: float, **labels: str) -> str:
-    """Every metric in Prometheus' text format; `labels` stand before the tags of each.
+class Page:
+    """Prometheus' text format, filled metric by metric. `labels` stand before the tags of each.
 
     Names are those of the JMX exporter: domain, type and attribute, with `_` for every other sign.
     """
-    lines: dict[str, list[str]] = {}
-    for name, value in metrics.read(now_ms).items():
-        exported = exported_name(f"{domain}_{name.group}_{name.name}")
-        if exported not in lines:
-            kind = "counter" if metrics.is_counter(name) else "gauge"
-            lines[exported] = [f"# HELP {exported} {metrics.help_of(name)}", f"# TYPE {exported} {kind}"]
-        lines[exported].append(f"{exported}{tags_text((*labels.items(), *name.tags))} {_number(value)}")
-    return "".join(f"{line}\n" for some in lines.values() for line in some)
+
+    def __init__(self, domain: str, **labels: str) -> None:
+        self._domain = domain
+        self._labels = tuple(labels.items())
+        self._families: dict[tuple[str, str], tuple[str, list[str]]] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def add(self, reading: Reading) -> None:
+        """Add one metric."""
+        name = reading.name
+        family = self._families.get(name[:2])
+        if family is None:
+            family = self._families[name[:2]] = self._begin(reading)
+        exported, lines = family
+        lines.append(f"{exported}{tags_text((*self._labels, *name.tags))} {_number(reading.value)}\n")
+
+    def _begin(self, reading: Reading) -> tuple[str, list[str]]:
+        name = reading.name
+        exported = exported_name(f"{self._domain}_{name.group}_{name.name}")
+        lines = self._lines.get(exported)
+        if lines is None:
+            kind = "counter" if reading.is_counter else "gauge"
+            lines = self._lines[exported] = [f"# HELP {exported} {reading.help}\n", f"# TYPE {exported} {kind}\n"]
+        return exported, lines
+
+    def text(self) -> str:
+        """The page."""
+        return "".join(line for lines in self._lines.values() for line in lines)
+
+
+def prometheus(metrics: Metrics, domain: str, now_ms: float, **labels: str) -> str:
+    """Every metric in Prometheus' text format, as a `Page`."""
+    page = Page(domain, **labels)
+    for reading in metrics.walk(now_ms):
+        page.add(reading)
+    return page.text()
 
 
 def exported_name(text: str) -> str:
@@ -191,7 +224,9 @@ def exported_name(text: str) -> str:
 
 
 def _number(value: float) -> str:
-    return "NaN" if value != value else repr(int(value)) if value == int(value) else repr(value)
+    if not isfinite(value):
+        return "NaN" if isnan(value) else "+Inf" if value > 0 else "-Inf"
+    return repr(int(value)) if value == int(value) else repr(value)
 
 
 def tags_text(tags: Iterable[tuple[str, str]]) -> str:

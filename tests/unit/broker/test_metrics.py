@@ -5,6 +5,7 @@ vectors/broker-metrics.json holds the names and attributes of the MBeans of an A
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -14,14 +15,17 @@ from urllib.request import urlopen
 import pytest
 
 from partita import Broker, Consumer
+from partita.broker.measuring import metrics as metrics_module
+from partita.broker.measuring import traffic as traffic_module
 from partita.metrics.moving_rate import MovingRate
 from partita.metrics.registry import exported_name
+from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from support.broker.raw import Raw
 
 KAFKA = json.loads((Path(__file__).parents[2] / "vectors" / "broker-metrics.json").read_text())
 OF_PARTITA = {"kafka_server_socket_server_metrics_connection_count"}
 """Kafka has it for every connection processor, once there was a connection."""
-OF_THE_STORE = "kafka_partita_Store_"
+OUR_OWN = "kafka_partita_"
 """Kafka has nothing of the kind."""
 
 
@@ -54,7 +58,7 @@ def test_every_metric_is_one_of_kafkas(broker: Broker) -> None:
         name = re.search(r'(?:^|,)name="([^"]*)"', labels)
         if (
             base not in OF_PARTITA
-            and not base.startswith(OF_THE_STORE)
+            and not base.startswith(OUR_OWN)
             and (name[1] if name else "") not in known.get(base, set())
         ):
             unknown.add(metric)
@@ -105,6 +109,83 @@ def test_requests_are_counted_by_api_and_version_also_those_answered_from_memory
     assert broker.metrics()[name] == 5
 
 
+def test_times_and_errors_are_counted_by_api_also_of_what_is_answered_from_memory(broker: Broker) -> None:
+    """Issue 10: TotalTimeMs and ErrorsPerSec."""
+    from partita.protocol.messages.heartbeat import HeartbeatRequest
+
+    with Raw(broker.port) as raw:
+        joined = raw.stable("g")
+        beat = HeartbeatRequest(group_id="g", generation_id=joined.generation_id, member_id=joined.member_id)
+        assert [raw.ask(beat, 4).error_code for _ in range(5)] == [0] * 5
+        broker.control.evict_member("g", joined.member_id)
+        assert [raw.ask(beat, 4).error_code for _ in range(2)] == [25, 25]
+    numbers = broker.metrics()
+
+    def read(attribute: str, name: str, **tags: str) -> float:
+        labels = ",".join(f'{key}="{value}"' for key, value in {"name": name, **tags}.items())
+        return numbers[f"kafka_network_RequestMetrics_{attribute}{{{labels}}}"]
+
+    assert read("Count", "TotalTimeMs", request="Heartbeat") == 7
+    assert read("Count", "ErrorsPerSec", request="Heartbeat", error="NONE") == 5
+    assert read("Count", "ErrorsPerSec", request="Heartbeat", error="UNKNOWN_MEMBER_ID") == 2
+    assert read("50thPercentile", "TotalTimeMs", request="Heartbeat") < 50
+    assert read("Mean", "TotalTimeMs", request="Heartbeat") < 50
+    assert (
+        0
+        < read("50thPercentile", "TotalTimeMs", request="JoinGroup")
+        <= read("Max", "TotalTimeMs", request="JoinGroup")
+    )
+
+
+def test_the_time_of_a_request_that_waits_is_the_time_it_waited(broker: Broker) -> None:
+    broker.produce("t", "x")
+    fetch = FetchRequest(
+        max_wait_ms=80,
+        min_bytes=10**6,
+        max_bytes=10**6,
+        topics=[
+            FetchTopic(topic="t", partitions=[FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=10**6)])
+        ],
+    )
+    with Raw(broker.port) as raw:
+        raw.ask(fetch, 6)
+    most = broker.metrics()['kafka_network_RequestMetrics_Max{name="TotalTimeMs",request="Fetch"}']
+    assert most >= 79
+
+
+def test_a_page_in_slices_is_the_same_page(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker.produce("t", "x")
+    monkeypatch.setattr(metrics_module, "SLICE_METRICS", 3)
+    turns = 0
+
+    async def read() -> str:
+        nonlocal turns
+        reading = asyncio.ensure_future(broker.running.metrics.text_in_slices())
+        while not reading.done():
+            turns += 1
+            await asyncio.sleep(0)
+        return reading.result()
+
+    whole = broker.metrics_text()
+    sliced = asyncio.run_coroutine_threadsafe(read(), broker.cluster.loop).result(10)
+    assert [line.split(" ")[0] for line in sliced.splitlines()] == [line.split(" ")[0] for line in whole.splitlines()]
+    assert turns > 20
+
+
+def test_what_is_exported_one_by_one_is_bounded(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client may create topics; the page of a scrape does not grow with them without an end."""
+    monkeypatch.setattr(metrics_module, "LOGS_MAX", 2)
+    monkeypatch.setattr(traffic_module, "TOPICS_MAX", 2)
+    for topic in "abcd":
+        broker.produce(topic, "x")
+    numbers = broker.metrics()
+    assert numbers['kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec"}'] == 4
+    counted = 'kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic='
+    assert len([name for name in numbers if name.startswith(counted)]) == 2
+    assert len([name for name in numbers if name.startswith('kafka_log_Log_Value{name="Size"')]) == 2
+    assert numbers["kafka_partita_Metrics_logs_left_out"] == 2
+
+
 def test_the_control_endpoint_serves_them_with_type_and_help(broker: Broker) -> None:
     with urlopen(f"http://127.0.0.1:{broker.running.admin_port}/metrics") as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -120,7 +201,9 @@ def test_a_deleted_topic_has_no_log_metrics_any_more(broker: Broker) -> None:
     name = 'kafka_log_Log_Value{name="Size",topic="t",partition="0"}'
     assert broker.metrics()[name] > 0
     broker.run(lambda: broker.cluster.catalogue.delete([broker.cluster.catalogue.by_name["t"]]))
-    assert name not in broker.metrics()
+    assert [name for name in broker.metrics() if 'topic="t"' in name] == []
+    broker.produce("t", "x")
+    assert broker.metrics()['kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec",topic="t"}'] == 1
 
 
 def test_a_moving_rate_follows_slowly() -> None:

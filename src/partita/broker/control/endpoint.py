@@ -8,6 +8,7 @@ another host name, is refused.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import inspect
 import json
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from partita.broker.control.fault import Fault
 from partita.broker.control.verbs import Control, ControlError
+from partita.http.process import process_text
 from partita.http.routes import JSON_LINES, PROMETHEUS, HttpError, Request, Response, Route
 from partita.http.server import HttpServer
 
@@ -101,7 +103,8 @@ class AdminEndpoint:
         return Response(json.dumps(nodes))
 
     async def _metrics(self, request: Request) -> Response:
-        return Response(self._running.metrics.text(), PROMETHEUS)
+        text = await self._running.metrics.text_in_slices()
+        return Response(text + await asyncio.to_thread(process_text), PROMETHEUS)
 
     async def _health(self, request: Request) -> Response:
         health = self._running.health()

@@ -7,16 +7,21 @@ more to count registers it with `registry`. (Kafka: BrokerTopicMetrics, ReplicaM
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from partita.broker.measuring.times import Times
 from partita.broker.measuring.traffic import TopicTraffic, Traffic
 from partita.broker.storage.log_store import COUNTERS
 from partita.metrics.moving_rate import MovingRate
-from partita.metrics.registry import How, Metrics, Row, prometheus
+from partita.metrics.registry import How, Metrics, Page, Row, prometheus
 from partita.metrics.sensor import Sensor
+from partita.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
@@ -31,6 +36,13 @@ REQUESTS, LISTENERS = "network_RequestMetrics", "server_socket_server_metrics"
 CONTROLLER = "controller_KafkaController"
 STORE = "partita_Store"
 """What recovery found; Kafka has it in its log only."""
+OWN = "partita_Metrics"
+DOMAIN = "kafka"
+LOGS_MAX = 5_000
+"""How many partitions' logs have metrics of their own."""
+SLICE_METRICS = 500
+COUNT_HELP = "how much there was, by name"
+PERCENTILES = (("50thPercentile", 0.5), ("95thPercentile", 0.95), ("99thPercentile", 0.99))
 
 OF_TOPICS: tuple[tuple[str, Callable[[TopicTraffic], int]], ...] = (
     ("MessagesInPerSec", lambda t: t.messages_in),
@@ -60,6 +72,12 @@ class BrokerMetrics:
         self._api_names = api_names
         self._topics: set[str] = set()
         self._requests: set[tuple[int, int]] = set()
+        self._timed: set[int] = set()
+        self._errors: set[tuple[int, int]] = set()
+        self._classic: Counter[str] = Counter()
+        self._consumer: Counter[str] = Counter()
+        self._led = 0
+        self._left_out = 0
         self._logs: dict[tuple[str, int], PartitionLog] = {}
         self._traffic: Traffic = services.traffic
         self._clock = services.cluster.clock
@@ -70,7 +88,17 @@ class BrokerMetrics:
     def text(self) -> str:
         """Every metric in Prometheus' text format, with TYPE and HELP."""
         self._follow()
-        return prometheus(self.registry, "kafka", self._now_ms())
+        return prometheus(self.registry, DOMAIN, self._now_ms())
+
+    async def text_in_slices(self) -> str:
+        """The same for who shares the loop with clients: between slices of it the loop does other work."""
+        self._follow()
+        page = Page(DOMAIN)
+        for number, reading in enumerate(self.registry.walk(self._now_ms())):
+            page.add(reading)
+            if number % SLICE_METRICS == 0:
+                await asyncio.sleep(0)
+        return page.text()
 
     def read(self) -> dict[str, float]:
         """Every metric by its name in that text, labels in braces behind it."""
@@ -84,7 +112,7 @@ class BrokerMetrics:
         """A counter with its rate, as Kafka's meters are: Count and OneMinuteRate."""
         rate = MovingRate(1, self._now_ms())
         tags = {"name": name, **tags}
-        self.registry.counter(group, "Count", "how much there was, by name", read, **tags)
+        self.registry.counter(group, "Count", COUNT_HELP, read, **tags)
         per_second = "how much there was per second, by name"
         self.registry.gauge(group, "OneMinuteRate", per_second, lambda: rate.read(read(), self._now_ms()), **tags)
 
@@ -99,6 +127,8 @@ class BrokerMetrics:
         self._register_coordinator()
         services = self._services
         self.value(SESSIONS, "NumIncrementalFetchSessions", services.count_fetch_sessions)
+        left_out = "opened logs without metrics of their own, as there are too many"
+        self.registry.gauge(OWN, "logs_left_out", left_out, lambda: self._left_out)
         self.value(PURGATORY, "PurgatorySize", services.count_waiting, delayedOperation="Fetch")
 
     def _register_topic(self, counts: TopicTraffic, **tags: str) -> None:
@@ -108,7 +138,7 @@ class BrokerMetrics:
     def _register_replicas(self, cluster: Cluster) -> None:
         catalogue = cluster.catalogue
         self.value(REPLICAS, "PartitionCount", lambda: catalogue.partition_count)
-        self.value(REPLICAS, "LeaderCount", lambda: _led(cluster))
+        self.value(REPLICAS, "LeaderCount", lambda: self._led)
         self.value(REPLICAS, "UnderReplicatedPartitions", lambda: 0)
         self.value(CONTROLLER, "ActiveControllerCount", lambda: int(cluster.controller is not None))
         self.value(CONTROLLER, "ActiveBrokerCount", lambda: len(cluster.alive))
@@ -118,7 +148,7 @@ class BrokerMetrics:
             self.registry.counter(STORE, name, help, partial(cluster.store.counters.__getitem__, name))
         self.value(
             CONTROLLER, "OfflinePartitionsCount",
-            lambda: catalogue.partition_count - _led(cluster),
+            lambda: catalogue.partition_count - self._led,
         )  # fmt: skip
         self.value(
             "log_LogManager", "OfflineLogDirectoryCount",
@@ -126,23 +156,23 @@ class BrokerMetrics:
         )  # fmt: skip
 
     def _register_groups(self) -> None:
-        self.value(GROUPS, "NumGroups", lambda: sum(self._states().values()))
+        self.value(GROUPS, "NumGroups", lambda: sum(self._classic.values()))
         for state in STATES:
-            self.value(GROUPS, f"NumGroups{state}", lambda s=state: self._states()[s])  # type: ignore[misc]  # bound per round of the loop
+            self.value(GROUPS, f"NumGroups{state}", lambda s=state: self._classic[s])  # type: ignore[misc]  # bound per round of the loop
         self.value(GROUPS, "NumOffsets", self._count_offsets)
 
     def _register_coordinator(self) -> None:
         gauge = self.registry.gauge
         for state in ("loading", "active", "failed"):
             gauge(COORDINATOR, "num-partitions", "shards", lambda s=state: self._shards()[s], state=state)  # type: ignore[misc]  # bound per round of the loop
-        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._states().values()), protocol="classic")
-        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._consumer_states().values()), protocol="consumer")
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._classic.values()), protocol="classic")
+        gauge(COORDINATOR, "group-count", "groups", lambda: sum(self._consumer.values()), protocol="consumer")
         for state in ("Empty", "Assigning", "Reconciling", "Stable", "Dead"):
             gauge(
                 COORDINATOR,
                 "consumer-group-count",
                 "KIP-848 groups in this state",
-                lambda s=state: self._consumer_states()[s],  # type: ignore[misc]  # bound per round of the loop
+                lambda s=state: self._consumer[s],  # type: ignore[misc]  # bound per round of the loop
                 state=state.lower(),
             )
         for note, (base, help) in OF_NOTES.items():
@@ -157,28 +187,63 @@ class BrokerMetrics:
             sensor.record(note.get("partitions", 1), self._now_ms())
 
     def _follow(self) -> None:
-        """Let topics, APIs and logs that have come have metrics, and logs that have gone have none."""
-        for topic in self._traffic.topics.keys() - self._topics:
-            self._register_topic(self._traffic.topics[topic], topic=topic)
-        self._topics |= self._traffic.topics.keys()
-        for key, version in self._traffic.requests.keys() - self._requests:
-            name = self._api_names.get(key, str(key))
-            self._register_requests(key, version, name)
-        self._requests |= self._traffic.requests.keys()
+        """Look at what is dear to look at, once; let what has come have metrics, and what has gone have none."""
+        self._classic, self._consumer, self._led = self._states(), self._consumer_states(), _led(self._services.cluster)
+        self._follow_topics()
+        self._follow_requests()
         self._follow_logs()
         self._follow_listeners()
 
-    def _register_requests(self, key: int, version: int, name: str) -> None:
-        requests = self._traffic.requests
-        self.meter(REQUESTS, "RequestsPerSec", lambda: requests[key, version], request=name, version=str(version))
+    def _follow_topics(self) -> None:
+        traffic, by_name = self._traffic, self._services.cluster.catalogue.by_name
+        for topic in [topic for topic in traffic.topics if topic not in by_name]:
+            del traffic.topics[topic]
+        for topic in self._topics - traffic.topics.keys():
+            self.registry.forget(topic=topic)
+        for topic in traffic.topics.keys() - self._topics:
+            self._register_topic(traffic.topics[topic], topic=topic)
+        self._topics = set(traffic.topics)
+
+    def _follow_requests(self) -> None:
+        traffic = self._traffic
+        requests = traffic.requests.keys() | traffic.from_memory.keys()
+        for key, version in requests - self._requests:
+            count = partial(traffic.count_requests, key, version)
+            self.meter(REQUESTS, "RequestsPerSec", count, request=self._name(key), version=str(version))
+        self._requests = requests
+        for key in traffic.times.keys() - self._timed:
+            self._register_times(traffic.times[key], name="TotalTimeMs", request=self._name(key))
+        self._timed |= traffic.times.keys()
+        errors = set(traffic.errors)
+        for key, code in errors - self._errors:
+            tags = {"request": self._name(key), "error": _error_name(code)}
+            self.meter(REQUESTS, "ErrorsPerSec", partial(traffic.told, key, code), **tags)
+        self._errors = errors
+
+    def _name(self, api_key: int) -> str:
+        return self._api_names.get(api_key, str(api_key))
+
+    def _register_times(self, times: Times, **tags: str) -> None:
+        gauge = self.registry.gauge
+        self.registry.counter(REQUESTS, "Count", COUNT_HELP, lambda: times.count, **tags)
+        gauge(REQUESTS, "Mean", "mean of all there were, by name", lambda: times.mean_ms, **tags)
+        gauge(REQUESTS, "Max", "largest there was, by name", lambda: times.most * 1000, **tags)
+        for name, share in PERCENTILES:
+            read = partial(self._percentile, times, share)
+            gauge(REQUESTS, name, "what this share of those of late did not exceed, by name", read, **tags)
+
+    def _percentile(self, times: Times, share: float) -> float:
+        return times.percentile_ms(share, perf_counter())
 
     def _follow_logs(self) -> None:
         opened = {
             (topic.name, partition.index): partition.opened_log
             for topic in self._services.cluster.catalogue
             for partition in topic.partitions
+            if partition.opened_log is not None
         }
-        found = {place: log for place, log in opened.items() if log is not None}
+        self._left_out = max(0, len(opened) - LOGS_MAX)
+        found = dict(islice(opened.items(), LOGS_MAX))
         for topic, index in [place for place, log in self._logs.items() if found.get(place) is not log]:
             self.registry.forget(topic=topic, partition=str(index))
         for (topic, index), log in found.items():
@@ -225,6 +290,13 @@ class BrokerMetrics:
 def _led(cluster: Cluster) -> int:
     live = {node.node_id for node in cluster.alive}
     return sum(partition.leader in live for topic in cluster.catalogue for partition in topic.partitions)
+
+
+def _error_name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:  # a test's fault may tell any number
+        return str(code)
 
 
 def _rate_and_count(base: str, help: str) -> tuple[Row, Row]:

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from time import perf_counter
+
+from partita.broker.measuring.times import Times
+from partita.broker.measuring.told_errors import count_errors
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.primitives import Message
+
+TOPICS_MAX = 1_000
+"""How many topics are counted one by one; those that come later count among all only."""
 
 
 class TopicTraffic:
@@ -19,19 +28,54 @@ class TopicTraffic:
 
 
 class Traffic:
-    """Counts of one broker process. Kept for topics that are gone, too, as counters may only grow."""
+    """Counts of one broker process. A topic's own are kept as long as the topic is there."""
 
     def __init__(self) -> None:
         self.all = TopicTraffic()
         self.topics: dict[str, TopicTraffic] = {}
+        self._of_others = TopicTraffic()
         self.requests: Counter[tuple[int, int]] = Counter()
-        """Requests by API key and version."""
+        """Requests by API key and version; those answered from memory apart."""
+        self.from_memory: Counter[tuple[int, int]] = Counter()
+        self.errors: Counter[tuple[int, int]] = Counter()
+        """Error codes told, by API key and code. Use `told` to read them."""
+        self.times: dict[int, Times] = {}
+        """How long requests took, by API key."""
         self.offset_commits = 0
 
+    def answered(self, api_key: int, began: float, response: Message | None) -> None:
+        """The answer of a request that `perf_counter` saw come at `began` is ready to be sent; None: none is due."""
+        now = perf_counter()
+        times = self.times.get(api_key)
+        if times is None:
+            times = self.times[api_key] = Times(now, lambda: self.instant(api_key))
+        times.record(now - began, now)
+        if response is not None:
+            count_errors(self.errors, api_key, response)
+
+    def refused_from_memory(self, api_key: int, code: int) -> None:
+        """An answer from memory, counted there, told an error."""
+        self.errors[api_key, code] += 1
+        self.errors[api_key, ErrorCode.NONE] -= 1
+
+    def instant(self, api_key: int) -> int:
+        """How many requests of an API were answered from memory."""
+        return sum(count for (key, _), count in self.from_memory.items() if key == api_key)
+
+    def told(self, api_key: int, code: int) -> int:
+        """How often an API has told an error code; 0 stands for none."""
+        return self.errors[api_key, code] + (0 if code else self.instant(api_key))
+
+    def count_requests(self, api_key: int, version: int) -> int:
+        """How many requests of an API there were at a version."""
+        return self.requests[api_key, version] + self.from_memory[api_key, version]
+
     def of(self, topic: str) -> TopicTraffic:
-        """The counts of a topic."""
+        """The counts of a topic; of no topic's in particular when too many are counted already."""
         found = self.topics.get(topic)
         if found is None:
+            if len(self.topics) >= TOPICS_MAX:
+                return self._of_others
             found = self.topics[topic] = TopicTraffic()
         return found
 

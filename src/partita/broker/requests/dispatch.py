@@ -12,6 +12,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from functools import cache, partial
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from partita.broker.requests.apis import API_VERSIONS, SERVED, ServedApi
@@ -62,11 +63,12 @@ class RequestStart(NamedTuple):
 class Exchange:
     """One request on its way through its handler to its reply. A test may `cut` the reply's bytes."""
 
-    __slots__ = ("_failures", "api", "correlation_id", "ctx", "cut", "request")
+    __slots__ = ("_began", "_failures", "api", "correlation_id", "ctx", "cut", "request")
 
     def __init__(
         self, api: ServedApi, ctx: RequestContext, request: Message, correlation_id: int, *, failures: RateLimit
     ) -> None:
+        self._began = perf_counter()
         self._failures = failures
         self.api = api
         self.ctx = ctx
@@ -103,6 +105,7 @@ class Exchange:
         if isinstance(answer, Message):
             return self._encode(answer)
         if answer is None:
+            self._count(None)
             return None
         future = asyncio.ensure_future(answer)
         if future.done():
@@ -140,11 +143,19 @@ class Exchange:
             return None
         error = future.exception()
         message = future.result() if error is None else self.failed(error)
-        return None if message is None else self._encode(message)
+        if message is None:
+            self._count(None)
+            return None
+        return self._encode(message)
+
+    def _count(self, message: Message | None) -> None:
+        self.ctx.services.traffic.answered(self.api.key, self._began, message)
 
     def _encode(self, message: Message) -> Chunks | Parked | None:
         try:
-            return self._cut(self._frame(message, Writer(QUICK_ELEMENTS)))
+            frame = self._cut(self._frame(message, Writer(QUICK_ELEMENTS)))
+            self._count(message)
+            return frame
         except TooManyElements:
             return self._encode_in_slices(message)
         except Exception as error:
@@ -160,13 +171,17 @@ class Exchange:
         if done.cancelled():
             return None
         error = done.exception()
-        return self._cut(done.result()) if error is None else self._frame_of_failure(error, message)
+        if error is not None:
+            return self._frame_of_failure(error, message)
+        self._count(message)
+        return self._cut(done.result())
 
     def _frame_of_failure(self, error: BaseException, message: Message) -> Chunks | None:
         """The message with shorter texts, if that is what it takes, else the error answer, else no connection."""
         from partita.broker.requests.error_answers import shortened
 
         answer = message if shortened(message) else self.failed(error)
+        self._count(answer)
         try:
             return None if answer is None else self._cut(self._frame(answer, Writer()))
         except Exception as again:
@@ -280,12 +295,16 @@ class Dispatcher:
 
     def _counted(self, shortcut: Callable[[], int], api_key: int, version: int) -> Callable[[], int]:
         """What answers from memory, and counts the request that is answered so."""
-        requests, key = self._services.traffic.requests, (api_key, version)
+        traffic, key = self._services.traffic, (api_key, version)
+        counts = traffic.from_memory
 
         def answer() -> int:
             code = shortcut()
-            if code != DECODE_IT:
-                requests[key] += 1
+            if code == 0:
+                counts[key] += 1
+            elif code != DECODE_IT:
+                counts[key] += 1
+                traffic.refused_from_memory(api_key, code)
             return code
 
         return answer
