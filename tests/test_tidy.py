@@ -48,6 +48,8 @@ CLIENT_SHELL = "shell"
 PURE = (
     "explain",
     "metrics",
+    "observe.log_facts",
+    "observe.note_facts",
     "protocol",
     "records",
     "group",

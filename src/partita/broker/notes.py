@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from partita.transactions.notes import Note as TransactionNote
 
 KEPT = 10_000
+KEPT_WITH_MEMBERS = 500
+"""How many notes keep the members of their group; older ones lose these, so that large groups do not fill memory."""
 
 
 class Notes:
@@ -27,6 +29,7 @@ class Notes:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._kept: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self._with_members: deque[dict[str, Any]] = deque()
         self._listeners: list[Callable[[dict[str, Any]], None]] = []
         self._file: TextIO | None = None
         self._next_seq = 0
@@ -94,6 +97,10 @@ class Notes:
         note["seq"] = self._next_seq
         self._next_seq += 1
         self._kept.append(note)
+        if "held" in note:
+            self._with_members.append(note)
+            if len(self._with_members) > KEPT_WITH_MEMBERS:
+                self._with_members.popleft()["held"] = None
         if self._file is not None:
             self._append(self._file, note)
         for listener in self._listeners:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from partita.demo.story import Tenure
-from partita.spark.reading.group_rows import LogRecord, group_records, held_by
+from partita.group.records.read_back import LogRecord, group_records, held_by
 
 
 def owners_in(records: Iterable[LogRecord], group: str, topic: str) -> Iterator[tuple[int, dict[int, str]]]:

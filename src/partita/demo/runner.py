@@ -25,7 +25,7 @@ from partita.demo.outcome import read_outcome
 from partita.demo.ownership import Ownership, owners_in
 from partita.demo.story import Kill, LagSample, Rebalance, Story
 from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SPARK, WEATHER
-from partita.spark.reading.group_rows import LogRecord
+from partita.group.records.read_back import LogRecord
 
 PARTITIONS = 6
 RATE = 5_500

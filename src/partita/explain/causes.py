@@ -7,6 +7,7 @@ cannot have expired, for a commit starts the session again (Kafka: GroupMetadata
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from partita.explain.account import Cause
 from partita.explain.facts import Assigned, Member, Partition, Sure, ToldCause, What
@@ -15,8 +16,13 @@ from partita.explain.wording import duration, listed, partition_name
 
 LATE_POLL_REASONS = ("consumer poll timeout has expired", "max.poll.interval.ms", "no poll for")
 """How the reasons begin or what they hold with which Java's consumer and ours leave when their application is slow."""
-HEARTBEATS_PER_SESSION = 3
-"""Clients send at least three heartbeats per session timeout, as Kafka asks them to."""
+SURELY = 0.9
+"""A silence shorter than this share of the session timeout is surely shorter: clocks and records are not that exact."""
+SILENCES_OF_A_SESSION = 2
+"""A silence of one to two session timeouts is taken for an expiry; a longer one says nothing."""
+COMMITS_FOR_A_PACE = 3
+SILENCES_OF_A_POLL = 1.5
+"""A silence of one to one and a half times max.poll.interval.ms is taken for a late poll."""
 
 
 def causes_of(step: Step) -> tuple[Cause, ...]:
@@ -64,16 +70,20 @@ def _seen(step: Step) -> Iterator[Cause]:
     if not step.is_rebalance:
         yield from _replacements(step, before)
         return
-    yield from _gone(step, before)
-    yield from _replacements(step, before)
-    yield from _joined(before, after)
-    yield from _resubscribed(before, after)
+    first = [
+        *_gone(step, before),
+        *_replacements(step, before),
+        *_joined(before, after),
+        *_resubscribed(before, after),
+    ]
+    yield from first
     if before.protocol is not None and after.protocol is not None and before.protocol != after.protocol:
         evidence = f"the assignor was {before.protocol} and is {after.protocol}"
         yield Cause(What.PROTOCOLS_CHANGED, Sure.SEEN, evidence=(evidence,))
-    yield from _more_partitions(step, before)
-    yield from _given_up(before, after)
-    yield from _moved_coordinator(step, before)
+    moved = list(_moved_coordinator(step, before))
+    yield from _more_partitions(step, before, is_alone=not first and not moved)
+    yield from _given_up(step, before)
+    yield from moved
 
 
 def _first(after: Assigned) -> Iterator[Cause]:
@@ -114,8 +124,8 @@ def _replacements(step: Step, before: Assigned) -> Iterator[Cause]:
             told = any(r.new_member_id == member.member_id and r.sure is Sure.TOLD for r in step.replaced)
             if not step.is_rebalance or told:
                 yield _of(member, What.STATIC_REPLACED, Sure.TOLD if told else Sure.SEEN, evidence)
-            elif _cannot_have_expired(step, was) is not None:
-                yield _of(member, What.STATIC_REPLACED, Sure.INFERRED, evidence, _cannot_have_expired(step, was) or "")
+            elif alive := _cannot_have_expired(step, before, was):
+                yield _of(member, What.STATIC_REPLACED, Sure.INFERRED, evidence, alive)
             else:
                 yield _of(
                     member, What.STATIC_REPLACED, Sure.UNKNOWN, evidence,
@@ -148,28 +158,77 @@ def _gone(step: Step, before: Assigned) -> Iterator[Cause]:
 
 
 def _why_gone(step: Step, before: Assigned, member: Member) -> Cause:
-    """By how long nothing was heard of it, compared with its session timeout."""
-    last_ms, session_ms = last_sign(step, member), member.session_timeout_ms
-    if last_ms is None or session_ms is None:
-        reason = "none of its partitions was committed in that generation" if session_ms else "its session is not known"
-        return _of(member, What.GONE, Sure.UNKNOWN, f"it is not in generation {step.after.generation}, and {reason}")
+    """By how long nothing was heard of it, compared with its time-outs."""
+    session_ms, poll_ms = member.session_timeout_ms, member.rebalance_timeout_ms
+    if session_ms is None:
+        evidence = f"it is not in generation {step.after.generation}, and the log does not hold its session timeout"
+        return _of(member, What.GONE, Sure.UNKNOWN, evidence)
+    last_ms, sign = last_sign(step, before, member)
     silent_ms = joined_at(step.after) - last_ms
-    silence = f"its last commit came {duration(silent_ms)} before the join phase ended"
+    silence = f"{sign} {duration(silent_ms)} before the join phase ended"
     session = f"its session timeout is {duration(session_ms)}"
-    if silent_ms < session_ms:
-        return _of(member, What.LEFT, Sure.INFERRED, f"{silence}, and {session}: it cannot have run out")
-    return _of(member, What.EXPIRED, Sure.INFERRED, silence, session)
+    join_max_ms = max((m.rebalance_timeout_ms or 0 for m in before.members), default=0)
+    if silent_ms < SURELY * min(session_ms, join_max_ms):
+        return _of(member, What.LEFT, Sure.INFERRED, silence, f"{session}, so it cannot have run out")
+    pace_ms = _pace(step, member)
+    if pace_ms is not None and pace_ms <= session_ms / 2:
+        pace = f"before, it committed every {duration(pace_ms)} or more often, and {session}"
+        if silent_ms < SILENCES_OF_A_SESSION * session_ms and not _may_have_missed_the_join(
+            step, silent_ms, join_max_ms
+        ):
+            return _of(member, What.EXPIRED, Sure.INFERRED, silence, pace)
+        if poll_ms is not None and member.instance_id is None and _polled_late(step, silent_ms, session_ms, poll_ms):
+            limit = (
+                f"that is just over its max.poll.interval.ms of {duration(poll_ms)}, and the others went on till then"
+            )
+            return _of(member, What.POLLED_TOO_LATE, Sure.INFERRED, silence, limit)
+    return _of(member, What.GONE, Sure.UNKNOWN, silence, session)
 
 
-def _cannot_have_expired(step: Step, member: Member) -> str | None:
-    """Why its session cannot have run out; None if it can."""
-    last_ms = last_sign(step, member)
-    if last_ms is None or member.session_timeout_ms is None:
-        return None
+def _pace(step: Step, member: Member) -> int | None:
+    """The longest time between two of the member's commits in its generation; None if there were fewer than three."""
+    times = sorted(
+        at
+        for partition in member.partitions
+        for at in step.history.commits.get(partition, NO_COMMITS).times_ms
+        if step.since_ms <= at <= step.after.at_ms
+    )
+    return max(b - a for a, b in pairwise(times)) if len(times) >= COMMITS_FOR_A_PACE else None
+
+
+def _may_have_missed_the_join(step: Step, silent_ms: int, join_max_ms: int) -> bool:
+    """Can the join phase have lasted for the whole rebalance timeout, at whose end whoever is absent is removed?
+
+    Not if a member that stayed committed meanwhile.
+    """
+    if silent_ms < join_max_ms:
+        return False
+    last_ms = _last_of_staying(step)
+    return last_ms is None or joined_at(step.after) - last_ms >= join_max_ms
+
+
+def _polled_late(step: Step, silent_ms: int, session_ms: int, poll_ms: int) -> bool:
+    """Was it silent for max.poll.interval.ms, far beyond its session, while the others went on?"""
+    last_ms = _last_of_staying(step)
+    if last_ms is None or poll_ms < SILENCES_OF_A_SESSION * session_ms:
+        return False
+    return poll_ms <= silent_ms < SILENCES_OF_A_POLL * poll_ms and joined_at(step.after) - last_ms < session_ms
+
+
+def _last_of_staying(step: Step) -> int | None:
+    """The last commit of a member that is in both generations."""
+    staying = {member.member_id for member in step.after.members}
+    members = () if step.before is None else step.before.members
+    return max((at for m in members if m.member_id in staying for at in commit_times(step, m.partitions)), default=None)
+
+
+def _cannot_have_expired(step: Step, before: Assigned, member: Member) -> str:
+    """Why its session cannot have run out; empty if it can."""
+    last_ms, sign = last_sign(step, before, member)
     silent_ms = joined_at(step.after) - last_ms
-    if silent_ms >= member.session_timeout_ms:
-        return None
-    return f"it committed {duration(silent_ms)} before the join phase ended, within its session timeout"
+    if member.session_timeout_ms is None or silent_ms >= SURELY * member.session_timeout_ms:
+        return ""
+    return f"{sign} {duration(silent_ms)} before the join phase ended, within its session timeout"
 
 
 def joined_at(assigned: Assigned) -> int:
@@ -177,10 +236,12 @@ def joined_at(assigned: Assigned) -> int:
     return assigned.at_ms if assigned.joined_ms is None else min(assigned.joined_ms, assigned.at_ms)
 
 
-def last_sign(step: Step, member: Member) -> int | None:
-    """When the member was last known to be alive before the step: by a commit, or by the generation it was in."""
-    times = list(commit_times(step, member.partitions))
-    return max(times, default=None)
+def last_sign(step: Step, before: Assigned, member: Member) -> tuple[int, str]:
+    """When the member was last known to be alive before the step, and by what: a commit, or its own generation."""
+    committed_ms = max(commit_times(step, member.partitions), default=None)
+    if committed_ms is None or committed_ms < joined_at(before):
+        return joined_at(before), f"it joined generation {before.generation} and committed nothing; that was"
+    return committed_ms, "its last commit came"
 
 
 def commit_times(step: Step, partitions: tuple[Partition, ...]) -> Iterator[int]:
@@ -200,8 +261,12 @@ def partitions_of(assigned: Assigned) -> set[Partition]:
     return {partition for member in assigned.members for partition in member.partitions}
 
 
-def _more_partitions(step: Step, before: Assigned) -> Iterator[Cause]:
-    """Partitions that were never assigned before, of topics that were."""
+def _more_partitions(step: Step, before: Assigned, *, is_alone: bool) -> Iterator[Cause]:
+    """Partitions that were never assigned before, of topics that were.
+
+    Beside another cause they may just have been noticed by the rebalance that it began; alone, another reason to rejoin
+    that no record shows is possible, though rare.
+    """
     earlier = [a for a in step.history.assigned if a.at_ms <= before.at_ms]
     known = {partition for assigned in earlier for partition in partitions_of(assigned)}
     counted = dict[str, int]()
@@ -215,20 +280,23 @@ def _more_partitions(step: Step, before: Assigned) -> Iterator[Cause]:
     if fresh:
         names = listed([partition_name(partition) for partition in fresh])
         yield Cause(
-            What.PARTITIONS_CHANGED, Sure.SEEN, detail=names,
+            What.PARTITIONS_CHANGED, Sure.INFERRED if is_alone else Sure.UNKNOWN, detail=names,
             evidence=(f"{names} {'was' if len(fresh) == 1 else 'were'} assigned for the first time",),
         )  # fmt: skip
 
 
-def _given_up(before: Assigned, after: Assigned) -> Iterator[Cause]:
+def _given_up(step: Step, before: Assigned) -> Iterator[Cause]:
     """A cooperative assignor takes a partition from its owner in one generation and gives it away in the next."""
+    after = step.after
     same = {m.member_id for m in before.members} == {m.member_id for m in after.members}
-    waiting = sorted(partitions_of(after) - partitions_of(before))
+    known = {p for a in step.history.assigned if a.at_ms < before.at_ms for p in partitions_of(a)}
+    waiting = sorted((partitions_of(after) - partitions_of(before)) & known)
     if same and waiting and "cooperative" in (after.protocol or ""):
         names = listed([partition_name(partition) for partition in waiting])
+        verb = "has one" if len(waiting) == 1 else "have one"
         yield Cause(
             What.PARTITIONS_GIVEN_UP, Sure.INFERRED, detail=names,
-            evidence=(f"{names} had no owner in generation {before.generation} and have one now",),
+            evidence=(f"{names} had no owner in generation {before.generation} and {verb} now",),
         )  # fmt: skip
 
 

@@ -40,6 +40,30 @@ LOADED_UNASSIGNED = "loaded in a generation without an assignment"
 LOADED_OVER_SIZE = "loaded with more members than group.max.size"
 
 
+MEMBERS_TOLD_MAX = 200
+"""A note describes at most this many members, so that no group fills the memory of whoever keeps notes."""
+
+
+class MemberHeld(NamedTuple):
+    """A member as it is when a rebalance is over, and what it is to read from then on."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int | None
+    """None: its session is the broker's setting (KIP-848)."""
+    rebalance_timeout_ms: int
+    topics: tuple[str, ...] | None
+    """What it subscribes to, sorted; None if its client has a format of its own."""
+    partitions: dict[str, list[int]]
+    """Topics with the numbers of its partitions."""
+    joined_ms: int | None = None
+    """When its last join came, on the wall clock."""
+    synced_ms: int | None = None
+    """When it asked for its assignment; None if it has not yet."""
+
+
 class RebalanceStarted(NamedTuple):
     """The group asks its members to rejoin; `generation` is the one that ends."""
 
@@ -61,6 +85,8 @@ class Rebalanced(NamedTuple):
     join_phase_ms: int
     sync_phase_ms: int
     wall_ms: int
+    held: tuple[MemberHeld, ...] = ()
+    """Its members and what they hold; `MEMBERS_TOLD_MAX` of them at most."""
 
 
 class MemberGone(NamedTuple):
@@ -163,6 +189,8 @@ class TargetComputed(NamedTuple):
     members: int
     moved: int
     wall_ms: int
+    held: tuple[MemberHeld, ...] = ()
+    """Its members and what they are to read; `MEMBERS_TOLD_MAX` of them at most."""
 
 
 class AssignorRaised(NamedTuple):
@@ -208,6 +236,6 @@ def as_json(note: Note) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Cause):
-        return value._asdict()
+    if isinstance(value, Cause | MemberHeld):
+        return {name: _plain(part) for name, part in value._asdict().items()}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

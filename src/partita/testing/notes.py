@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-_HEAD = frozenset({"note", "seq", "wall_ms"})
+_HEAD = frozenset({"held", "note", "seq", "wall_ms"})
 
 
 def note_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:

@@ -222,7 +222,7 @@ def show_record(entry: Entry) -> list[str]:
 def show_note(note: Note) -> str:
     parts = [type(note).__name__]
     for name, value in note._asdict().items():
-        if name == "wall_ms":
+        if name in ("wall_ms", "held"):
             continue
         if isinstance(value, Cause):
             value = _cause(value)

@@ -13,7 +13,7 @@ from partita.cli.groups.log import LOG_TOPIC, POLL_S
 from partita.cli.records.formats import iso_time
 from partita.cli.terminal import print_json, print_table, say
 from partita.group import partition_for
-from partita.spark.reading.group_rows import LogRecord
+from partita.group.records.read_back import LogRecord
 
 COLUMNS = ("time", "generation", "members", "added", "removed", "moved")
 

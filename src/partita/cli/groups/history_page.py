@@ -12,7 +12,8 @@ from partita.cli.records.formats import iso_time
 from partita.demo.charts import WIDE, TimeAxis, box, legend, line, svg, text
 from partita.demo.report import STYLE, table
 from partita.demo.story import Tenure
-from partita.spark.reading.group_rows import LogRecord, Rebalances, group_records, name_of, owners_of
+from partita.group.records.read_back import LogRecord, group_records, name_of, owners_of
+from partita.spark.reading.group_rows import Rebalances
 
 ROW, TOP, LABEL_MAX, NAME_MAX = 30.0, 40.0, 12, 20
 MEMBER_ID = re.compile(r"(.+)-([0-9a-f]{4})[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

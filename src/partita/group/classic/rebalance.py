@@ -8,6 +8,7 @@ tryCompleteInitialRebalanceElseSchedule, completeClassicGroupJoin; release 4.3.1
 from __future__ import annotations
 
 from partita.group import answers
+from partita.group.classic.held import held_by
 from partita.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from partita.group.notes import (
     DID_NOT_REJOIN,
@@ -231,6 +232,7 @@ def _note_end(turn: Turn, group: Group, *, sync_phase_ms: int) -> None:
         join_phase_ms=turn.now.mono_ms - group.join_started_ms - sync_phase_ms,
         sync_phase_ms=sync_phase_ms,
         wall_ms=turn.now.wall_ms,
+        held=held_by(group),
     )
     group.causes.clear()
     turn.out.note(note)

@@ -120,6 +120,7 @@ def ASSIGN(turn: Turn, sync: Sync) -> None:
 def HAND_OUT(turn: Turn, sync: Sync) -> None:
     """Repeat the stored assignment. What a leader sends now is ignored; no session restarts."""
     rebalance.became_synced(sync.group, sync.member_id)
+    sync.member.synced_ms = turn.now.wall_ms
     turn.out.answer(sync.token, answers.synced(sync.group, sync.member))
 
 

@@ -8,6 +8,7 @@ GroupMetadataManager.consumerGroupHeartbeat; specification section 20.3.)
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import islice
 from typing import NamedTuple
 
 from partita.group.consumer_group import conversion, errors, timers
@@ -20,12 +21,14 @@ from partita.group.consumer_group.target import AssignorFailed, Problem, problem
 from partita.group.contract import Record
 from partita.group.notes import (
     JOINED,
+    MEMBERS_TOLD_MAX,
     STATIC_REPLACED,
     SUBSCRIPTION_CHANGED,
     TOPICS_CHANGED,
     AssignorRaised,
     Cause,
     GroupEpochBumped,
+    MemberHeld,
     TargetComputed,
 )
 from partita.group.records import consumer_log
@@ -36,6 +39,7 @@ from partita.group.records.consumer_group import (
     Partition,
     Target,
     add_to,
+    by_topic,
 )
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
@@ -196,7 +200,7 @@ def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
         epoch,
         targets[after.member_id],
         target_records(group.group_id, targets, previous, epoch, turn.now.wall_ms),
-        note=computed_note(turn, group, asked, targets, epoch),
+        note=computed_note(turn, group, asked, targets, epoch, after),
     )
 
 
@@ -207,11 +211,41 @@ def is_due(turn: Turn, group: ConsumerGroup) -> bool:
 
 
 def computed_note(
-    turn: Turn, group: ConsumerGroup, asked: Problem, targets: dict[str, Target], epoch: int
+    turn: Turn,
+    group: ConsumerGroup,
+    asked: Problem,
+    targets: dict[str, Target],
+    epoch: int,
+    changed: ConsumerMember | None = None,
 ) -> TargetComputed:
-    """What the new target changes."""
+    """What the new target changes; `changed` is the member that is about to be written."""
     moved = sum(len(group.targets.get(member_id, NO_PARTITIONS) - target) for member_id, target in targets.items())
-    return TargetComputed(group.group_id, epoch, asked.assignor.name, len(targets), moved, turn.now.wall_ms)
+    members = group.members if changed is None else {**group.members, changed.member_id: changed}
+    held = tuple(
+        _held(turn, group, members[member_id], target)
+        for member_id, target in islice(targets.items(), MEMBERS_TOLD_MAX)
+        if member_id in members
+    )
+    name = asked.assignor.name
+    return TargetComputed(group.group_id, epoch, name, len(targets), moved, turn.now.wall_ms, held)
+
+
+def _held(turn: Turn, group: ConsumerGroup, member: ConsumerMember, target: Target) -> MemberHeld:
+    partitions: dict[str, list[int]] = {}
+    for topic_id, numbers in by_topic(target).items():
+        name = turn.state.topics.name_of(topic_id)
+        if name is not None:
+            partitions.setdefault(name, []).extend(numbers)
+    return MemberHeld(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        session_timeout_ms=None,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topics=tuple(sorted(group.topics_of(member))),
+        partitions=partitions,
+    )
 
 
 def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:

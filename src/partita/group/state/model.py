@@ -53,11 +53,13 @@ class Member:
         "instance_id",
         "is_new",
         "join",
+        "joined_ms",
         "member_id",
         "protocols",
         "rebalance_timeout_ms",
         "session_timeout_ms",
         "sync",
+        "synced_ms",
         "was_loaded",
     )
 
@@ -87,6 +89,10 @@ class Member:
         self.was_loaded = False
         """It comes from the log and has not joined since: of its protocols only the selected one is known."""
         self.deadline_ms = NO_DEADLINE
+        self.joined_ms: int | None = None
+        """When its last join was parked, on the wall clock; None if that was before the shard was loaded."""
+        self.synced_ms: int | None = None
+        """When it asked for its assignment, on the wall clock; None since it joined."""
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Its metadata for the protocol; empty if it does not list it."""

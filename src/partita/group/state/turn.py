@@ -56,7 +56,7 @@ class Turn(NamedTuple):
     def park_join(self, group: Group, member: Member, waiter: Waiter) -> None:
         """Keep the join until the join phase ends. A new member keeps its own deadline, others have none meanwhile."""
         assert member.join is None, f"{member.member_id} has a parked join already"
-        member.join = waiter
+        member.join, member.joined_ms, member.synced_ms = waiter, self.now.wall_ms, None
         group.joins_parked += 1
         self.out.parked += 1
         if not member.is_new:
@@ -73,7 +73,7 @@ class Turn(NamedTuple):
     def park_sync(self, member: Member, waiter: Waiter) -> None:
         """Keep the sync until the group leader has assigned; the member's session rests meanwhile."""
         assert member.sync is None, f"{member.member_id} has a parked sync already"
-        member.sync = waiter
+        member.sync, member.synced_ms = waiter, self.now.wall_ms
         self.out.parked += 1
         member.deadline_ms = NO_DEADLINE
 

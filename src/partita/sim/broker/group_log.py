@@ -26,6 +26,8 @@ class GroupLog:
         self.durable = 0
         self.sync_ms = (0, 0)
         self.failures_left = 0
+        self.leader_epoch = 0
+        """How often the log's partition has had another leader."""
         self.on_durable: Callable[[], None] = lambda: None
         self._next_offset = 0
         self._life = 0
@@ -41,7 +43,7 @@ class GroupLog:
             self.failures_left -= 1
             raise AppendFailed
         given = [(wall_ms, key, value, ()) for key, value in records]
-        self.batches.append(build_batch(given, base_offset=self._next_offset))
+        self.batches.append(build_batch(given, base_offset=self._next_offset, leader_epoch=self.leader_epoch))
         self._next_offset += len(records)
         low, high = self.sync_ms
         if high == 0 and self.durable == self.end - 1:

@@ -7,13 +7,14 @@ an append fails, die and come back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from partita.broker.groups.reply_gate import ReplyGate, refuse, release
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Reply, Step
 from partita.group.coordinator import GroupCoordinator
+from partita.group.notes import Note
 from partita.group.refusals import first_check, not_here, refusal, while_loading
 from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.group.wire import merge_offset_fetch, split_offset_fetch
@@ -63,6 +64,8 @@ class Broker:
         self.is_loading = False
         self.load_ms = (0, 0)
         self.cleans = False
+        self.on_notes: Callable[[tuple[Note, ...]], None] = lambda notes: None
+        """Hears what the coordinator tells of each step that was appended."""
         self._gate = ReplyGate()
         self._armed_ms = -1
         self._life = 0
@@ -182,6 +185,7 @@ class Broker:
             self._gate.add(self._gate.last_offset(), step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         else:
             release(step)
+        self.on_notes(step.notes)
         self._arm()
 
     def _release_durable(self) -> None:
@@ -199,6 +203,7 @@ class Broker:
         if not self.is_up or self.is_loading:
             return
         self._world.saw("*", "broker", "unload")
+        self.log.leader_epoch += 1
         handover = self.coordinator.handover(self._world.now)
         self._gate.drop()
         release(self.coordinator.unload())
@@ -223,6 +228,7 @@ class Broker:
     def _restart(self, life: int) -> None:
         if life == self._life:
             self.is_up = True
+            self.log.leader_epoch += 1
             self._start_load(clean=False)
 
     # Loading

@@ -6,58 +6,18 @@ damaged one, is never an error: its row keeps the raw bytes. Rows are plain dict
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
 
-from partita.assignors.payloads import decode_assignment, decode_subscription
-from partita.group.records.log_records import GROUP_KEY, kind_of, read_group_key, read_group_value
-from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
-from partita.protocol.primitives import MalformedRequest
-
-Row: TypeAlias = dict[str, Any]
-
-
-class LogRecord(NamedTuple):
-    """One record of the log and where it stands. `timestamp` is passed through as it came."""
-
-    key: bytes | None
-    value: bytes | None
-    partition: int
-    offset: int
-    timestamp: Any
-
-    def place(self) -> Row:
-        """The columns that say where in the log a row comes from."""
-        return {"logPartition": self.partition, "logOffset": self.offset, "logTimestamp": self.timestamp}
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
-    """One record of a classic group. `value` is None for a tombstone and for what cannot be read."""
-
-    group: str
-    value: GroupMetadataValue | None
-    unknown: bytes | None
-    place: Mapping[str, Any]
-
-
-def group_records(records: Iterable[LogRecord]) -> Iterator[GroupRecord]:
-    """The records of classic groups among these, in their order."""
-    for record in records:
-        if record.key is None or len(record.key) < 2 or kind_of(record.key) != GROUP_KEY:
-            continue
-        try:
-            group = read_group_key(record.key)
-        except (MalformedRequest, UnicodeDecodeError):
-            continue
-        value, unknown = None, None
-        if record.value is not None:
-            try:
-                value = read_group_value(record.value)
-            except (MalformedRequest, UnicodeDecodeError):
-                unknown = record.value
-        yield GroupRecord(group, value, unknown, record.place())
+from partita.group.records.read_back import (
+    GroupRecord,
+    Row,
+    held_by,
+    name_of,
+    owners_of,
+    subscription_of,
+)
+from partita.protocol.messages.group_log import GroupMetadataValue
 
 
 def group_rows(record: GroupRecord) -> Iterator[Row]:
@@ -81,7 +41,7 @@ def member_rows(record: GroupRecord) -> Iterator[Row]:
     """One row per member of the generation that the record holds."""
     value = record.value
     for member in value.members if value is not None else ():
-        topics, user_data = _subscription(member)
+        topics, user_data = subscription_of(member)
         yield {
             "group": record.group,
             "generation": value.generation if value is not None else None,
@@ -154,24 +114,6 @@ class Rebalances:
         }
 
 
-def name_of(member: GroupMetadataValueMember) -> str:
-    """What a person calls the member: its static id, else its member id, which begins with its client id."""
-    return member.group_instance_id or member.member_id
-
-
-def owners_of(value: GroupMetadataValue) -> dict[tuple[str, int], str]:
-    """Who holds each partition in this generation."""
-    return {key: name_of(member) for member in value.members for key in held_by(member)}
-
-
-def held_by(member: GroupMetadataValueMember) -> list[tuple[str, int]]:
-    """The partitions of a member; empty for an assignment in another client's own format."""
-    try:
-        return sorted(decode_assignment(member.assignment)[0]) if len(member.assignment) else []
-    except (MalformedRequest, UnicodeDecodeError):
-        return []
-
-
 def _names(value: GroupMetadataValue) -> set[str]:
     return {name_of(member) for member in value.members}
 
@@ -179,12 +121,3 @@ def _names(value: GroupMetadataValue) -> set[str]:
 def _state_time(value: GroupMetadataValue | None) -> int | None:
     """Milliseconds; None where the version of the record has none."""
     return None if value is None or value.current_state_timestamp < 0 else value.current_state_timestamp
-
-
-def _subscription(member: GroupMetadataValueMember) -> tuple[list[str] | None, int | None]:
-    """Topics asked for and the size of the user data; None for another client's own format."""
-    try:
-        found = decode_subscription(member.subscription)
-    except (MalformedRequest, UnicodeDecodeError):
-        return None, None
-    return sorted(found.topics), len(found.user_data or b"")

@@ -11,10 +11,10 @@ import pyarrow as pa
 from partita.admin.groups import describe_group, group_lag, list_groups
 from partita.admin.results import PartitionLag
 from partita.errors import GroupIdNotFoundError, KafkaError
+from partita.group.records.read_back import Row
 from partita.net.cluster import Cluster
 from partita.now import Clock
 from partita.spark.cluster.broker_link import link_to
-from partita.spark.reading.group_rows import Row
 
 AT_ONCE = 16
 """So many groups are asked about at the same time."""

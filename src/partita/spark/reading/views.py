@@ -12,17 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from partita.group.records.read_back import GroupRecord, LogRecord, Row, group_records
 from partita.spark.planning.lookups import Lookups
-from partita.spark.reading.group_rows import (
-    GroupRecord,
-    LogRecord,
-    Rebalances,
-    Row,
-    assignment_rows,
-    group_records,
-    group_rows,
-    member_rows,
-)
+from partita.spark.reading.group_rows import Rebalances, assignment_rows, group_rows, member_rows
 from partita.spark.reading.lag_history import asked_of, lag_history
 from partita.spark.reading.offset_commits import Cells, offset_commits
 
