@@ -18,6 +18,7 @@ from partita.dashboard.access import Gate
 from partita.dashboard.models.group import group_page
 from partita.dashboard.models.overview import overview
 from partita.dashboard.models.rows import group_list
+from partita.dashboard.models.why import generation_page, why_page
 from partita.dashboard.site import STATIC, Page, Site
 from partita.dashboard.words import unslug
 from partita.now import Clock
@@ -46,10 +47,26 @@ def one_group_page(site: Site, request: Request) -> Page | None:
     return None if model is None else Page(name, "group.html", model, group=name)
 
 
+def why(site: Site, request: Request) -> Page | None:
+    """`/groups/{group}/why`"""
+    name = unslug(request.path_params["group"])
+    model = why_page(site.observed, site.accounts, name, dict(request.query_params), site.sources.described)
+    return None if model is None else Page(f"Why {name} rebalanced", "why.html", model, group=name)
+
+
+def generation(site: Site, request: Request) -> Page | None:
+    """`/groups/{group}/why/{generation}`"""
+    name = unslug(request.path_params["group"])
+    model = generation_page(site.observed, site.accounts, name, request.path_params["generation"])
+    return None if model is None else Page(f"{name}, generation {model.account.generation}", "generation.html", model)
+
+
 PAGES: tuple[tuple[str, Build], ...] = (
     ("/", overview_page),
     ("/groups", groups_page),
     ("/groups/{group}", one_group_page),
+    ("/groups/{group}/why", why),
+    ("/groups/{group}/why/{generation:int}", generation),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from partita.dashboard.words import number, span
+from partita.explain.account import Phase
 from partita.observe.history import LagPoint
 
 SPARK_WIDTH, SPARK_HEIGHT = 120, 26
@@ -91,3 +92,25 @@ def nice_top(value: float) -> int:
                 return size * factor
         size *= 10
     return size
+
+
+def phase_bar(phases: Sequence[Phase]) -> Markup:
+    """The phases of a rebalance one behind the other, as long as they took."""
+    total = sum(phase.ms for phase in phases)
+    if not total:
+        return Markup("")
+    parts = []
+    left = 0.0
+    for index, phase in enumerate(phases):
+        width = CHART_WIDTH * phase.ms / total
+        label = f"{phase.name} {span(phase.ms)}"
+        parts.append(
+            Markup(
+                '<g class="o{}"><title>{}</title><rect class="base" x="{:.1f}" width="{:.1f}" height="8"/>'
+                '<text x="{:.1f}" y="24">{}</text></g>'
+            ).format(index, label, left, max(2, width - 2), left, label if width > 7 * len(label) else "")
+        )
+        left += width
+    return Markup('<svg class="phases" viewBox="0 0 {} 30" role="img">{}</svg>').format(
+        CHART_WIDTH, Markup("").join(parts)
+    )

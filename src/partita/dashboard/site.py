@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from partita.cli.terminal import printable
-from partita.dashboard import charts, words
+from partita.dashboard import charts, timeline, words
 from partita.dashboard.access import Access
 from partita.dashboard.models.rows import SPARK_MS, GroupRows
+from partita.dashboard.models.why import Accounts, FactsOf
 from partita.observe.observed import Observed
 
 HERE = Path(__file__).parent
@@ -31,11 +33,26 @@ class Page:
     group: str | None = None
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the facts about rebalances come from, and what that is called."""
+
+    facts_of: FactsOf
+    described: str
+
+
+NO_SOURCES = Sources(lambda group_id: (), "No rebalance is known: neither notes nor __consumer_offsets are read.")
+
+
 class Site:
     """Renders pages as HTML, as the part of it that changes, and as JSON."""
 
-    def __init__(self, observed: Observed, access: Access, *, allow_actions: bool = False) -> None:
+    def __init__(
+        self, observed: Observed, access: Access, *, sources: Sources = NO_SOURCES, allow_actions: bool = False
+    ) -> None:
         self.observed = observed
+        self.sources = sources
+        self.accounts = Accounts(observed, sources.facts_of)
         self.rows = GroupRows(observed)
         self.access = access
         self.allow_actions = allow_actions
@@ -53,7 +70,7 @@ class Site:
         """The page's model, with the cluster and the time at which it was looked at."""
         seen = self.observed
         head = {"cluster_id": seen.cluster_id, "seen_ms": seen.seen_ms, "trouble": seen.trouble}
-        return json.dumps({**head, **dataclasses.asdict(page.model)})
+        return json.dumps({**head, **dataclasses.asdict(page.model)}, default=_plain)
 
     def _render(self, page: Page, layout: str, path: str, live: str | None) -> str:
         return self._templates.get_template(page.template).render(
@@ -65,9 +82,15 @@ class Site:
             live=live,
             seen=self.observed,
             actions=self.allow_actions,
+            is_explained=self.sources is not NO_SOURCES,
             form_token=self.access.form_token,
             since_ms=max(self.observed.seen_ms - SPARK_MS, self.observed.history.began_ms or 0),
         )
+
+
+def _plain(value: object) -> Any:
+    assert isinstance(value, Enum), f"{value!r} is no plain value"
+    return value.value
 
 
 def _environment() -> Environment:
@@ -80,15 +103,13 @@ def _environment() -> Environment:
         finalize=_harmless,
     )
     made.filters.update(
-        number=words.number,
-        rate=words.rate,
-        span=words.span,
-        behind=words.behind,
-        ago=words.ago,
-        count=words.count,
-        slug=words.slug,
-    )
-    made.globals.update(sparkline=charts.sparkline, lag_chart=charts.lag_chart, data=_data)
+        number=words.number, rate=words.rate, span=words.span, behind=words.behind, ago=words.ago, count=words.count,
+        slug=words.slug, clock=timeline.clock,
+    )  # fmt: skip
+    made.globals.update(
+        sparkline=charts.sparkline, lag_chart=charts.lag_chart, phase_bar=charts.phase_bar, timeline=timeline.draw,
+        data=_data,
+    )  # fmt: skip
     return made
 
 

@@ -210,6 +210,11 @@ class History:
         rows = series.rows() if series is not None else []
         return [_point(row) for row in rows if row[0] >= since_ms]
 
+    def ends_of(self, key: TopicPartition) -> list[tuple[int, int]]:
+        """The ends of a partition's log that were seen: (time, offset), oldest first."""
+        series = self._ends.get(key)
+        return [(at_ms, end) for at_ms, end in series.rows()] if series is not None else []
+
     def produce_rate(self, key: TopicPartition, now_ms: int, window_ms: int = 60_000) -> float | None:
         """Records per second that were appended in the last `window_ms`; None until two looks lie in it."""
         series = self._ends.get(key)

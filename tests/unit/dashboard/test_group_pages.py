@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +12,7 @@ import pytest
 from partita.dashboard import app as application
 from partita.dashboard.site import STATIC
 from partita.dashboard.words import slug
+from support.dashboard.pages import checked
 from support.dashboard.world import FakeCluster, member
 
 ORDERS = [("orders", partition) for partition in range(4)]
@@ -43,46 +42,6 @@ def world() -> FakeCluster:
         world.look()
         world.pass_s(10)
     return world
-
-
-class Checker(HTMLParser):
-    """Reads a page strictly enough to find what does not close, and collects what could do harm."""
-
-    VOID = frozenset({"meta", "link", "input", "path", "circle", "img", "br"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.inline: list[str] = []
-        self.outside: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        for name, value in attrs:
-            if name.startswith("on") or name == "style":
-                self.inline.append(f"{tag} {name}")
-            if name in ("src", "href", "action") and not re.match(r"/(?!/)|#|\?", value or ""):
-                self.outside.append(f"{tag} {value}")
-        given = dict(attrs)
-        if tag == "script" and "src" not in given and given.get("type") != "application/json":
-            self.inline.append("script")
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def checked(text: str) -> Checker:
-    checker = Checker()
-    checker.feed(text)
-    checker.close()
-    assert (checker.open, checker.inline, checker.outside) == ([], [], [])
-    return checker
 
 
 def test_the_first_sentence_counts_what_needs_attention(world: FakeCluster) -> None:

@@ -1,4 +1,4 @@
-// Freshness, pause, lost servers, and the lag curve. Everything on the pages works without this file but these four.
+// Freshness, pause, lost servers, the brush and the lag curve. Everything else on the pages works without this file.
 "use strict";
 (() => {
   document.documentElement.classList.add("js");
@@ -48,6 +48,43 @@
   document.addEventListener("htmx:sse:error", () => { lost = true; tick(); });
   document.addEventListener("htmx:sse:after:connection", () => { lost = false; tick(); });
 
+  // Brush on the timeline: drag over a stretch of time to see only that.
+  let brush = null;
+  function timeAt(svg, clientX) {
+    const box = svg.getBoundingClientRect(), data = svg.dataset;
+    const left = Number(data.left), right = Number(data.right);
+    const share = ((clientX - box.left) / box.width - left) / (right - left);
+    return Number(data.from) + Math.min(1, Math.max(0, share)) * (Number(data.to) - Number(data.from));
+  }
+  document.addEventListener("pointerdown", (event) => {
+    const svg = event.target.closest("svg.timeline");
+    if (!svg || event.button || event.pointerType === "touch" || event.target.closest("a")) return;
+    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    rect.setAttribute("class", "brush");
+    svg.append(rect);
+    brush = { svg, rect, from: event.clientX };
+    event.preventDefault();
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!brush) return;
+    const box = brush.svg.getBoundingClientRect(), scale = brush.svg.viewBox.baseVal.width / box.width;
+    brush.rect.setAttribute("x", (Math.min(brush.from, event.clientX) - box.left) * scale);
+    brush.rect.setAttribute("width", Math.abs(event.clientX - brush.from) * scale);
+    brush.rect.setAttribute("height", brush.svg.viewBox.baseVal.height);
+  });
+  document.addEventListener("pointerup", (event) => {
+    if (!brush) return;
+    const { svg, rect, from } = brush;
+    brush = null;
+    rect.remove();
+    if (Math.abs(event.clientX - from) < 8) return;
+    const times = [timeAt(svg, from), timeAt(svg, event.clientX)].sort((a, b) => a - b).map(Math.round);
+    const query = new URLSearchParams(location.search);
+    query.set("from", times[0]);
+    query.set("to", times[1]);
+    location.search = query;
+  });
+
   let plot = null, host = null;
   function colour(name) {  // A canvas knows neither variables nor themes; an element resolves both.
     const probe = document.createElement("i");
@@ -93,5 +130,8 @@
   }
   addEventListener("resize", () => { if (plot && host) plot.setSize({ width: host.clientWidth, height: 210 }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (host) { host.replaceChildren(); draw(); } });
-  addEventListener("DOMContentLoaded", () => { took(stamp()); draw(); tick(); });
+  addEventListener("DOMContentLoaded", () => {
+    for (const box of document.querySelectorAll(".scroll")) box.scrollLeft = box.scrollWidth;  // the newest is at the right
+    took(stamp()); draw(); tick();
+  });
 })();

@@ -1,0 +1,266 @@
+"""Why a group rebalanced: the timeline with the list of rebalances, and one rebalance in full.
+
+All words come from `partita.explain`; here they are put beside the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from partita.dashboard.timeline import Mark, Row, Span, Timeline, gap_title
+from partita.dashboard.words import DAY, count, slug, span
+from partita.explain import Account, Fact, explain
+from partita.explain.facts import Assigned, EndSeen, Partition
+from partita.observe.history import LagPoint
+from partita.observe.observed import Observed
+
+FactsOf: TypeAlias = Callable[[str], Sequence[Fact]]
+"""What is known of a group, from whatever source."""
+REBALANCES_IN_VIEW = 12
+WINDOW_MIN_MS = 60_000
+ROWS_MAX = 48
+LISTED_MAX = 100
+KEPT_ACCOUNTS = 64
+
+
+class Accounts:
+    """The accounts of groups, explained again at most once for each state of the observer, and only when asked for."""
+
+    def __init__(self, observed: Observed, facts_of: FactsOf) -> None:
+        self._observed = observed
+        self._facts_of = facts_of
+        self._known: dict[str, tuple[int, Sequence[Fact], tuple[Account, ...]]] = {}
+
+    def of(self, group_id: str) -> tuple[Sequence[Fact], tuple[Account, ...]]:
+        """The facts and the accounts of a group, oldest first."""
+        version, facts, accounts = self._known.get(group_id, (-1, (), ()))
+        if version != self._observed.version:
+            facts = [*self._facts_of(group_id), *self._ends(group_id)]
+            accounts = explain(facts)
+            self._known.pop(group_id, None)
+            self._known[group_id] = (self._observed.version, facts, accounts)
+            while len(self._known) > KEPT_ACCOUNTS:
+                del self._known[next(iter(self._known))]
+        return facts, accounts
+
+    def _ends(self, group_id: str) -> Iterable[EndSeen]:
+        """The ends of the group's logs that were seen, which tell how much lag a rebalance cost."""
+        group = self._observed.groups.get(group_id)
+        for commit in group.commits if group is not None else ():
+            for at_ms, end in self._observed.history.ends_of((commit.topic, commit.partition)):
+                yield EndSeen(at_ms, (commit.topic, commit.partition), end)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRebalance:
+    """A rebalance in the list beside the timeline."""
+
+    generation: int
+    path: str
+    at_ms: int
+    headline: str
+    cause: str
+    sure: str
+    took_ms: int | None
+    unread_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhyPage:
+    """The page with the timeline. `by` is partition or member; `hidden_rows` did not fit."""
+
+    group_id: str
+    path: str
+    sentence: str
+    rebalances: tuple[ListedRebalance, ...]
+    total: int
+    timeline: Timeline | None
+    by: str
+    hidden_rows: int
+    patterns: tuple[str, ...]
+    advice: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationPage:
+    """One rebalance. `grid` has a line for each partition: name, owner before, owner after, and whether it moved."""
+
+    group_id: str
+    path: str
+    account: Account
+    previous: int | None
+    next: int | None
+    same_cause: str
+    grid: tuple[tuple[str, str, str, bool], ...]
+    took: str
+
+
+def why_page(
+    observed: Observed, accounts: Accounts, group_id: str, query: dict[str, str], source: str
+) -> WhyPage | None:
+    """The page; None for a group of which nothing is known at all."""
+    facts, told = accounts.of(group_id)
+    if not told and group_id not in observed.groups:
+        return None
+    path = f"/groups/{slug(group_id)}/why"
+    generations = [fact for fact in facts if isinstance(fact, Assigned)]
+    by = "member" if query.get("by") == "member" else "partition"
+    line, hidden = (None, 0)
+    if told:
+        window = _window(told, observed.seen_ms, query)
+        lag = observed.history.lag_points(group_id, window[0])
+        line, hidden = _timeline(path, generations, told, window, by, [p for p in lag if p.at_ms <= window[1]])
+    latest = told[-1] if told else None
+    return WhyPage(
+        group_id,
+        path,
+        _sentence(told, observed.seen_ms),
+        tuple(_listed(path, account) for account in reversed(told[-LISTED_MAX:])),
+        len(told),
+        line,
+        by,
+        hidden,
+        tuple(pattern.text for pattern in latest.patterns) if latest is not None else (),
+        latest.advice if latest is not None else "",
+        source,
+    )
+
+
+def generation_page(observed: Observed, accounts: Accounts, group_id: str, generation: int) -> GenerationPage | None:
+    """One rebalance, the newest of that generation; None if it is not known."""
+    _, told = accounts.of(group_id)
+    index = max((i for i, account in enumerate(told) if account.generation == generation), default=None)
+    if index is None:
+        return None
+    account = told[index]
+    owners_before = {part: account.name_of(m.member_id) for m in account.members_before for part in m.partitions}
+    owners = {part: account.name_of(m.member_id) for m in account.members for part in m.partitions}
+    moved = {move.partition for move in account.moves}
+    grid = tuple(
+        (_name(part), owners_before.get(part, "nobody"), owners.get(part, "nobody"), part in moved)
+        for part in sorted({*owners_before, *owners})
+    )
+    day_ago = account.ended_ms - DAY
+    same = sum(a.cause.what is account.cause.what for a in told[: index + 1] if a.ended_ms > day_ago)
+    return GenerationPage(
+        group_id,
+        f"/groups/{slug(group_id)}/why",
+        account,
+        told[index - 1].generation if index else None,
+        told[index + 1].generation if index + 1 < len(told) else None,
+        f"The same cause {count(same, 'time')} in 24 hours up to this one." if same > 1 else "",
+        grid,
+        span(account.took_ms),
+    )
+
+
+def _sentence(told: Sequence[Account], now_ms: int) -> str:
+    if not told:
+        return "No rebalance is known yet"
+    hour = sum(account.ended_ms > now_ms - 3_600_000 for account in told)
+    return f"{count(len(told), 'rebalance')} known, {hour:,} in the last hour"
+
+
+def _listed(path: str, account: Account) -> ListedRebalance:
+    return ListedRebalance(
+        account.generation,
+        f"{path}/{account.generation}",
+        account.ended_ms,
+        account.headline,
+        account.cause.what.value,
+        account.cause.sure.value,
+        account.took_ms,
+        account.unread_ms,
+    )
+
+
+def _window(told: Sequence[Account], now_ms: int, query: dict[str, str]) -> tuple[int, int]:
+    """From `from` to `to` in milliseconds if both are given and make sense, else the last rebalances up to now."""
+    given = [query.get("from", ""), query.get("to", "")]
+    if all(text.isascii() and text.isdigit() and len(text) < 15 for text in given):
+        begin, end = map(int, given)
+        if begin + 10 < end:
+            return begin, end
+    first = told[-min(len(told), REBALANCES_IN_VIEW)]
+    begin, end = first.began_ms or first.ended_ms, max(now_ms, told[-1].ended_ms)
+    length = max(WINDOW_MIN_MS, end - begin)
+    return end - length - length // 20, end
+
+
+def _timeline(
+    path: str,
+    generations: Sequence[Assigned],
+    told: Sequence[Account],
+    window: tuple[int, int],
+    by: str,
+    lag: Sequence[LagPoint],
+) -> tuple[Timeline, int]:
+    names = {member_id: name for account in told for member_id, name in account.names}
+    steps = sorted(generations, key=lambda one: (one.at_ms, one.generation))
+    owners: dict[str, int] = {}
+    rows = (
+        _by_partition(steps, told, window, names, owners)
+        if by == "partition"
+        else _by_member(steps, window, names, owners)
+    )
+    marks = [
+        Mark(a.ended_ms, f"g{a.generation}", f"{path}/{a.generation}", f"g{a.generation}: {a.headline}") for a in told
+    ]
+    inside = [mark for mark in marks if window[0] <= mark.at_ms <= window[1]]
+    return Timeline(*window, tuple(rows[:ROWS_MAX]), tuple(inside), tuple(owners), tuple(lag)), len(rows[ROWS_MAX:])
+
+
+def _until(steps: Sequence[Assigned], window: tuple[int, int]) -> Iterable[tuple[Assigned, int]]:
+    """Each generation that is in view, with the instant of the one behind it."""
+    ends = [step.at_ms for step in steps[1:]] + [max(window[1], steps[-1].at_ms if steps else 0)]
+    for step, end in zip(steps, ends, strict=True):
+        if end >= window[0] and step.at_ms <= window[1] and not step.is_abandoned:
+            yield step, end
+
+
+def _by_partition(
+    steps: Sequence[Assigned],
+    told: Sequence[Account],
+    window: tuple[int, int],
+    names: dict[str, str],
+    owners: dict[str, int],
+) -> list[Row]:
+    spans: dict[Partition, list[Span]] = {}
+    for step, end in _until(steps, window):
+        for member in step.members:
+            name = names.get(member.member_id, member.client_id)
+            owner = owners.setdefault(name, len(owners))
+            for part in member.partitions:
+                before = spans.setdefault(part, [])
+                if before and before[-1].owner == owner and before[-1].to_ms == step.at_ms:
+                    step_from = before.pop().from_ms
+                else:
+                    step_from = step.at_ms
+                before.append(Span(step_from, end, owner, f"{_name(part)}: read by {name}", name))
+    for account in told:
+        for gap in account.unread:
+            to_ms = gap.to_ms if gap.to_ms is not None else window[1]
+            if gap.partition in spans and to_ms >= window[0] and gap.from_ms <= window[1]:
+                title = gap_title(_name(gap.partition), gap.from_ms, gap.to_ms)
+                spans[gap.partition].append(Span(gap.from_ms, to_ms, None, title))
+    return [Row(_name(part), tuple(found)) for part, found in sorted(spans.items())]
+
+
+def _by_member(
+    steps: Sequence[Assigned], window: tuple[int, int], names: dict[str, str], owners: dict[str, int]
+) -> list[Row]:
+    spans: dict[str, list[Span]] = {}
+    for step, end in _until(steps, window):
+        for member in step.members:
+            name = names.get(member.member_id, member.client_id)
+            owner = owners.setdefault(name, len(owners))
+            held = count(len(member.partitions), "partition")
+            spans.setdefault(name, []).append(Span(step.at_ms, end, owner, f"{name}: {held}", held))
+    return [Row(name, tuple(found)) for name, found in spans.items()]
+
+
+def _name(part: Partition) -> str:
+    return f"{part[0]}-{part[1]}"

@@ -1,0 +1,160 @@
+"""The page with the timeline, and one rebalance in full. The words are those of `partita.explain`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from partita.dashboard.access import Access
+from partita.dashboard.app import create_app
+from partita.dashboard.models.why import ROWS_MAX, Accounts, why_page
+from partita.dashboard.site import Site, Sources
+from partita.dashboard.timeline import Mark, Row, Span, Timeline, draw
+from partita.explain import Fact, explain
+from partita.explain.facts import Assigned, Member, Sure
+from support.dashboard.pages import checked
+from support.dashboard.story import PARTITIONS, SECOND, story
+from support.dashboard.world import START_MS, FakeCluster, member
+
+
+@pytest.fixture
+def world() -> FakeCluster:
+    world = FakeCluster()
+    for step in range(16):
+        for key in PARTITIONS:
+            world.log(*key, 500 + step * 100)
+        world.group("workers", {key: 480 + step * 100 for key in PARTITIONS}, [member("worker-1", *PARTITIONS)])
+        world.look()
+        world.pass_s(10)
+    return world
+
+
+def pages(world: FakeCluster, facts: Sequence[Fact]) -> TestClient:
+    sources = Sources(lambda group: facts if group == "workers" else (), "From a test.")
+    return TestClient(create_app(Site(world.observed, Access(), sources=sources)), base_url="http://127.0.0.1")
+
+
+def test_every_rebalance_is_listed_with_its_headline_the_newest_first(world: FakeCluster) -> None:
+    client = pages(world, story())
+    text = client.get("/groups/workers/why").text
+    checked(text)
+    told = explain(story())
+    places = {account: text.index(f">g{account.generation}</a>\n") for account in told}
+    at = [text.index(f'<span class="told">{account.headline}', place) for account, place in places.items()]
+    assert at == sorted(at, reverse=True)
+    assert "5 rebalances known, 5 in the last hour" in text
+
+
+def test_the_timeline_shows_owners_and_who_read_nothing(world: FakeCluster) -> None:
+    model = pages(world, story()).get("/groups/workers/why.json").json()
+    rows = {row["name"]: row["spans"] for row in model["timeline"]["rows"]}
+    assert list(rows) == [f"orders-{number}" for number in range(6)]
+    owners = model["timeline"]["owners"]
+
+    def reader(name: str, at_s: float) -> str | None:
+        at_ms = START_MS + at_s * SECOND
+        *_, last = [span for span in rows[name] if span["from_ms"] <= at_ms < span["to_ms"]]
+        return None if last["owner"] is None else str(owners[last["owner"]])
+
+    assert [reader("orders-4", at) for at in (10, 25, 40, 65, 80, 130)] == [
+        "worker-1", "worker-2", "worker-3", None, "worker-2", "worker-3",
+    ]  # fmt: skip
+    assert reader("orders-0", 65) == "worker-1"
+    gaps = [span["to_ms"] - span["from_ms"] for span in rows["orders-4"] if span["owner"] is None]
+    assert max(gaps) == 12_000, "killed at 60 s, read again from 72 s"
+    assert [mark["label"] for mark in model["timeline"]["marks"]] == ["g1", "g2", "g3", "g4", "g5"]
+
+
+def test_members_can_be_the_rows(world: FakeCluster) -> None:
+    model = pages(world, story()).get("/groups/workers/why.json?by=member").json()
+    rows = {row["name"]: [span["label"] for span in row["spans"]] for row in model["timeline"]["rows"]}
+    assert rows["worker-3"] == ["2 partitions", "2 partitions"]
+    assert rows["worker-1"][0] == "6 partitions"
+
+
+@pytest.mark.parametrize("query", ["from=1&to=2", "from=x&to=y", "from=9&to=3", "from=" + "9" * 40 + "&to=1", "by=zzz"])
+def test_a_window_that_makes_no_sense_is_no_error(world: FakeCluster, query: str) -> None:
+    assert pages(world, story()).get(f"/groups/workers/why?{query}").status_code == 200
+
+
+def test_a_window_shows_only_what_lies_in_it(world: FakeCluster) -> None:
+    begin, end = START_MS + 55 * SECOND, START_MS + 80 * SECOND
+    model = pages(world, story()).get(f"/groups/workers/why.json?from={begin}&to={end}").json()
+    assert (model["timeline"]["from_ms"], model["timeline"]["to_ms"]) == (begin, end)
+    assert [mark["label"] for mark in model["timeline"]["marks"]] == ["g4"]
+    assert all(begin <= point["at_ms"] <= end for point in model["timeline"]["lag"])
+
+
+def test_one_rebalance_tells_its_story_and_its_evidence(world: FakeCluster) -> None:
+    client = pages(world, story())
+    text = client.get("/groups/workers/why/4").text
+    checked(text)
+    account = next(account for account in explain(story()) if account.generation == 4)
+    for sentence in (account.headline, account.advice, *account.cause.evidence):
+        assert sentence.replace("'", "&#39;") in text
+    assert account.phases
+    told = client.get("/groups/workers/why/4.json").json()
+    assert told["account"]["causes"][0]["what"] == "session expired"
+    moved = [(name, before, after) for name, before, after, is_moved in told["grid"] if is_moved]
+    third, second = ("worker-3", "worker-2"), ("worker-2", "worker-1")
+    assert moved == [("orders-2", *second), ("orders-4", *third), ("orders-5", *third)]
+    assert (told["previous"], told["next"]) == (3, 5)
+
+
+def test_a_generation_that_is_not_known_is_not_found(world: FakeCluster) -> None:
+    client = pages(world, story())
+    for path in ("/groups/workers/why/99", "/groups/nobody/why/1", "/groups/workers/why/x"):
+        assert client.get(path).status_code == 404
+    assert pages(world, ()).get("/groups/nobody/why").status_code == 404
+
+
+def test_a_group_without_history_says_where_it_would_come_from(world: FakeCluster) -> None:
+    text = pages(world, ()).get("/groups/workers/why").text
+    assert "No rebalance is known yet" in text
+    assert "From a test." in text
+
+
+def test_names_in_the_picture_are_text() -> None:
+    evil = "<script>alert(1)</script>"
+    line = Timeline(
+        0, 1_000, (Row(evil, (Span(0, 900, 0, evil, evil), Span(900, 1_000, None, evil))),),
+        (Mark(500, "g1", "/x", evil),), (evil,), (),
+    )  # fmt: skip
+    text = str(draw(line))
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;") >= 4
+
+
+def test_owners_differ_by_more_than_colour() -> None:
+    """Issue 17 item 3: colour-blind safe."""
+    line = Timeline(0, 10, (), (), (), ())
+    strokes = re.findall(r'<pattern id="own\d".*?<path class="over" d="(.*?)"', str(draw(line)))
+    assert len(set(strokes)) == len(strokes) == 8
+
+
+def test_a_group_of_many_partitions_shows_what_fits(world: FakeCluster) -> None:
+    many = Member("m-1", "m", partitions=tuple(("t", number) for number in range(100)))
+    facts = [Assigned("big", START_MS, Sure.SEEN, 1, (many,))]
+    model = why_page(world.observed, Accounts(world.observed, lambda group: facts), "big", {}, "")
+    assert model is not None
+    assert model.timeline is not None
+    assert (len(model.timeline.rows), model.hidden_rows) == (ROWS_MAX, 100 - ROWS_MAX)
+
+
+def test_accounts_are_made_once_for_each_look(world: FakeCluster) -> None:
+    asked: list[str] = []
+
+    def facts_of(group: str) -> Sequence[Any]:
+        asked.append(group)
+        return story()
+
+    accounts = Accounts(world.observed, facts_of)
+    for _ in range(3):
+        accounts.of("workers")
+    world.observed.publish(world.now_ms)
+    accounts.of("workers")
+    assert asked == ["workers", "workers"]
