@@ -116,6 +116,7 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     _warn_of_open_doors(running, wanted)
     if settings.admin_port is not None:
         await _start_admin(running, settings.admin_port, settings.admin_token)
+    running.is_complete = True
     return running
 
 

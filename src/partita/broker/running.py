@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
+from partita.broker.measuring.event_log import EventLog
 from partita.broker.nodes import Cluster, Node, new_uuid
 from partita.broker.requests.dispatch import Dispatcher
 from partita.broker.requests.group_trace import GroupTrace
@@ -83,6 +84,10 @@ class RunningBroker:
         """The security that was asked for without options, if any."""
         self.is_closing = False
         """Whether `stop` has begun."""
+        self.is_complete = False
+        """Whether everything has started; whoever starts it says so."""
+        self.events = EventLog(self.cluster, self.cluster.loop.time)
+        """The log of what happens."""
         self._listeners: dict[int, list[Listener]] = {}
         self._on_stop: list[Callable[[], None]] = []
 
@@ -144,6 +149,8 @@ class RunningBroker:
     async def stop(self) -> None:
         """Resign from every group (waiting members are told), close connections, then the logs."""
         self.is_closing = True
+        if self.is_complete:
+            self.events.write("Stopping")
         for servers in self.servers.values():
             for server in servers:
                 server.stop_listening()
@@ -158,6 +165,9 @@ class RunningBroker:
         self.cluster.notes.close()
         for callback in self._on_stop:
             callback()
+        if self.is_complete:
+            self.events.write("Stopped")
+        self.events.close()
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Call `callback` once the broker has stopped."""

@@ -7,7 +7,6 @@ Kafka's. If it cannot start, it prints one line and exits with code 2.
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import sys
 from contextlib import suppress
@@ -20,7 +19,8 @@ from click.core import ParameterSource
 from partita.broker.config import ConfigError
 from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
-from partita.cli.terminal import PrintableFormatter, complain, say
+from partita.cli.logs import JSON, LEVELS, TEXT, log_to_stderr
+from partita.cli.terminal import complain, say
 from partita.cli.variables import TOKEN_VARIABLE
 from partita.log.storage import StorageError
 from partita.properties import parse_properties
@@ -98,6 +98,21 @@ DEFAULT_PORT = 9092
     show_envvar=True,
     help="What the control endpoint asks for; without it one is made up and printed at the start.",
 )
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS),
+    default="info",
+    show_default=True,
+    help="What goes to stderr: info is one line per event (groups, topics, leaders, logins refused), warning what may "
+    "need a person.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice([TEXT, JSON]),
+    default=TEXT,
+    show_default=True,
+    help="Lines for people, or one JSON object per line; then nothing but the log is printed.",
+)
 def broker(
     port: int,
     host: str,
@@ -116,6 +131,8 @@ def broker(
     users_file: str | None,
     acls: tuple[str, ...],
     assignors: tuple[str, ...],
+    log_level: str,
+    log_format: str,
 ) -> None:
     """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
     if memory and data_dir is not None:
@@ -130,7 +147,7 @@ def broker(
         options[name.strip()] = value
     if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
         _refuse("--set listeners replaces --host and --port; give one or the other")
-    _log_to_stderr()
+    log_to_stderr(log_level, log_format)
     try:
         users = _users_of(users_file)
     except ConfigError as error:
@@ -142,7 +159,7 @@ def broker(
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_serve(chosen, users_file))
+        loop.run_until_complete(_serve(chosen, users_file, prints=log_format == TEXT))
     except StartError as error:
         _refuse(str(error))
 
@@ -160,17 +177,11 @@ def _users_of(path: str | None) -> dict[str, str]:
     return users
 
 
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(PrintableFormatter("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-
-
 def _was_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
-async def _serve(settings: BrokerSettings, users_file: str | None) -> None:
+async def _serve(settings: BrokerSettings, users_file: str | None, *, prints: bool) -> None:
     running = await start_broker(settings)
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
@@ -181,16 +192,21 @@ async def _serve(settings: BrokerSettings, users_file: str | None) -> None:
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()
-    for line in banner(running, shows_token=settings.admin_token is None):
-        say(line)
-    sys.stdout.flush()
+    lines = banner(running, shows_token=settings.admin_token is None)
+    if prints:
+        for line in lines:
+            say(line)
+        sys.stdout.flush()
+    else:
+        running.events.write("Started", **dict(line.split(None, 1) for line in lines))
     GarbageCollection(running.cluster.loop).start()
     await stopping.wait()
     await running.stop()
     if running.failure is not None:
         complain(f"the log directory failed: {running.failure}", command="partita broker")
         sys.exit(1)
-    say("stopped")
+    if prints:
+        say("stopped")
 
 
 def _reload(running: RunningBroker, users_file: str | None) -> None:
