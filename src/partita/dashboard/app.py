@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from partita.dashboard.access import Gate
+from partita.dashboard.models.cluster import nodes_page, topic_list, topic_page, transactions_page
 from partita.dashboard.models.group import group_page
 from partita.dashboard.models.overview import overview
 from partita.dashboard.models.rows import group_list
@@ -61,12 +62,31 @@ def generation(site: Site, request: Request) -> Page | None:
     return None if model is None else Page(f"{name}, generation {model.account.generation}", "generation.html", model)
 
 
+def topics_page(site: Site, request: Request) -> Page:
+    """`/topics`"""
+    return Page("Topics", "topics.html", topic_list(site.readers, request.query_params))
+
+
+def one_topic_page(site: Site, request: Request) -> Page | None:
+    """`/topics/{topic}`"""
+    name = unslug(request.path_params["topic"])
+    model = topic_page(site.readers, name)
+    return None if model is None else Page(name, "topic.html", model)
+
+
 PAGES: tuple[tuple[str, Build], ...] = (
     ("/", overview_page),
     ("/groups", groups_page),
     ("/groups/{group}", one_group_page),
     ("/groups/{group}/why", why),
     ("/groups/{group}/why/{generation:int}", generation),
+    ("/topics", topics_page),
+    ("/topics/{topic}", one_topic_page),
+    (
+        "/transactions",
+        lambda site, request: Page("Transactions", "transactions.html", transactions_page(site.observed)),
+    ),
+    ("/nodes", lambda site, request: Page("Nodes", "nodes.html", nodes_page(site.observed))),
 )
 
 

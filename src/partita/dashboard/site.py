@@ -14,6 +14,7 @@ from markupsafe import Markup
 from partita.cli.terminal import printable
 from partita.dashboard import charts, timeline, words
 from partita.dashboard.access import Access
+from partita.dashboard.models.cluster import Readers
 from partita.dashboard.models.rows import SPARK_MS, GroupRows
 from partita.dashboard.models.why import Accounts, FactsOf
 from partita.observe.observed import Observed
@@ -54,6 +55,7 @@ class Site:
         self.sources = sources
         self.accounts = Accounts(observed, sources.facts_of)
         self.rows = GroupRows(observed)
+        self.readers = Readers(observed)
         self.access = access
         self.allow_actions = allow_actions
         self._templates = _environment()
