@@ -40,7 +40,7 @@ LAYERS = {
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
-    "properties": GROUND, "references": GROUND, "java": GROUND,
+    "properties": GROUND, "references": GROUND, "java": GROUND, "cached_programs": GROUND,
     "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"

@@ -92,6 +92,19 @@ def test_pushed_filters_leave_partitions_unread(world: SparkWorld) -> None:
 
 
 @pytest.mark.case("BM-176")
+def test_workers_import_the_installed_pyspark_and_not_the_zip_of_its_sources(world: SparkWorld) -> None:
+    """Each process compiles what it imports from the zip. Issue 13, item 6."""
+
+    def place(_batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyspark
+
+        yield pa.RecordBatch.from_pydict({"place": [pyspark.__file__]})
+
+    ((found,),) = world.spark.range(1, numPartitions=1).mapInArrow(place, "place string").collect()
+    assert Path(found) == Path(import_module("pyspark").__file__ or "")
+
+
 def test_one_topic_twice_in_a_query_is_read_twice(world: SparkWorld) -> None:
     world.create(2)
     world.produce(map(str, range(50)))

@@ -14,6 +14,7 @@ from partita.java import JavaNotFound
 from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped
 from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
+from partita.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ __all__ = [
     "metrics_text",
     "register",
     "session",
+    "worker_python",
 ]
 
 

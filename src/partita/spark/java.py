@@ -11,6 +11,7 @@ import os
 import shlex
 from pathlib import Path
 
+from partita.cached_programs import cached_program
 from partita.java import VECTOR_MODULE, Java, find_java
 
 _WRAPPER = """#!/bin/sh
@@ -36,14 +37,5 @@ def ensure_java() -> Path:
 
 def _wrapped(java: Java) -> Path:
     """A JAVA_HOME whose `bin/java` drops the missing module; recreated when it points elsewhere."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "partita" / f"java-{java.version}"
-    binary = home / "bin" / "java"
     text = _WRAPPER.format(module=VECTOR_MODULE, java=shlex.quote(str(java.binary)))
-    if not binary.is_file() or binary.read_text() != text:
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        fresh = binary.with_name(f"java.{os.getpid()}")
-        fresh.write_text(text)
-        fresh.chmod(0o755)
-        fresh.replace(binary)
-    return home
+    return cached_program(f"java-{java.version}/bin/java", text).parent.parent

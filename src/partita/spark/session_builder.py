@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from partita.spark.java import ensure_java
+from partita.spark.worker_python import choose_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,9 +30,7 @@ SETTINGS = {
 def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) -> SparkSession:
     """Start or reuse a session. The Java and the workers' Python are settled before Spark starts."""
     ensure_java()
-    # Spark starts workers with the python3 of the PATH unless told; that one may lack pyarrow.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    choose_python(master)
     from pyspark.sql import SparkSession
 
     settings = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}

@@ -78,6 +78,7 @@ class GroupSource(DataSource):
         options = parse_source(self.options if of_table is None else of_table)
         warn_once(options.warnings)
         schema = tables.read_schema(options.columns)
+        settle()
         return schema if of_table is None else tables.with_options(schema, of_table)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -109,6 +110,7 @@ class GroupSource(DataSource):
         options = parse_sink(self._options(schema))
         tables.check_write(schema, has_topic=options.topic is not None)
         warn_once((*options.warnings, *tables.ignored_when_written(schema)))
+        settle()
         return options
 
     def _checked(self, schema: StructType) -> SourceOptions:
@@ -187,6 +189,7 @@ class FilterTaker:
 
     def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take what narrows the ranges exactly; hand back the rest."""
+        settle()
         return [found for found in filters if not self._pushed.take(found)]
 
 

@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.options import SinkOptions
+from partita.spark.worker_memory import settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.topic_producer import TopicProducer, produce_settings
@@ -37,7 +38,8 @@ class TopicArrowWriter(DataSourceArrowWriter):
         return write_rows(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing to do: rows are visible as soon as they are written."""
+        """Rows are visible as soon as they are written: nothing is to be done."""
+        settle()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Nothing can be taken back."""
@@ -63,6 +65,7 @@ class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
         if self._options.sink_name is not None:
             topics = (message.topic for message in messages if isinstance(message, RowsWritten))
             exactly_once.batch_is_complete(link_to(self._options.client), self._options, batchId, topics)
+        settle()
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing can be taken back."""

@@ -1,0 +1,58 @@
+"""The Python that Spark starts for its workers on this machine: this one, without the zip that would slow it down.
+
+Spark puts the file pyspark.zip in front of the path of every Python process that it starts. The zip holds sources
+alone, so each of them compiles what it imports of pyspark: half a second of CPU time for a process whose work may take
+a tenth of that. A query starts such a process for its source, a session one for each kind of planner.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from partita.cached_programs import cached_program
+
+_STARTER = """#!/bin/sh
+# Starts Python with the installed pyspark, whose modules are compiled, in place of the zip of the same sources.
+{without}
+export PYTHONPATH
+exec {python} "$@"
+"""
+
+
+def worker_python() -> str:
+    """A program for PYSPARK_PYTHON on this machine: this Python, on which the installed pyspark comes first.
+
+    The program lies in the user's cache directory and does nothing where SPARK_HOME is not the installed pyspark.
+    Without a directory to put it, or on Windows, it is this Python itself. For local masters alone: the executors of a
+    cluster need a Python of their own machine.
+    """
+    found = find_spec("pyspark")
+    library = Path(found.origin).parent / "python" / "lib" if found is not None and found.origin else None
+    if os.name != "posix" or library is None or not library.is_dir():
+        return sys.executable
+    zips = sorted(library.glob("*.zip"), reverse=True)
+    text = _STARTER.format(
+        without="\n".join(f"PYTHONPATH=${{PYTHONPATH#{shlex.quote(f'{path}:')}}}" for path in zips),
+        python=shlex.quote(sys.executable),
+    )
+    try:
+        starter = cached_program(f"python-{sha256(text.encode()).hexdigest()[:12]}", text)
+    except OSError:
+        return sys.executable
+    return str(starter) if os.access(starter, os.X_OK) else sys.executable
+
+
+def choose_python(master: str) -> None:
+    """Set PYSPARK_PYTHON unless it names another Python: for a local master to `worker_python()`, else to this Python.
+
+    Spark would start workers with the python3 of the PATH, which may lack pyarrow.
+    """
+    chosen, quick = os.environ.get("PYSPARK_PYTHON"), worker_python()
+    if chosen in (None, quick, sys.executable):
+        os.environ["PYSPARK_PYTHON"] = quick if master.startswith("local") else sys.executable
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
