@@ -44,7 +44,7 @@ LAYERS = {
     "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"
-"""The folder of each client that holds its outer side; everything else of consumer and producer is a rule."""
+"""The folder of each client, and of the simulator, that holds its outer side; everything else of them is a rule."""
 PURE = (
     "explain",
     "metrics",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from partita.sim.fault_plan import KINDS
+from partita.sim.fault_plan import KINDS, Plan
 from partita.sim.run import Verdict, simulate
 
 SEEDS = range(50)
 
 
-def _told(verdict: Verdict) -> str:
+def _told(verdict: Verdict[Plan]) -> str:
     lines = "\n".join([*verdict.plan.lines(), *verdict.trace.lines()])
     return f"seed {verdict.seed}: {verdict.broken}\n{lines}"
 

@@ -1,7 +1,10 @@
-"""Transactions under faults: promises hold for every seed, and a broken rule is found. (transactions.md 24)"""
+"""Transactions under faults: rules hold for every seed, everything ends once faults stop. (transactions.md 24)"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,23 +12,66 @@ from typing import Any
 import pytest
 
 from partita.log.producer_state import ProducerStates
-from partita.protocol.error_codes import ErrorCode
-from partita.transactions import add, end, moves
+from partita.records.fetched_batches import FetchedBatches
+from partita.sim.run import Verdict, run_transactions, simulate_transactions
+from partita.sim.transactions.plan import KINDS, Plan, draw
+from partita.sim.world.dice import Dice
+from partita.sim.world.trace import Trace
+from partita.transactions import end
 from partita.transactions.contract import Reply, SendMarkers
 from partita.transactions.coordinator import TransactionCoordinator
 from partita.transactions.model import Transaction
 from partita.transactions.shard import Entry, Turn
-from support.transactions.simulation import Simulation
 
-SEEDS = 10
-KILLED_WITHIN = 60
+SAFETY, LIVENESS = range(1, 4), range(1, 6)
+SEEDS_MAX = 12
+_PRINT = "from partita.sim.run import *; print([simulate_transactions(s, minutes=0.05).digest for s in (1, 2)])"
 
 
-@pytest.mark.case("TX-R01", "TX-M07", "TX-N15", "TX-N16", "TX-K08")
-@pytest.mark.parametrize("level", [2, 0])
-def test_promises_hold_under_faults(level: int) -> None:
-    for seed in range(SEEDS):
-        Simulation(seed, level=level).run()
+def _told(verdict: Verdict[Plan]) -> str:
+    lines = "\n".join([*verdict.plan.lines(), *verdict.trace.lines()])
+    return f"seed {verdict.seed}: {verdict.broken}\n{lines}"
+
+
+@pytest.mark.case("TX-R01", "TX-R02", "TX-M07", "TX-N15")
+@pytest.mark.parametrize("seed", SAFETY)
+def test_every_rule_holds_under_faults(seed: int) -> None:
+    verdict = simulate_transactions(seed, minutes=0.2)
+    assert verdict.broken is None, _told(verdict)
+
+
+@pytest.mark.case("TX-R01", "TX-R02", "TX-R03", "TX-N16", "TX-K08")
+@pytest.mark.parametrize("seed", LIVENESS)
+def test_once_healed_every_transaction_ends_and_is_whole(seed: int) -> None:
+    verdict = simulate_transactions(seed, liveness=True, minutes=0.2)
+    assert verdict.broken is None, _told(verdict)
+
+
+def test_seeds_reach_every_fault_and_every_version() -> None:
+    plans = [draw(Dice(f"partita transactions {seed} True")) for seed in range(60)]
+    assert {kind for plan in plans for kind, _ in plan.faults} == set(KINDS)
+    assert {plan.level for plan in plans} == {0, 1, 2}
+    assert {plan.old_clients for plan in plans} == {0.0, 0.3, 1.0}
+    assert {plan.copiers for plan in plans} == {0, 1, 2}
+
+
+def test_a_seed_is_the_same_history_in_another_process() -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _PRINT],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert told == {str([simulate_transactions(seed, minutes=0.05).digest for seed in (1, 2)])}
+
+
+# --- what the rules notice --------------------------------------------------------------------------------------------
+
+Patch = Callable[[pytest.MonkeyPatch], None]
 
 
 def no_guard(patch: pytest.MonkeyPatch) -> None:
@@ -59,17 +105,7 @@ def markers_before_the_decision_is_durable(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Turn, "begin", eager)
 
 
-def epochs_need_only_be_new_enough(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-9600 and its mirror: an older epoch is taken."""
-
-    def lax(entry: Entry, producer_id: int, epoch: int) -> ErrorCode:
-        return ErrorCode.NONE if producer_id == entry.transaction.producer_id else ErrorCode.INVALID_PRODUCER_ID_MAPPING
-
-    patch.setattr(add, "check_producer", lax)
-    patch.setattr(end, "check_producer", lax)
-
-
-def moves_are_true_before_they_are_stored(patch: pytest.MonkeyPatch) -> None:
+def answers_before_the_record_is_durable(patch: pytest.MonkeyPatch) -> None:
     begin = Turn.begin
 
     def eager(self: Turn, entry: Entry, after: Any, token: Any, on_stored: Any) -> None:
@@ -86,54 +122,40 @@ def timeouts_are_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Transaction, "is_timed_out", lambda self, wall_ms: False)
 
 
-def markers_leave_transactions_open(patch: pytest.MonkeyPatch) -> None:
-    finish = ProducerStates.end_transaction
-
-    def forgetful(self: ProducerStates, header: Any, marker_offset: int, **given: Any) -> None:
-        before = self.producers.get(header.producer_id)
-        start = None if before is None else before.transaction_start
-        finish(self, header, marker_offset, **given)
-        if start is not None and given["is_commit"]:
-            self.producers[header.producer_id].transaction_start = start
-
-    patch.setattr(ProducerStates, "end_transaction", forgetful)
+def readers_keep_aborted_producers(patch: pytest.MonkeyPatch) -> None:
+    """The consumer drops what comes after the abort marker, too."""
+    patch.setattr(FetchedBatches, "_ends_in_abort", lambda *args: False)
 
 
-def epochs_stay_after_a_fence(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-6119: what a slow producer sends later goes into the next transaction."""
-    finish = moves.end
-
-    def lazy(transaction: Transaction, **given: Any) -> Transaction:
-        ended = finish(transaction, **given)
-        return ended if given["committed"] else replace(ended, epoch=transaction.epoch)
-
-    patch.setattr(moves, "end", lazy)
-
-
-MUTANTS: tuple[Callable[[pytest.MonkeyPatch], None], ...] = (
-    no_guard,
-    loads_resend_nothing,
-    completed_after_the_first_marker,
-    markers_before_the_decision_is_durable,
-    epochs_need_only_be_new_enough,
-    moves_are_true_before_they_are_stored,
-    timeouts_are_forgotten,
-    markers_leave_transactions_open,
-    epochs_stay_after_a_fence,
+LIVELY: dict[str, Any] = {
+    "writers": 4, "ids": 2, "copiers": 1, "readers": 1, "level": 2, "old_clients": 0.3, "records_max": 4, "pause_ms": 0,
+    "linger_ms": 0, "transaction_ms": 2_000, "delay_ms": 5, "slow_up": False, "slow_down": False, "sync_ms": 5,
+    "marker_delay_ms": 5, "marker_loss": 0.2, "first_epoch": -1,
+    "faults": (("kill_client", 1_500), ("move_states", 1_500), ("pause_client", 1_500), ("crash_broker", 5_000)),
+}  # fmt: skip
+MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
+    (no_guard, {}, {"TI7"}),
+    (loads_resend_nothing, {"faults": (("move_states", 300),), "marker_delay_ms": 2_000}, {"TL1", "TL2", "TL6"}),
+    (completed_after_the_first_marker, {"marker_delay_ms": 2_000}, {"TL1", "TL2", "TI6", "TI1"}),
+    (markers_before_the_decision_is_durable, {"sync_ms": 100, "marker_delay_ms": 0}, {"TI6"}),
+    (answers_before_the_record_is_durable, {"sync_ms": 100}, {"TI12", "TI7"}),
+    (timeouts_are_forgotten, {"ids": 4}, {"TL1", "TL2"}),
+    (readers_keep_aborted_producers, {"old_clients": 1.0}, {"TI2", "TI11"}),
 )
 
 
 @pytest.mark.case("TX-R04")
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-def test_a_broken_rule_is_found(mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("mutant", "shape", "rules"), MUTANTS, ids=lambda value: getattr(value, "__name__", None))
+def test_a_broken_rule_is_noticed(
+    mutant: Patch, shape: dict[str, Any], rules: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     mutant(monkeypatch)
-    assert any(is_broken(seed) for seed in range(KILLED_WITHIN))
-
-
-def is_broken(seed: int) -> bool:
-    """Whether a run ends with a broken promise, or with an assertion of the rules."""
-    try:
-        Simulation(seed).run()
-    except (AssertionError, KeyError):
-        return True
-    return False
+    seen = set()
+    for seed in range(SEEDS_MAX):
+        plan: Plan = replace(draw(Dice(str(seed))), **(LIVELY | shape))
+        verdict = run_transactions(seed, plan, Trace(), liveness=True, minutes=0.05)
+        if verdict.broken is not None:
+            seen.add(verdict.broken.partition(":")[0])
+            if seen & rules:
+                return
+    raise AssertionError(f"nothing noticed it but {seen}")

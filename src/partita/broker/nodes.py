@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Callable
 
 from partita.broker.config import BrokerConfig
@@ -48,16 +49,30 @@ class Node:
 class Cluster:
     """What all nodes of one broker process share. Lives on one event loop."""
 
-    def __init__(self, config: BrokerConfig, store: Store, node_count: int = 1) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: Store,
+        node_count: int = 1,
+        *,
+        clock: SystemClock | None = None,
+        new_uuid: Callable[[], bytes] | None = None,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`clock` is the machine's unless another one is given, and `new_uuid` random.
+
+        `stopwatch` tells seconds, to end long turns of the event loop in time.
+        """
         self.loop = asyncio.get_running_loop()
         self.config = config
         self.store = store
-        self.clock = SystemClock()
+        self.clock = clock or SystemClock()
+        self.stopwatch = stopwatch
         self.notes = Notes(self.clock)
         for what, details in store.notices:
             self.notes.disk(what, **details)
         store.on_notice = self.notes.disk
-        self.catalogue = TopicCatalogue(store, config, new_uuid)
+        self.catalogue = TopicCatalogue(store, config, new_uuid or random_uuid)
         first = config.int("node.id")
         self.nodes: dict[int, Node] = {node_id: Node(node_id) for node_id in range(first, first + node_count)}
         self.is_running = False
@@ -181,7 +196,7 @@ class Cluster:
         return next((n for n in partition.replicas if n in live), min(live, default=NO_LEADER))
 
 
-def new_uuid() -> bytes:
+def random_uuid() -> bytes:
     """A random topic or cluster id whose text does not begin with a dash, as Kafka's."""
     while True:
         uuid = os.urandom(16)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
 from partita.broker.measuring.event_log import EventLog
-from partita.broker.nodes import Cluster, Node, new_uuid
+from partita.broker.nodes import Cluster, Node, random_uuid
 from partita.broker.requests.dispatch import Dispatcher
 from partita.broker.requests.group_trace import GroupTrace
 from partita.broker.requests.injected_faults import Faults
@@ -102,7 +102,7 @@ class RunningBroker:
 
             self.services.guards = Guards(cluster.loop, listeners, cluster.config, self.services.users)
         if not cluster.catalogue.cluster_id:
-            cluster.catalogue.name_cluster(urlsafe_b64encode(new_uuid()).decode().rstrip("="))
+            cluster.catalogue.name_cluster(urlsafe_b64encode(random_uuid()).decode().rstrip("="))
         self.services.follow_topics()
         self.upkeep.start()
         for index, node in enumerate(cluster.nodes.values()):

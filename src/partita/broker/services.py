@@ -49,7 +49,7 @@ class Services:
         self._users_assignors = tuple(assignors)
         if self._users_assignors or cluster.config.get("group.consumer.assignors") != BUILT_IN_ASSIGNORS:
             self.assignors  # noqa: B018  # a name that nobody has is found at the start
-        self.turns = Turns(cluster.loop)
+        self.turns = Turns(cluster.loop, cluster.stopwatch)
         """The line of connections and of long requests that share the event loop."""
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
         self.rights = _rights_of(cluster)

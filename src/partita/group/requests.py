@@ -68,12 +68,18 @@ class TransactionEnded(Structure):
 
 
 class EndTransaction(Structure):
-    """A transaction marker (WriteTxnMarkers) for this shard; answered with TransactionEnded."""
+    """A transaction marker (WriteTxnMarkers) for this shard; answered with TransactionEnded.
 
-    __slots__ = ("committed", "coordinator_epoch", "producer_epoch", "producer_id")
+    `version` is the transaction version of the decision: from 2 on its epoch is above that of the offsets.
+    """
 
-    def __init__(self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0) -> None:
+    __slots__ = ("committed", "coordinator_epoch", "producer_epoch", "producer_id", "version")
+
+    def __init__(
+        self, producer_id: int, producer_epoch: int, *, committed: bool, coordinator_epoch: int = 0, version: int = 0
+    ) -> None:
         self.producer_id = producer_id
         self.producer_epoch = producer_epoch
         self.committed = committed
         self.coordinator_epoch = coordinator_epoch
+        self.version = version

@@ -6,10 +6,8 @@ from partita.sim.clients.consumer import SimConsumer
 from partita.sim.clients.keeper import Keeper
 from partita.sim.clients.stranger import Stranger
 from partita.sim.simulation import Simulation
-
-_COINCIDENCES = 0.3
-_CYCLE_MS, _STORM_MS = 30_000, 18_000
-"""Storms and calms take turns: a group that never gets anywhere shows little."""
+from partita.sim.world.network_faults import NetworkFaults
+from partita.sim.world.storms import Storms
 
 
 class Mischief:
@@ -25,12 +23,17 @@ class Mischief:
         for who, mean_ms in ((self._stranger, simulation.plan.stranger_ms), (self._keeper, simulation.plan.keeper_ms)):
             if mean_ms:
                 self._ask_later(who, mean_ms)
-        for kind, mean_ms in simulation.plan.faults:
-            self._schedule(kind, mean_ms)
+        self._network_faults = NetworkFaults(simulation.world, simulation.network, 2 * simulation.plan.session_ms)
+        self._storms = Storms(
+            simulation.world,
+            simulation.plan.faults,
+            self._cause,
+            lambda: simulation.broker.coordinator.next_deadline_ms(),
+        )
 
     def stop(self) -> None:
         """Cause nothing more."""
-        self._is_over = True
+        self._is_over = self._storms.is_over = True
 
     def _ask_later(self, who: Stranger | Keeper, mean_ms: int) -> None:
         self._world.after(int(self._world.dice.interval(mean_ms)), self._ask, who, mean_ms)
@@ -40,25 +43,8 @@ class Mischief:
             who.ask()
             self._ask_later(who, mean_ms)
 
-    def _schedule(self, kind: str, mean_ms: int) -> None:
-        wait = min(int(self._world.dice.interval(mean_ms)), 60_000)
-        self._world.after(wait, self._come, kind, mean_ms)
-
-    def _come(self, kind: str, mean_ms: int) -> None:
-        """The time has come, or it waits for the next deadline of the coordinator, give or take a tick."""
-        if self._is_over:
-            return
-        due = self._simulation.broker.coordinator.next_deadline_ms()
-        near = due is not None and due - self._world.now.mono_ms < 10_000
-        if near and due is not None and self._world.dice.chance(_COINCIDENCES):
-            self._world.at(due + self._world.dice.between(-1, 1), self._cause, kind)
-        else:
-            self._cause(kind)
-        self._schedule(kind, mean_ms)
-
     def _cause(self, kind: str) -> None:
-        if not self._is_over and self._world.ms % _CYCLE_MS < _STORM_MS:
-            getattr(self, kind)()
+        getattr(self._network_faults if hasattr(self._network_faults, kind) else self, kind)()
 
     def _saw(self, what: str) -> None:
         self._world.saw("!", "fault", what)
@@ -67,46 +53,12 @@ class Mischief:
         live = [c for c in self._simulation.clients if not c.is_over]
         return self._world.dice.choice(live) if live else None
 
-    # Kinds: the network
-
-    def close_connection(self) -> None:
-        """The broker closes a connection."""
-        if links := self._simulation.network.links:
-            link = self._world.dice.choice(links)
-            self._saw(f"close a connection of {link.caller.name}")
-            self._simulation.network.close_by_broker(link)
-
-    def lose_requests(self) -> None:
-        """A connection's requests get lost from now on."""
-        if links := self._simulation.network.links:
-            link = self._world.dice.choice(links)
-            self._saw(f"lose requests of {link.caller.name}")
-            link.up_is_lost = True
-
-    def lose_responses(self) -> None:
-        """A connection's responses get lost from now on."""
-        if links := self._simulation.network.links:
-            link = self._world.dice.choice(links)
-            self._saw(f"lose responses to {link.caller.name}")
-            link.down_is_lost = True
-
-    def stall_connection(self) -> None:
-        """A connection stands still for a while."""
-        if links := self._simulation.network.links:
-            link = self._world.dice.choice(links)
-            ms = self._world.dice.between(1, 2 * self._simulation.plan.session_ms)
-            self._saw(f"stall a connection of {link.caller.name} for {ms} ms")
-            self._simulation.network.stall(link, ms)
+    # Kinds: clients
 
     def cut_client(self) -> None:
         """A client reaches nobody for a while."""
         if client := self._client():
-            ms = self._world.dice.between(100, 2 * self._simulation.plan.session_ms)
-            self._saw(f"cut {client.name} off for {ms} ms")
-            self._simulation.network.cut[client.name] = None
-            self._world.after(ms, self._simulation.network.cut.pop, client.name, None)
-
-    # Kinds: clients
+            self._network_faults.cut(client.name)
 
     def kill_client(self) -> None:
         """A process dies, and comes back later."""

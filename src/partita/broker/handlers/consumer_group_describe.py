@@ -28,7 +28,7 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Answer
 
 def _asked(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Steps[ConsumerGroupDescribeResponse]:
     groups: list[DescribedConsumerGroup] = []
-    for group_id, others_turn in sliced(request.group_ids):
+    for group_id, others_turn in sliced(request.group_ids, ctx.stopwatch):
         if others_turn:
             yield None
         described = ctx.groups.ask(ctx, DescribeConsumerGroup(group_id), group_id)

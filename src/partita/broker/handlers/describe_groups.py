@@ -28,7 +28,7 @@ def _asked(
     ctx: RequestContext, request: DescribeGroupsRequest, merge: Callable[[list[DescribedGroup]], DescribeGroupsResponse]
 ) -> Steps[DescribeGroupsResponse]:
     groups: list[DescribedGroup] = []
-    for group_id, others_turn in sliced(request.groups):
+    for group_id, others_turn in sliced(request.groups, ctx.stopwatch):
         if others_turn:
             yield None
         described = ctx.groups.ask(ctx, DescribeGroup(group_id), group_id)

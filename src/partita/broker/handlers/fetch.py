@@ -95,7 +95,7 @@ class _Fetch:
         """Read all partitions; return the answer, or None when there is too little and no reason not to wait."""
         left, total, has_reason = self._limit, 0, is_final
         found: list[tuple[Wanted, PartitionData]] = []
-        for wanted, others_turn in sliced(self._plan):
+        for wanted, others_turn in sliced(self._plan, self.ctx.stopwatch):
             if others_turn:
                 yield None
             data = self._read(wanted, left, at_least_one=total == 0)

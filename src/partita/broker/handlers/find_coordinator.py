@@ -48,7 +48,7 @@ def handle(ctx: RequestContext, request: FindCoordinatorRequest) -> Answer:
 
 def _rows(ctx: RequestContext, keys: list[str], key_type: int) -> Steps[FindCoordinatorResponse]:
     rows = []
-    for key, others_turn in sliced(keys):
+    for key, others_turn in sliced(keys, ctx.stopwatch):
         if others_turn:
             yield None
         rows.append(_row(key, _find(ctx, key, key_type)))

@@ -45,11 +45,11 @@ def _answer(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffse
     answers: list[ListOffsetsPartitionResponse] = []
     counts: Counter[tuple[str, int]] = Counter()
     asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
-    for (name, part), others_turn in sliced(asked):
+    for (name, part), others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
         counts[name, part.partition_index] += 1
-    for (name, part), others_turn in sliced(asked):
+    for (name, part), others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
         if counts[name, part.partition_index] > 1:

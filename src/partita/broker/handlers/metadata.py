@@ -67,7 +67,7 @@ def _all(ctx: RequestContext, request: MetadataRequest) -> Steps[MetadataRespons
 def _named(ctx: RequestContext, request: MetadataRequest, asked: list[MetadataRequestTopic]) -> Steps[MetadataResponse]:
     may_create = request.allow_auto_topic_creation and ctx.config.bool("auto.create.topics.enable")
     seen: dict[tuple[str | None, bytes], MetadataRequestTopic] = {}
-    for topic, others_turn in sliced(asked):
+    for topic, others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
         seen.setdefault((topic.name, topic.topic_id), topic)
@@ -75,7 +75,7 @@ def _named(ctx: RequestContext, request: MetadataRequest, asked: list[MetadataRe
     if may_create:
         yield from _create_missing(ctx, seen.values(), refused)
     found = []
-    for topic, others_turn in sliced(seen.values()):
+    for topic, others_turn in sliced(seen.values(), ctx.stopwatch):
         if others_turn:
             yield None
         found.append(_found(ctx, topic, refused))
@@ -137,7 +137,7 @@ def _create_missing(
 ) -> Steps[None]:
     """Create the topics that do not exist, some at a time, and note in `refused` why others could not be."""
     missing: list[str] = []
-    for topic, others_turn in sliced(asked):
+    for topic, others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
         name = topic.name

@@ -50,11 +50,11 @@ def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     now = ctx.now()
     asked = [(topic, data) for topic in request.topic_data for data in topic.partition_data]
     batches: list[_Batch] = []
-    for (topic, data), others_turn in sliced(asked):
+    for (topic, data), others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
         batches.append(_checked(ctx, request, topic.topic_id, topic.name, data, now))
-    for batch, others_turn in sliced(batches):
+    for batch, others_turn in sliced(batches, ctx.stopwatch):
         if others_turn:
             yield None
         if batch.work is not None:
@@ -64,7 +64,7 @@ def _handled(ctx: RequestContext, request: ProduceRequest) -> Steps[Answer]:
     written: list[tuple[Partition, int, PartitionProduceResponse]] = []
     now = ctx.now()
     parts = []
-    for batch, others_turn in sliced(batches):
+    for batch, others_turn in sliced(batches, ctx.stopwatch):
         if others_turn:
             yield None
         parts.append(_append(ctx, batch, now, written))

@@ -55,7 +55,10 @@ async def _later(
     refused: dict[str, TxnOffsetCommitResponseTopic],
     outcome: asyncio.Future[Outcome],
 ) -> TxnOffsetCommitResponse:
-    answer = _ask_group(ctx, request, await outcome)
+    added = await outcome
+    if added.code is ErrorCode.NONE:
+        added = _still_open(ctx, request)
+    answer = _ask_group(ctx, request, added)
     return _merge(refused, await answer if isinstance(answer, asyncio.Future) else answer)
 
 
@@ -73,6 +76,21 @@ def _verified(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome |
     if not ctx.config.bool("transaction.partition.verification.enable"):
         return _NOT_ASKED
     return ctx.transactions.ask(VerifyPartitions(*producer, partition))
+
+
+def _still_open(ctx: RequestContext, request: TxnOffsetCommitRequest) -> Outcome:
+    """What the coordinator says now: since the partition was added, somebody may have ended the transaction.
+
+    A commit that came after the marker would wait for ever. This answer needs no log, so nothing comes between.
+    """
+    runner = ctx.groups.runner_of(request.group_id)
+    if runner is None:
+        return _NOT_ASKED
+    partition = frozenset({(OFFSETS_TOPIC, runner.partition.index)})
+    producer = (request.transactional_id, request.producer_id, request.producer_epoch)
+    outcome = ctx.transactions.ask(VerifyPartitions(*producer, partition))
+    assert isinstance(outcome, Outcome), "a question never waits"
+    return Outcome(ErrorCode.TRANSACTION_ABORTABLE) if outcome.verdicts else outcome
 
 
 def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Outcome) -> Any:

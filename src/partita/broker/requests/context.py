@@ -109,6 +109,11 @@ class RequestContext:
         return self.services.cluster.config
 
     @property
+    def stopwatch(self) -> Callable[[], float]:
+        """Seconds, to end a long turn of the event loop in time."""
+        return self.services.turns.clock
+
+    @property
     def groups(self) -> Coordinators:
         """The group coordinators of all nodes; `Coordinators.ask` answers requests about one group."""
         return self.services.groups

@@ -7,7 +7,6 @@ whose result it needs. Short work ends before its first `yield` and costs nothin
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,7 +124,7 @@ def finished(steps: Steps[T]) -> T:
             return result
 
 
-def sliced(elements: Iterable[T], clock: Callable[[], float] = time.perf_counter) -> Iterator[tuple[T, bool]]:
+def sliced(elements: Iterable[T], clock: Callable[[], float]) -> Iterator[tuple[T, bool]]:
     """Each element, and whether a slice ends before it: after SLICE of them or SLICE_SECONDS, whichever is first."""
     count, end = 0, clock() + SLICE_SECONDS
     for element in elements:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from partita.broker.groups.runner import State
@@ -35,9 +37,12 @@ class MarkerSender:
     """The markers of all shards that are under way."""
 
     def __init__(self, shards: Shards) -> None:
-        self._shards = shards
         self._cluster = shards.cluster
         self.under_way: dict[_Sending, None] = {}
+        self.write: Callable[[Partition, EndMarker], ErrorCode | asyncio.Future[ErrorCode]] = partial(
+            write_marker, shards
+        )
+        """Writes one marker at the partition's leader; the simulator puts delays and losses here."""
 
     def send(self, runner: TransactionRunner, order: SendMarkers) -> None:
         """Write the markers of the order; tell the runner of each that is done."""
@@ -48,10 +53,6 @@ class MarkerSender:
     def count_waiting(self) -> int:
         """How many partitions wait for a marker."""
         return sum(len(sending.left) for sending in self.under_way)
-
-    def write(self, partition: Partition, marker: EndMarker) -> ErrorCode | asyncio.Future[ErrorCode]:
-        """Write one marker at the partition's leader; tests put delays and losses here."""
-        return write_marker(self._shards, partition, marker)
 
     def partition(self, name: TopicPartition) -> Partition | None:
         """The partition, if its topic is still there."""

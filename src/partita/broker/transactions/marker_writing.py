@@ -69,6 +69,7 @@ def _tell_group_shard(shards: Shards, partition: Partition, marker: EndMarker) -
         marker.producer_epoch,
         committed=marker.committed,
         coordinator_epoch=marker.coordinator_epoch,
+        version=marker.version,
     )
     answer = runner.decide(GroupRequest(end, 0))
     if not isinstance(answer, asyncio.Future):

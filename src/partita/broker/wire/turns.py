@@ -25,17 +25,18 @@ class Turns:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = time.perf_counter) -> None:
         self._loop = loop
-        self._clock = clock
+        self.clock = clock
+        """Seconds, for what has to end soon."""
         self._in_line: deque[Callable[[], None]] = deque()
         self._is_scheduled = False
 
     def begin(self) -> float:
         """Begin a turn; return when it is over, for `is_over`. The more connections wait, the shorter it is."""
-        return self._clock() + TURN_SECONDS / (1 + len(self._in_line))
+        return self.clock() + TURN_SECONDS / (1 + len(self._in_line))
 
     def is_over(self, end: float) -> bool:
         """Whether a turn that was to end at `end` is over."""
-        return self._clock() >= end
+        return self.clock() >= end
 
     def wait(self, go_on: Callable[[], None]) -> None:
         """Get in line: `go_on` is called once, when it is this connection's turn again."""
@@ -50,11 +51,11 @@ class Turns:
     def _serve_round(self) -> None:
         """Serve those in line now, each at most once, until the round's time is over."""
         self._is_scheduled = False
-        end = self._clock() + ROUND_SECONDS
+        end = self.clock() + ROUND_SECONDS
         try:
             for _ in range(len(self._in_line)):
                 self._in_line.popleft()()
-                if self._clock() >= end:
+                if self.clock() >= end:
                     break
         finally:
             if self._in_line:

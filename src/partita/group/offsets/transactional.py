@@ -28,6 +28,8 @@ from partita.protocol.messages.txn_offset_commit import (
 )
 
 _ABORTABLE_FROM, _ADDS_ITSELF_FROM = 4, 5
+_VERSION_2 = 2
+EPOCH_MAX = 32767
 
 
 class TxnCommit:
@@ -169,13 +171,28 @@ def _record(turn: Turn, group_id: str, topic: str, partition: TxnOffsetCommitReq
 
 
 def end_transaction(turn: Turn, token: Token, request: GroupRequest) -> None:
-    """Write the marker; its effect is immediate, in any state of the groups concerned."""
+    """Write the marker; its effect is immediate, in any state of the groups concerned.
+
+    Refused where a newer epoch of the producer is known, or a newer transaction coordinator has written: its log would
+    not take it either. (§14.3)
+    """
     ask = request.message
     assert isinstance(ask, EndTransaction)
-    producer = Producer(ask.producer_id, ask.producer_epoch)
-    if ask.producer_epoch < turn.state.hard.producer_epochs.get(ask.producer_id, -1):
+    hard, producer = turn.state.hard, Producer(ask.producer_id, ask.producer_epoch)
+    if _is_old(turn, ask):
         turn.out.answer(token, TransactionEnded(ErrorCode.INVALID_PRODUCER_EPOCH))
-        return
-    turn.out.marker = Marker(producer, ask.coordinator_epoch, ask.committed)
-    turn.state.hard.end_transaction(*producer, committed=ask.committed)
-    turn.out.answer(token, TransactionEnded())
+    elif ask.coordinator_epoch < hard.coordinator_epochs.get(ask.producer_id, -1):
+        turn.out.answer(token, TransactionEnded(ErrorCode.TRANSACTION_COORDINATOR_FENCED))
+    else:
+        turn.out.marker = Marker(producer, ask.coordinator_epoch, ask.committed)
+        hard.end_transaction(*producer, ask.coordinator_epoch, committed=ask.committed)
+        turn.out.answer(token, TransactionEnded())
+
+
+def _is_old(turn: Turn, ask: EndTransaction) -> bool:
+    """Is this the marker of an earlier epoch, or a copy of one whose epoch the next transaction has by now?"""
+    hard = turn.state.hard
+    known = hard.producer_epochs.get(ask.producer_id, -1)
+    if ask.version >= _VERSION_2 and ask.producer_epoch == known < EPOCH_MAX:
+        return ask.producer_id in hard.pending
+    return ask.producer_epoch < known

@@ -40,6 +40,7 @@ class HardState:
         "_latest",
         "_position",
         "consumer_groups",
+        "coordinator_epochs",
         "groups",
         "offsets",
         "pending",
@@ -57,6 +58,8 @@ class HardState:
         self.pending: dict[int, dict[str, dict[TopicPartition, Pending]]] = {}
         """Offsets of open transactions: by producer id, group, partition."""
         self.producer_epochs: dict[int, int] = {}
+        self.coordinator_epochs: dict[int, int] = {}
+        """Of the transaction coordinators that wrote the last marker of each producer id."""
         self.skipped = 0
         """Records of unknown kinds."""
         self._position = 0
@@ -101,7 +104,8 @@ class HardState:
         for record in plain.others:
             self.replay(Record(*record), plain.producer_id, plain.producer_epoch)
         if plain.marker is not None:
-            self.end_transaction(plain.producer_id, plain.producer_epoch, committed=plain.marker)
+            ended = (plain.producer_id, plain.producer_epoch, plain.coordinator_epoch)
+            self.end_transaction(*ended, committed=plain.marker)
 
     def settle(self) -> None:
         """Take the offsets that `replay_batch` has noted."""
@@ -149,10 +153,13 @@ class HardState:
             if pending is not None and pending.position < position:
                 pending.superseded = True
 
-    def end_transaction(self, producer_id: int, producer_epoch: int, *, committed: bool) -> None:
+    def end_transaction(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int = 0, *, committed: bool
+    ) -> None:
         """A marker: materialise what the log's order lets win, or forget it all."""
         self.settle()
         self.producer_epochs[producer_id] = max(producer_epoch, self.producer_epochs.get(producer_id, -1))
+        self.coordinator_epochs[producer_id] = coordinator_epoch
         for group_id, offsets in self.pending.pop(producer_id, {}).items():
             for partition, pending in offsets.items():
                 if committed and not pending.superseded:

@@ -18,12 +18,16 @@ _PADDING = bytes(32)
 
 
 class Rest(NamedTuple):
-    """What of a batch has to be taken in order: (key, value) pairs, the producer, and a marker's verdict."""
+    """What of a batch has to be taken in order: (key, value) pairs, the producer, and a marker's verdict.
+
+    `coordinator_epoch` is that of the transaction coordinator who wrote the marker; -1 without one.
+    """
 
     others: list[tuple[bytes, bytes | None]]
     producer_id: int
     producer_epoch: int
     marker: bool | None
+    coordinator_epoch: int = -1
 
 
 def read_batch(batch: Buffer, latest: dict[bytes, bytes | None]) -> Rest:
@@ -42,8 +46,11 @@ def read_batch(batch: Buffer, latest: dict[bytes, bytes | None]) -> Rest:
     body = b"".join((payload, _PADDING))
     _cut(body, len(payload), header.records_count, latest, others, in_order)
     if header.is_control:
-        marker = others[0][0][2:4] == b"\x00\x01" if others else None
-        return Rest([], header.producer_id, header.producer_epoch, marker)
+        if not others:
+            return Rest([], header.producer_id, header.producer_epoch, None)
+        key, value = others[0]
+        coordinator_epoch = int.from_bytes((value or b"")[2:6], "big")
+        return Rest([], header.producer_id, header.producer_epoch, key[2:4] == b"\x00\x01", coordinator_epoch)
     producer_id = header.producer_id if header.is_transactional else -1
     return Rest(others, producer_id, header.producer_epoch, None)
 

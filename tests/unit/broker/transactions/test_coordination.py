@@ -20,6 +20,7 @@ from partita.protocol.messages.list_transactions import ListTransactionsRequest
 from partita.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from partita.records.builder import build_marker
 from partita.records.header import iter_batches
+from partita.transactions.contract import AddPartitions, EndTransaction
 from support.broker.transactions import TransactionPlane, transaction_plane
 
 CODE = ErrorCode
@@ -262,7 +263,7 @@ def test_while_markers_wait_everybody_is_told_to_come_again(plane: TransactionPl
     plane.send(given, T0)
     markers = plane.services.transactions.markers
     write = markers.write
-    markers.write = lambda partition, marker: CODE.NOT_LEADER_OR_FOLLOWER  # type: ignore[method-assign]  # the seam
+    markers.write = lambda partition, marker: CODE.NOT_LEADER_OR_FOLLOWER
     assert plane.end(given) == (0, given[0], 1)
     after = (given[0], 1)
     assert plane.end(given)[0] == CODE.CONCURRENT_TRANSACTIONS
@@ -272,7 +273,7 @@ def test_while_markers_wait_everybody_is_told_to_come_again(plane: TransactionPl
     assert plane.send(after, T1, version=11) == [CODE.NOT_ENOUGH_REPLICAS]
     assert plane.send(after, T1) == [CODE.CONCURRENT_TRANSACTIONS]
     assert plane.log().last_stable_offset == 0
-    markers.write = write  # type: ignore[method-assign]  # as it was
+    markers.write = write
     wait_for(plane, lambda: plane.describe().transaction_state == "CompleteCommit")
     assert plane.end(given) == (0, given[0], 1)
     assert plane.log().last_stable_offset == 2
@@ -465,3 +466,25 @@ def test_a_coordinator_that_moves_knows_what_it_knew(plane: TransactionPlane) ->
     assert plane.init(given=(given[0], 1)) == (0, given[0], 2)
     plane.move()
     assert plane.init(given=(given[0], 1)) == (0, given[0], 2)
+
+
+def test_a_commit_of_offsets_whose_transaction_ends_meanwhile_is_refused() -> None:
+    """Adding the partition waits for the log; what ends the transaction then must not leave offsets behind."""
+    with transaction_plane(partita_transaction_version=0) as plane:
+        given = plane.start()
+        ask = plane.services.transactions.ask
+
+        def ended_meanwhile(request: Any, node_id: int | None = None) -> Any:
+            outcome = ask(request, node_id)
+            if not isinstance(request, AddPartitions):
+                return outcome
+            added: asyncio.Future[Any] = plane.loop.create_future()
+            plane.loop.call_soon(added.set_result, outcome)
+            plane.loop.call_soon(ask, EndTransaction("p", *given, True))
+            return added
+
+        plane.services.transactions.ask = ended_meanwhile  # type: ignore[method-assign]  # the seam of the question
+        assert plane.commit_offset(given) == CODE.CONCURRENT_TRANSACTIONS
+        wait_for(plane, lambda: plane.describe().transaction_state == "CompleteCommit")
+        assert plane.commit_offset(given) == CODE.CONCURRENT_TRANSACTIONS
+        assert plane.committed(stable=True) == -1

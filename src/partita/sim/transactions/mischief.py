@@ -1,0 +1,158 @@
+"""Causes the faults of a plan of transactions, one method for each kind."""
+
+from __future__ import annotations
+
+from partita.protocol.error_codes import ErrorCode
+from partita.sim.shell.process import NODES
+from partita.sim.transactions.client import Client
+from partita.sim.transactions.simulation import Simulation
+from partita.sim.transactions.watch import OFFSETS_TOPIC, STATE_TOPIC
+from partita.sim.world.network_faults import NetworkFaults
+from partita.sim.world.storms import Storms
+
+_REFUSALS = (
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+_STALL_MS = 12_000
+
+
+class Mischief:
+    """Runs until `stop`."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._world = simulation.world
+        self._process = simulation.process
+        self._behind_ms = 0
+        self._network_faults = NetworkFaults(simulation.world, simulation.network, _STALL_MS)
+        self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self._next_deadline_ms)
+
+    def stop(self) -> None:
+        """Cause nothing more; the wall clock shows what it should again."""
+        self._storms.is_over = True
+        self._set_wall_back(-self._behind_ms)
+
+    def _next_deadline_ms(self) -> int | None:
+        runner = self._process.services.transactions.runners.get(0) if self._process.is_up else None
+        return None if runner is None else runner.coordinator.next_deadline_ms()
+
+    def _cause(self, kind: str) -> None:
+        getattr(self._network_faults if hasattr(self._network_faults, kind) else self, kind)()
+
+    def _saw(self, what: str) -> None:
+        self._world.saw("!", "fault", what)
+
+    def _client(self) -> Client | None:
+        live = [c for c in self._simulation.clients if not c.is_over]
+        return self._world.dice.choice(live) if live else None
+
+    # Kinds: clients
+
+    def cut_client(self) -> None:
+        """A client reaches nobody for a while."""
+        if client := self._client():
+            self._network_faults.cut(client.name)
+
+    def kill_client(self) -> None:
+        """A process dies, and another one takes its place later."""
+        if client := self._client():
+            self._saw(f"kill {client.name}")
+            client.kill(quietly=self._world.dice.chance(0.5))
+            self._simulation.ended(client)
+
+    def pause_client(self) -> None:
+        """A process stands still for a while; often another one takes its place meanwhile, and then there are two."""
+        client = self._client()
+        if client is not None and not client.is_paused:
+            ms = self._world.dice.between(100, 3 * self._simulation.plan.transaction_ms)
+            self._saw(f"pause {client.name} for {ms} ms")
+            client.pause()
+            self._world.after(ms, client.resume)
+            if self._world.dice.chance(0.6):
+                self._world.after(ms // 2, self._simulation.start, client.name.partition(".")[0])
+
+    def twin_client(self) -> None:
+        """A second process does the same work."""
+        client = self._client()
+        if client is not None and len(self._simulation.clients) < 20:
+            self._saw(f"a second process like {client.name}")
+            self._simulation.start(client.name.partition(".")[0])
+
+    # Kinds: the broker
+
+    def crash_broker(self) -> None:
+        """The broker dies, and starts again on its disk later."""
+        if self._process.is_up:
+            ms = self._world.dice.between(0, 4_000)
+            lost = self._process.crash(ms)
+            self._simulation.watch.crashed()
+            self._saw(f"crash the broker for {ms} ms, {lost} bytes are lost")
+
+    def move_states(self) -> None:
+        """Another node coordinates the transactions."""
+        self._move(STATE_TOPIC, 0)
+
+    def move_offsets(self) -> None:
+        """Another node coordinates the groups."""
+        self._move(OFFSETS_TOPIC, 0)
+
+    def move_data(self) -> None:
+        """Another node leads a data partition."""
+        self._move(*self._world.dice.choice((*self._simulation.stage.data, *self._simulation.stage.inputs, ("out", 0))))
+
+    def _move(self, topic: str, index: int) -> None:
+        def move() -> None:
+            cluster = self._process.cluster
+            partition = cluster.catalogue.by_name[topic].partitions[index]
+            to = self._world.dice.between(1, NODES)
+            self._saw(f"{topic}-{index} moves from node {partition.leader} to {to}")
+            cluster.elect(partition, to)
+
+        self._process.enter(move)
+
+    def refuse_append(self) -> None:
+        """The next record of the state topic is refused."""
+        runner = self._process.services.transactions.runners.get(0) if self._process.is_up else None
+        if runner is not None:
+            runner.refuse_next_append = self._world.dice.choice(_REFUSALS)
+            self._saw(f"the next state record is refused with {runner.refuse_next_append.name}")
+
+    def jump_clock(self) -> None:
+        """The broker's clocks jump past the timeouts."""
+        self._jump(self._world.dice.between(100, 2 * self._simulation.plan.transaction_ms))
+
+    def jump_days(self) -> None:
+        """The broker's clocks jump so far that idle producers and transactional ids are forgotten."""
+        if self._process.is_up:
+            self._simulation.has_forgotten = True
+            self._jump(self._world.dice.choice((2 * _DAY_MS, 8 * _DAY_MS)))
+
+    def _jump(self, ms: int) -> None:
+        def jump() -> None:
+            self._saw(f"the clock jumps by {ms} ms")
+            self._process.clock.advance(ms)
+            self._process.services.clock_jumped()
+            self._process.services.upkeep.retain_now()
+
+        self._process.enter(jump)
+
+    def turn_clock_back(self) -> None:
+        """The wall clock is set back by an hour, for once."""
+        if not self._behind_ms:
+            self._saw("the wall clock is set back by an hour")
+            self._set_wall_back(_HOUR_MS)
+
+    def _set_wall_back(self, ms: int) -> None:
+        self._behind_ms += ms
+        self._process.clock.set_wall_back(ms)
+
+    def compact(self) -> None:
+        """The log cleaner runs."""
+
+        def compact() -> None:
+            self._saw("the cleaner runs")
+            self._process.loop.create_task(self._process.services.upkeep.compact_now(force=True))
+
+        self._process.enter(compact)

@@ -1,0 +1,90 @@
+"""What goes wrong in a simulation of transactions, drawn from its seed, and the shape of the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from partita.sim.world.dice import Dice
+
+KINDS = (
+    "close_connection",
+    "lose_requests",
+    "lose_responses",
+    "stall_connection",
+    "cut_client",
+    "kill_client",
+    "pause_client",
+    "twin_client",
+    "crash_broker",
+    "move_states",
+    "move_offsets",
+    "move_data",
+    "refuse_append",
+    "jump_clock",
+    "turn_clock_back",
+    "jump_days",
+    "compact",
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configuration of a run, drawn from its seed and printed with it. Times are milliseconds."""
+
+    writers: int
+    ids: int
+    """Transactional ids that the writers share; fewer than writers, so that they fence each other."""
+    copiers: int
+    readers: int
+    level: int
+    """Of the feature transaction.version."""
+    old_clients: float
+    """Share of clients that know nothing of transaction version 2."""
+    records_max: int
+    pause_ms: int
+    linger_ms: int
+    transaction_ms: int
+    """The transactions' timeout."""
+    delay_ms: int
+    slow_up: bool
+    slow_down: bool
+    sync_ms: int
+    marker_delay_ms: int
+    marker_loss: float
+    """Share of markers that are refused, or whose answers are lost."""
+    first_epoch: int
+    """The epoch that transactional ids begin with."""
+    faults: tuple[tuple[str, int], ...]
+    """Kinds, and the mean milliseconds between two of each."""
+
+    def lines(self) -> list[str]:
+        """The plan as text, in two lines."""
+        shown = [f"{f.name}={getattr(self, f.name)}" for f in fields(self) if f.name != "faults"]
+        faults = " ".join(f"{kind}/{ms}ms" for kind, ms in self.faults) or "none"
+        return [" ".join(shown), f"faults: {faults}"]
+
+
+def draw(dice: Dice) -> Plan:
+    """A plan; most clusters are at transaction version 2, with clients of both kinds."""
+    writers = dice.choice((1, 2, 3, 4, 5))
+    kinds = dice.sample(KINDS, dice.choice((1, 2, 3, 4, 6)))
+    return Plan(
+        writers=writers,
+        ids=max(1, writers - dice.choice((0, 1, 2))),
+        copiers=dice.choice((0, 1, 2)),
+        readers=dice.choice((1, 2)),
+        level=dice.choice((2, 2, 2, 2, 1, 0)),
+        old_clients=dice.choice((0.0, 0.3, 1.0)),
+        records_max=dice.choice((1, 4, 8)),
+        pause_ms=dice.choice((0, 20, 300)),
+        linger_ms=dice.choice((0, 5)),
+        transaction_ms=dice.choice((2_000, 6_000)),
+        delay_ms=dice.choice((1, 5, 50)),
+        slow_up=dice.chance(0.1),
+        slow_down=dice.chance(0.1),
+        sync_ms=dice.choice((0, 0, 5, 100)),
+        marker_delay_ms=dice.choice((0, 5, 2_000)),
+        marker_loss=dice.choice((0.0, 0.2)),
+        first_epoch=dice.choice((-1, -1, 32_763)),
+        faults=tuple((kind, dice.choice((1_500, 5_000, 15_000))) for kind in sorted(kinds)),
+    )

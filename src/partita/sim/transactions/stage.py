@@ -1,0 +1,29 @@
+"""What the clients of one run share: the world, what it is to do, what they were told."""
+
+from __future__ import annotations
+
+from partita.sim.transactions.ledger import Ledger, TopicPartition
+from partita.sim.transactions.model import Entry
+from partita.sim.transactions.plan import Plan
+from partita.sim.transactions.watch import Watch
+from partita.sim.world.world import World
+
+PARTITIONS, INPUTS = 4, 2
+
+
+class Stage:
+    """One run as its clients see it. They go on while it `is_producing`."""
+
+    def __init__(self, world: World, plan: Plan, ledger: Ledger, watch: Watch) -> None:
+        self.world = world
+        self.plan = plan
+        self.ledger = ledger
+        self.watch = watch
+        self.data: tuple[TopicPartition, ...] = (*(("t", i) for i in range(PARTITIONS)), ("kept", 0))
+        self.inputs: tuple[TopicPartition, ...] = tuple(("in", i) for i in range(INPUTS))
+        self.is_producing = True
+
+    def input_end(self, partition: int) -> int:
+        """How far a copier must get."""
+        items = self.watch.model(("in", partition)).items
+        return 1 + max((item.offset for item in items if isinstance(item, Entry)), default=-1)
