@@ -19,7 +19,7 @@ from partita.log.durability import OS_SYNC_BYTES, Durability, next_sync_ms
 from partita.log.guards import Guard
 from partita.log.log_config import LogConfig
 from partita.log.producer_state import Aborted, BatchFacts, Refusal
-from partita.log.recovery import Chore, Recovered, base_offsets, rebuild_states, recover
+from partita.log.recovery import Chore, Recovered, base_offsets, keep_marked, rebuild_states, recover
 from partita.log.retention import deletable_count
 from partita.log.segment import Segment, file_name
 from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME, encode_producers, encode_state
@@ -402,8 +402,7 @@ class PartitionLog:
 
     def flush(self, now: Now) -> None:
         """Sync at once. Raises StorageError."""
-        ticket = self.begin_sync(now)
-        if ticket is not None:
+        if (ticket := self.begin_sync(now)) is not None:
             ticket.run()
             self.finish_sync(ticket)
             if ticket.error is not None:
@@ -517,6 +516,7 @@ class PartitionLog:
         """Put `new` in the place of adjacent sealed segments; what reads the old ones may finish."""
         at = self.segments.index(old[0])
         self.segments[at : at + len(old)] = new
+        keep_marked(self.producers, self.segments)
         for segment in old:
             segment.file.close()
 
@@ -548,7 +548,7 @@ class PartitionLog:
                 self.storage.unlink(f"{self.directory}/{file_name(base, PRODUCERS_SUFFIX)}")
         self.storage.sync_dir(self.directory)
         self.segments[-1].file.sync()
-        _, self.producers = rebuild_states(self.storage, self.directory, self.segments)
+        _, self.producers = rebuild_states(self.storage, self.directory, self.segments, compact=self.config.compact)
         self._move_high_watermark(min(self.high_watermark, end))
 
     def save_state(self) -> None:

@@ -7,6 +7,7 @@ again changes nothing. What it changed becomes durable with the log's first sync
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -81,7 +82,7 @@ def recover(storage: Storage, directory: str, config: LogConfig, *, was_clean: b
         changed.append(directory)
     if report.files_removed:
         changed.append(directory)
-    state, producers = rebuild_states(storage, directory, segments)
+    state, producers = rebuild_states(storage, directory, segments, compact=config.compact)
     first = segments[0].base_offset
     if first > state.log_start_offset and not config.compact:
         # Retention on a disk too full to say so, or somebody took segments away.
@@ -112,15 +113,32 @@ def _sync_checked(segment: Segment) -> None:
             segment.write_index()
 
 
-def rebuild_states(storage: Storage, directory: str, segments: list[Segment]) -> tuple[PartitionState, ProducerStates]:
-    """What the small files say, and every batch since they were written."""
+def rebuild_states(
+    storage: Storage, directory: str, segments: list[Segment], *, compact: bool
+) -> tuple[PartitionState, ProducerStates]:
+    """What the small files say, and every batch since they were written. `compact`: the log is a compacted one."""
     producers, taken_at = _snapshot(storage, directory, segments[-1].next_offset)
     state = _saved_state(storage, directory)
     if state is None:
         state, taken_at, producers = PartitionState(segments[0].base_offset), 0, ProducerStates()
     state = _replay(segments, taken_at, producers, state)
     producers.forget_before(state.log_start_offset)
+    if compact:
+        keep_marked(producers, segments)
     return state, producers
+
+
+def keep_marked(states: ProducerStates, segments: list[Segment]) -> None:
+    """Forget aborted transactions whose markers compaction has dropped.
+
+    A reader that was told of one would wait for its marker, and drop what the producer wrote since.
+    """
+    bases = [segment.base_offset for segment in segments]
+    states.aborted = [
+        entry
+        for entry in states.aborted
+        if segments[max(0, bisect_right(bases, entry.last_offset) - 1)].holds(entry.last_offset)
+    ]
 
 
 def base_offsets(names: list[str], suffix: str) -> list[int]:

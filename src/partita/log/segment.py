@@ -173,6 +173,11 @@ class Segment:
                 return at
         return self.size
 
+    def holds(self, offset: int) -> bool:
+        """Whether a batch covers this offset; compaction leaves holes."""
+        position = self.position_of(offset) if offset >= self.base_offset else self.size
+        return position < self.size and next(self._steps(position))[1] <= offset
+
     def read(self, position: int, end: int, max_bytes: int, *, at_least_one: bool) -> memoryview:
         """Return whole batches from `position`, at most `max_bytes` and none from `end` on.
 

@@ -132,3 +132,45 @@ def test_what_was_committed_stays_committed_over_every_cleaning() -> None:
         assert log.last_stable_offset == log.high_watermark
     assert len(markers(log)) <= 5
     assert values(log) == wanted
+
+
+@pytest.mark.case("TX-J11", "TX-O01")
+def test_an_aborted_transaction_whose_marker_is_gone_hides_nothing() -> None:
+    """A reader that is told of it waits for its marker, and drops what the producer has committed since."""
+    storage = MemoryStorage()
+    log = open_log(storage, COMPACT)
+    put(log, "a", "aborted")
+    end(log, ABORT)
+    put(log, "b", "committed", sequence=1)
+    end(log)
+    for ms in (1, 2_000, 4_000):
+        compact(log, ms)
+    assert values(log) == ["committed"]
+    assert (1, ABORT) not in markers(log)
+    assert log.producers.aborted_between(0, log.log_end_offset) == []
+    log.close()
+    assert open_log(storage, COMPACT).producers.aborted == []
+
+
+def test_a_snapshot_of_before_brings_no_aborted_transaction_back() -> None:
+    """The process died between the compaction and its next snapshot."""
+    storage = MemoryStorage()
+    log = open_log(storage, COMPACT)
+    put(log, "a", "aborted")
+    end(log, ABORT)
+    put(log, "b", "committed", sequence=1)
+    end(log)
+    known = list(log.producers.aborted)
+    for ms in (1, 2_000, 4_000):
+        compact(log, ms)
+    log.producers.aborted = known
+    log.close()
+    assert open_log(storage, COMPACT).producers.aborted == []
+
+
+def test_an_aborted_transaction_whose_marker_stays_is_still_told() -> None:
+    log = open_log(MemoryStorage(), COMPACT)
+    put(log, "a", "aborted")
+    end(log, ABORT)
+    compact(log, 1)
+    assert [entry.last_offset for entry in log.producers.aborted] == [offset for offset, _ in markers(log)]
