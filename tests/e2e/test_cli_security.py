@@ -17,7 +17,7 @@ CALLS = (
     ["config", "get", "topic", "t"], ["produce", "t"], ["consume", "t", "-e"], ["perf", "consume", "t"],
     ["groups", "list"], ["groups", "lag"], ["mirror", "t", "--prefix", "x.", "-e"],
     ["groups", "watch", "--looks", "1"], ["acls", "list"], ["quotas", "list"], ["users", "list"],
-    ["transactions", "list"],
+    ["transactions", "list"], ["dashboard", "--once", "-"],
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_every_command_takes_a_properties_file(partita_broker: Broker, tmp_path:
 
 
 def test_commands_that_connect_are_all_here() -> None:
-    without = {"broker", "certs", "profiles", "doctor", "demo", "sim", "pipeline", "designs", "dashboard"}
+    without = {"broker", "certs", "profiles", "doctor", "demo", "sim", "pipeline", "designs"}
     assert {words[0] for words in CALLS} == set(COMMANDS) - without
 
 

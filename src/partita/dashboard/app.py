@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from partita.dashboard.access import Gate
+from partita.dashboard.metrics import metrics_text
 from partita.dashboard.models.cluster import nodes_page, topic_list, topic_page, transactions_page
 from partita.dashboard.models.group import group_page
 from partita.dashboard.models.overview import overview
@@ -51,7 +52,7 @@ def one_group_page(site: Site, request: Request) -> Page | None:
 def why(site: Site, request: Request) -> Page | None:
     """`/groups/{group}/why`"""
     name = unslug(request.path_params["group"])
-    model = why_page(site.observed, site.accounts, name, dict(request.query_params), site.sources.described)
+    model = why_page(site.observed, site.accounts, name, dict(request.query_params), site.sources.described())
     return None if model is None else Page(f"Why {name} rebalanced", "why.html", model, group=name)
 
 
@@ -90,12 +91,18 @@ PAGES: tuple[tuple[str, Build], ...] = (
 )
 
 
-def create_app(site: Site, *, lifespan: Lifespan | None = None, clock: Clock | None = None) -> Starlette:
-    """The application. `lifespan` starts and stops what fills the site's observer."""
-    routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
+def create_app(
+    site: Site,
+    *,
+    lifespan: Lifespan | None = None,
+    actions: Sequence[BaseRoute] = (),
+    clock: Clock | None = None,
+) -> Starlette:
+    """The application. `lifespan` starts and stops what fills the site's observer; `actions` are routes that change."""
+    routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static"), *actions]
     for path, build in PAGES:
         routes += _three(site, path, build, clock or SystemClock())
-    routes += [Route("/healthz", _healthy), Route("/readyz", _readiness(site))]
+    routes += [Route("/healthz", _healthy), Route("/readyz", _readiness(site)), Route("/metrics", _metrics(site))]
     handlers: dict[Any, Any] = {404: _not_found}
     return Starlette(
         routes=routes, middleware=[Middleware(Gate, access=site.access)], lifespan=lifespan, exception_handlers=handlers
@@ -171,6 +178,14 @@ def _readiness(site: Site) -> Callable[[Request], Any]:
         return JSONResponse({"ok": is_ready, "trouble": seen.trouble}, 200 if is_ready else 503)
 
     return ready
+
+
+def _metrics(site: Site) -> Callable[[Request], Any]:
+    async def metrics(request: Request) -> Response:
+        """For Prometheus."""
+        return Response(metrics_text(site.rows), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    return metrics
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

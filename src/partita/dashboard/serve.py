@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 
 from partita.dashboard.access import WILDCARDS, Access
-from partita.observe.poll_cluster import ClusterPoller
 
 SHUTDOWN_WITHIN_S = 2
+AsyncLifespan = AbstractAsyncContextManager[None]
 
 
-def watching(poller: ClusterPoller) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-    """A lifespan in which the poller runs."""
+def in_background(*runners: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[Starlette], AsyncLifespan]:
+    """A lifespan in which these run. They are cancelled at its end."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(poller.run())
+        tasks = [asyncio.create_task(runner()) for runner in runners]
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     return lifespan
 

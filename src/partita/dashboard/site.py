@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -39,17 +40,25 @@ class Sources:
     """Where the facts about rebalances come from, and what that is called."""
 
     facts_of: FactsOf
-    described: str
+    described: Callable[[], str]
 
 
-NO_SOURCES = Sources(lambda group_id: (), "No rebalance is known: neither notes nor __consumer_offsets are read.")
+NO_SOURCES = Sources(
+    lambda group_id: (), lambda: "No rebalance is known: neither notes nor __consumer_offsets are read."
+)
 
 
 class Site:
     """Renders pages as HTML, as the part of it that changes, and as JSON."""
 
     def __init__(
-        self, observed: Observed, access: Access, *, sources: Sources = NO_SOURCES, allow_actions: bool = False
+        self,
+        observed: Observed,
+        access: Access,
+        *,
+        sources: Sources = NO_SOURCES,
+        allow_actions: bool = False,
+        has_control: bool = False,
     ) -> None:
         self.observed = observed
         self.sources = sources
@@ -58,6 +67,7 @@ class Site:
         self.readers = Readers(observed)
         self.access = access
         self.allow_actions = allow_actions
+        self.has_control = has_control
         self._templates = _environment()
 
     def html(self, page: Page, path: str, live: str | None) -> str:
@@ -67,6 +77,10 @@ class Site:
     def fragment(self, page: Page, path: str) -> str:
         """What is inside the page's live part."""
         return self._render(page, "fragment.html", path, None)
+
+    def sheet(self, parts: str, style: Markup) -> str:
+        """One file with everything in it; `parts` are fragments."""
+        return self._templates.get_template("sheet.html").render(seen=self.observed, parts=Markup(parts), style=style)
 
     def json(self, page: Page) -> str:
         """The page's model, with the cluster and the time at which it was looked at."""
@@ -84,6 +98,7 @@ class Site:
             live=live,
             seen=self.observed,
             actions=self.allow_actions,
+            has_control=self.allow_actions and self.has_control,
             is_explained=self.sources is not NO_SOURCES,
             form_token=self.access.form_token,
             since_ms=max(self.observed.seen_ms - SPARK_MS, self.observed.history.began_ms or 0),
@@ -106,11 +121,11 @@ def _environment() -> Environment:
     )
     made.filters.update(
         number=words.number, rate=words.rate, span=words.span, behind=words.behind, ago=words.ago, count=words.count,
-        slug=words.slug, clock=timeline.clock,
+        slug=words.slug, clock=timeline.clock, stamp=timeline.stamp,
     )  # fmt: skip
     made.globals.update(
         sparkline=charts.sparkline, lag_chart=charts.lag_chart, phase_bar=charts.phase_bar, timeline=timeline.draw,
-        data=_data,
+        data=_data, raw=Markup.escape,
     )  # fmt: skip
     return made
 

@@ -70,6 +70,11 @@ def clock(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M:%S")
 
 
+def stamp(ms: int) -> str:
+    """The date and time in UTC: 2026-01-31 13:04:05 UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def draw(line: Timeline) -> Markup:
     """The picture. Every span, mark and gap has a title for the pointer and for screen readers."""
     rows_height = len(line.rows) * (ROW + GAP)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -144,6 +144,7 @@ class History:
         self._ends: dict[TopicPartition, Series] = {}
         self._groups: dict[str, Series] = {}
         self._rebalances: dict[str, deque[RebalanceSeen]] = {}
+        self._counted: Counter[str] = Counter()
         self.began_ms: int | None = None
 
     def saw_end(self, key: TopicPartition, at_ms: int, end: int) -> None:
@@ -165,11 +166,13 @@ class History:
     def saw_rebalance(self, seen: RebalanceSeen) -> None:
         """Note a rebalance."""
         self._rebalances.setdefault(seen.group_id, deque(maxlen=REBALANCES_KEPT)).append(seen)
+        self._counted[seen.group_id] += 1
 
     def forget_group(self, group_id: str) -> None:
         """Drop what is known of a group that is gone."""
         self._groups.pop(group_id, None)
         self._rebalances.pop(group_id, None)
+        self._counted.pop(group_id, None)
 
     def forget_partition(self, key: TopicPartition) -> None:
         """Drop what is known of a partition that is gone."""
@@ -232,6 +235,10 @@ class History:
         if group_id is not None:
             return list(self._rebalances.get(group_id, ()))
         return sorted((seen for some in self._rebalances.values() for seen in some), key=lambda seen: seen.at_ms)
+
+    def rebalances_total(self, group_id: str) -> int:
+        """How many rebalances of the group were seen since the start."""
+        return self._counted[group_id]
 
     def last_rebalance(self, group_id: str) -> RebalanceSeen | None:
         """The newest rebalance of a group that was seen."""

@@ -34,7 +34,7 @@ def world() -> FakeCluster:
 
 
 def pages(world: FakeCluster, facts: Sequence[Fact]) -> TestClient:
-    sources = Sources(lambda group: facts if group == "workers" else (), "From a test.")
+    sources = Sources(lambda group: facts if group == "workers" else (), lambda: "From a test.")
     return TestClient(create_app(Site(world.observed, Access(), sources=sources)), base_url="http://127.0.0.1")
 
 

@@ -8,7 +8,7 @@ from time import perf_counter
 
 import pytest
 
-from partita import Admin, Broker
+from partita import Admin, Broker, Producer
 from partita.observe.observed import Observed
 from partita.observe.poll_cluster import ClusterPoller
 
@@ -31,8 +31,9 @@ def looked(broker: Broker, *steps: Callable[[], object], options: dict[str, obje
 
 @pytest.mark.partita(nodes=2, topics={"orders": 4, "payments": 2})
 def test_what_is_seen_is_what_the_admin_client_says(partita_broker: Broker) -> None:
-    for number in range(40):
-        partita_broker.produce("orders", b"x", partition=number % 4)
+    with Producer(bootstrap_servers=partita_broker.bootstrap) as producer:
+        for number in range(40):
+            producer.send("orders", b"x", partition=number % 4)
     with Admin(bootstrap_servers=partita_broker.bootstrap) as admin:
         for number in range(20):
             admin.alter_group_offsets(f"g{number}", {("orders", 0): number % 5, ("payments", 1): 0})
