@@ -376,8 +376,8 @@ def broker_value(option: Option, broker: BrokerConfig) -> Value:
     return value
 
 
-def parse_topic_settings(given: Mapping[str, str | None]) -> dict[str, Value]:
-    """Check the settings of a CreateTopics request; raise ConfigError with Kafka's kind of message."""
+def parse_topic_settings(given: Mapping[str, object]) -> dict[str, Value]:
+    """Check the settings of a topic to be created; raise ConfigError with Kafka's kind of message."""
     settings: dict[str, Value] = {}
     for name, text in given.items():
         option = TOPIC_OPTIONS.get(name)

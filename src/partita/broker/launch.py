@@ -20,6 +20,7 @@ from partita.broker.running import CannotListen, RunningBroker
 from partita.broker.storage.data_dir import DataDirectoryError, DiskStore, MemoryStore
 from partita.broker.storage.store import Store
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
+from partita.broker.topics.wanted import WantedTopic, create_wanted
 from partita.broker.wire.listeners import PLAINTEXT, PORT_MAX, Endpoint, Listener, listeners
 from partita.log.durability import Durability
 from partita.log.storage import StorageError
@@ -49,7 +50,8 @@ class BrokerSettings:
     The option `listeners` takes the place of `host` and `port`. `tls` makes throw-away certificates, `tls_dir` has some
     already, `mtls` asks clients for theirs as well; `users` log in with these passwords, and `acls`, one line each, say
     who may do what.
-    `assignors` share partitions in KIP-848 groups: instances, or classes by name as "module:Class".
+    `assignors` share partitions in KIP-848 groups: instances, or classes by name as "module:Class". `topics` are
+    created unless they exist.
     """
 
     host: str = "127.0.0.1"
@@ -67,6 +69,7 @@ class BrokerSettings:
     users: Mapping[str, str] = field(default_factory=dict)
     acls: Sequence[str] = ()
     assignors: Sequence[Assignor | str] = ()
+    topics: Sequence[WantedTopic] = ()
     options: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -106,6 +109,8 @@ async def start_broker(settings: BrokerSettings) -> RunningBroker:
     try:
         await running.start(wanted)
         _grant(running, settings.acls)
+        if settings.topics:
+            create_wanted(running.cluster, settings.topics)
     except ConfigError as error:
         await running.stop()
         raise StartError(str(error)) from None
@@ -137,6 +142,16 @@ def _assignor(given: Assignor | str) -> Assignor:
         return found()
     except Exception as error:
         raise ConfigError(f"the assignor {given} cannot be made: {type(error).__name__}: {error}") from None
+
+
+def check_settings(settings: BrokerSettings) -> BrokerConfig:
+    """Check as much of the settings as can be without opening a port or a directory. Raises ConfigError, StartError."""
+    _check(settings)
+    config = _config(settings, None)
+    listeners(config, settings.nodes)
+    for given in settings.assignors:
+        _assignor(given)
+    return config
 
 
 def _check(settings: BrokerSettings) -> None:

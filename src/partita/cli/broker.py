@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -19,7 +20,9 @@ from click.core import ParameterSource
 from partita.broker.config import ConfigError
 from partita.broker.garbage import GarbageCollection
 from partita.broker.launch import BrokerSettings, StartError, banner, new_event_loop, start_broker
-from partita.cli.logs import JSON, LEVELS, TEXT, log_to_stderr
+from partita.cli.service.broker_config import key_of, print_effective
+from partita.cli.service.broker_file import BrokerFile, read_broker_file
+from partita.cli.service.logs import JSON, LEVELS, TEXT, log_to_stderr
 from partita.cli.terminal import complain, say
 from partita.cli.variables import TOKEN_VARIABLE
 from partita.log.storage import StorageError
@@ -30,9 +33,48 @@ if TYPE_CHECKING:
     from partita.broker.running import RunningBroker
 
 DEFAULT_PORT = 9092
+FILE = "partita.broker.file"
 
 
-@click.command()
+def _read_config(ctx: click.Context, param: click.Parameter, path: str | None) -> str | None:
+    """Let the file's values be the defaults of the other options."""
+    if path is not None:
+        try:
+            file = read_broker_file(path, COMMAND_KEYS)
+            ctx.default_map = {**(ctx.default_map or {}), **_cast(ctx, file)}
+        except ConfigError as error:
+            _refuse(str(error))
+        ctx.meta[FILE] = file
+    return path
+
+
+def _cast(ctx: click.Context, file: BrokerFile) -> dict[str, object]:
+    """The values of [broker] by the names of parameters. Raises ConfigError for one of a wrong type."""
+    found: dict[str, object] = {}
+    for param in ctx.command.params:
+        key = key_of(param)
+        if key in file.command:
+            value = file.command[key]
+            try:
+                if isinstance(param, click.Option) and param.is_flag and not isinstance(value, bool):
+                    raise click.BadParameter(f"{value!r} is neither true nor false.")
+                if isinstance(param, click.Option) and param.multiple and not isinstance(value, list):
+                    raise click.BadParameter(f"{value!r} is no list.")
+                found[str(param.name)] = param.type_cast_value(ctx, value)
+            except click.BadParameter as error:
+                raise ConfigError(f"{file.path}: [broker] {key}: {error.message}") from None
+    return found
+
+
+@click.command(context_settings={"auto_envvar_prefix": "PARTITA_BROKER"})
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False),
+    is_eager=True,
+    callback=_read_config,
+    expose_value=False,
+    help="Read options, listeners, users and topics from this TOML file.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -113,61 +155,106 @@ DEFAULT_PORT = 9092
     show_default=True,
     help="Lines for people, or one JSON object per line; then nothing but the log is printed.",
 )
-def broker(
-    port: int,
-    host: str,
-    data_dir: str | None,
-    memory: bool,
-    durability: str | None,
-    nodes: int,
-    kafka_defaults: bool,
-    settings: tuple[str, ...],
-    notes_file: str | None,
-    admin_port: int | None,
-    admin_token: str | None,
-    tls: bool,
-    tls_dir: str | None,
-    mtls: bool,
-    users_file: str | None,
-    acls: tuple[str, ...],
-    assignors: tuple[str, ...],
-    log_level: str,
-    log_format: str,
-) -> None:
-    """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly."""
-    if memory and data_dir is not None:
-        _refuse("--memory and --data-dir cannot be combined")
-    if tls and tls_dir is not None:
-        _refuse("--tls makes certificates and --tls-dir has some; give one or the other")
-    options: dict[str, object] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            _refuse(f"--set expects NAME=VALUE, not {setting!r}")
-        options[name.strip()] = value
-    if "listeners" in options and any(_was_given(name) for name in ("host", "port")):
-        _refuse("--set listeners replaces --host and --port; give one or the other")
-    log_to_stderr(log_level, log_format)
+@click.option(
+    "--print-config",
+    is_flag=True,
+    help="Check the configuration, print it as TOML with where each value is from, and end.",
+)
+@click.pass_context
+def broker(ctx: click.Context, /, print_config: bool, **given: Any) -> None:
+    """Run a broker that any Kafka client can use. SIGTERM or Ctrl-C stops it cleanly.
+
+    Every option but --set can also be in the file of --config, and in a variable such as PARTITA_BROKER_DATA_DIR. The
+    command line counts before the environment, and that before the file.
+    """
+    file = _file_of(ctx)
     try:
-        users = _users_of(users_file)
-    except ConfigError as error:
+        options = {**file.options, **_set_options(given["settings"])}
+        _check_together(ctx, given, file, options)
+        users = _Users(given["users_file"], file)
+        chosen = _settings(given, options, users.read(), file)
+        if print_config:
+            print_effective(ctx, file, chosen)
+            return
+    except (ConfigError, StartError) as error:
         _refuse(str(error))
-    chosen = BrokerSettings(
-        host, port, data_dir, durability, nodes, kafka_defaults, notes_file, admin_port, admin_token,
-        tls=tls, tls_dir=tls_dir, mtls=mtls, users=users, acls=acls, assignors=assignors, options=options,
-    )  # fmt: skip
+    log_to_stderr(given["log_level"], given["log_format"])
     loop = new_event_loop()
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(_serve(chosen, users_file, prints=log_format == TEXT))
+        loop.run_until_complete(_serve(chosen, users, prints=given["log_format"] == TEXT))
     except StartError as error:
         _refuse(str(error))
 
 
-def _users_of(path: str | None) -> dict[str, str]:
-    """Names and passwords of a properties file. Raises ConfigError."""
-    if path is None:
+def _file_of(ctx: click.Context) -> BrokerFile:
+    found = ctx.meta.get(FILE, BrokerFile())
+    assert isinstance(found, BrokerFile), "only `_read_config` puts it there"
+    return found
+
+
+def _set_options(settings: Iterable[str]) -> dict[str, object]:
+    options: dict[str, object] = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise ConfigError(f"--set expects NAME=VALUE, not {setting!r}")
+        options[name.strip()] = value
+    return options
+
+
+def _check_together(ctx: click.Context, given: dict[str, Any], file: BrokerFile, options: Mapping[str, object]) -> None:
+    """Refuse what excludes each other. What was given nearer than the file takes the file's place."""
+    if given["memory"] and given["data_dir"] is not None:
+        near = [name for name in ("memory", "data_dir") if _is_near(ctx, name)]
+        if len(near) != 1:
+            raise ConfigError("--memory and --data-dir cannot be combined")
+        if near == ["memory"]:
+            given["data_dir"] = None
+        given["memory"] = near == ["memory"]
+    if given["tls"] and given["tls_dir"] is not None:
+        raise ConfigError("--tls makes certificates and --tls-dir has some; give one or the other")
+    if "listeners" in options and (_is_near(ctx, "host") or _is_near(ctx, "port")):
+        where = "--set listeners" if "listeners" not in file.options else f"[listeners] of {file.path}"
+        raise ConfigError(f"{where} replaces --host and --port; give one or the other")
+
+
+def _is_near(ctx: click.Context, name: str) -> bool:
+    """Whether an option was given on the command line or by the environment."""
+    return ctx.get_parameter_source(name) in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+
+
+def _settings(
+    given: Mapping[str, Any], options: Mapping[str, object], users: dict[str, str], file: BrokerFile
+) -> BrokerSettings:
+    same = (
+        "host", "port", "data_dir", "durability", "nodes", "kafka_defaults", "notes_file", "admin_port", "admin_token",
+        "tls", "tls_dir", "mtls", "acls", "assignors",
+    )  # fmt: skip
+    return BrokerSettings(**{name: given[name] for name in same}, users=users, options=options, topics=file.topics)
+
+
+class _Users:
+    """Who may log in: by the file of --users, else by [users] of the configuration."""
+
+    def __init__(self, path: str | None, file: BrokerFile) -> None:
+        if path is not None and file.users and "users" in file.command:
+            raise ConfigError(f"{file.path}: users in [broker] names a file, and there is a table [users]; give one")
+        self._path = path
+        self._file = file
+        self.exist = path is not None or bool(file.users)
+
+    def read(self) -> dict[str, str]:
+        """Names and passwords as the files have them now. Raises ConfigError."""
+        if self._path is not None:
+            return _users_of(self._path)
+        if self._file.users:
+            return dict(read_broker_file(self._file.path, COMMAND_KEYS).users)
         return {}
+
+
+def _users_of(path: str) -> dict[str, str]:
+    """Names and passwords of a properties file. Raises ConfigError."""
     try:
         users = parse_properties(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -177,18 +264,14 @@ def _users_of(path: str | None) -> dict[str, str]:
     return users
 
 
-def _was_given(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT
-
-
-async def _serve(settings: BrokerSettings, users_file: str | None, *, prints: bool) -> None:
+async def _serve(settings: BrokerSettings, users: _Users, *, prints: bool) -> None:
     running = await start_broker(settings)
     stopping = asyncio.Event()
     for signum in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop by KeyboardInterrupt
             running.cluster.loop.add_signal_handler(signum, stopping.set)
     if hasattr(signal, "SIGHUP"):
-        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload, running, users_file)
+        running.cluster.loop.add_signal_handler(signal.SIGHUP, _reload, running, users)
     running.on_failure(stopping.set)
     if running.failure is not None:
         stopping.set()
@@ -209,7 +292,7 @@ async def _serve(settings: BrokerSettings, users_file: str | None, *, prints: bo
         say("stopped")
 
 
-def _reload(running: RunningBroker, users_file: str | None) -> None:
+def _reload(running: RunningBroker, users: _Users) -> None:
     """Read certificates and users again, for what connects and logs in from now on; what is wrong changes nothing."""
     from partita.broker.security.ready_made import OWN_USER
 
@@ -217,8 +300,8 @@ def _reload(running: RunningBroker, users_file: str | None) -> None:
     try:
         if guards is not None:
             guards.reload()
-        if users_file is not None:
-            wanted = {user: Secret(password) for user, password in _users_of(users_file).items()}
+        if users.exist:
+            wanted = {user: Secret(password) for user, password in users.read().items()}
             running.services.users.replace(wanted, but=frozenset({OWN_USER}))
     except (ConfigError, StorageError) as error:
         complain(str(error), command="partita broker")
@@ -227,3 +310,7 @@ def _reload(running: RunningBroker, users_file: str | None) -> None:
 def _refuse(reason: str) -> NoReturn:
     complain(reason, command="partita broker")
     sys.exit(2)
+
+
+COMMAND_KEYS = frozenset(key_of(param) for param in broker.params) - {"config", "print-config", "set"}
+"""What [broker] of a configuration file may hold."""

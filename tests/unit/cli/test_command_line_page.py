@@ -46,5 +46,5 @@ def test_every_variable_that_is_read_is_on_the_page() -> None:
     for path in (ROOT / "src" / "partita" / "cli").rglob("*.py"):
         read |= set(re.findall(r'"(PARTITA_[A-Z_]*[A-Z])"', path.read_text()))
     clusters = {"PARTITA_BOOTSTRAP", "PARTITA_PROFILE", "PARTITA_CONFIG", "PARTITA_COMMAND_CONFIG"}
-    assert read == clusters | {"PARTITA_ADMIN_TOKEN"}
+    assert read == clusters | {"PARTITA_ADMIN_TOKEN", "PARTITA_BROKER", "PARTITA_DASHBOARD_TOKEN"}
     assert all(f"`{name}`" in PROSE for name in read)

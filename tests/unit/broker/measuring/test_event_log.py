@@ -11,7 +11,7 @@ import pytest
 from partita import Broker
 from partita.broker.measuring.event_log import LINES_MAX
 from partita.broker.measuring.event_sentences import SENTENCES
-from partita.cli.logs import JsonFormatter
+from partita.cli.service.logs import JsonFormatter
 from partita.group import notes as group_notes
 from partita.group.notes import Cause
 from partita.transactions import notes as transaction_notes
