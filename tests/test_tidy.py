@@ -48,6 +48,7 @@ CLIENT_SHELL = "shell"
 PURE = (
     "explain",
     "metrics",
+    "observe.kept",
     "observe.log_facts",
     "observe.note_facts",
     "protocol",

@@ -16,8 +16,8 @@ CALLS = (
     ["cluster"], ["topics", "list"], ["topics", "describe", "t"], ["topics", "configs", "t"], ["partitions", "list"],
     ["config", "get", "topic", "t"], ["produce", "t"], ["consume", "t", "-e"], ["perf", "consume", "t"],
     ["groups", "list"], ["groups", "lag"], ["mirror", "t", "--prefix", "x.", "-e"],
-    ["groups", "watch", "--looks", "1"], ["acls", "list"], ["quotas", "list"], ["users", "list"],
-    ["transactions", "list"], ["dashboard", "--once", "-"],
+    ["groups", "watch", "--looks", "1"], ["groups", "why", "g"], ["groups", "history", "g"],
+    ["acls", "list"], ["quotas", "list"], ["users", "list"], ["transactions", "list"], ["dashboard", "--once", "-"],
 )  # fmt: skip
 
 

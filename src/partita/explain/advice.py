@@ -35,7 +35,12 @@ def advice_for(account: Account) -> str:
 
 
 def _pattern(name: str) -> Callable[[Account], bool]:
-    return lambda account: any(pattern.name == name for pattern in account.patterns)
+    """Is this the most telling pattern?"""
+    return lambda account: bool(account.patterns) and account.patterns[0].name == name
+
+
+def _again(account: Account) -> bool:
+    return any(pattern.name == patterns.SAME_CAUSE for pattern in account.patterns)
 
 
 def _caused_by(*whats: What) -> Callable[[Account], bool]:
@@ -134,7 +139,7 @@ ADVICE: tuple[Row, ...] = (
     ),
     Row(
         "same member expired again",
-        lambda a: _caused_by(What.EXPIRED)(a) and _pattern(patterns.SAME_CAUSE)(a),
+        lambda a: _caused_by(What.EXPIRED)(a) and _again(a),
         lambda a: (
             f"Look at {_who(a, What.EXPIRED)}'s host for long pauses (memory, swap, garbage collection) and at its"
             f" network; raise session.timeout.ms{_session_limit(a)} only if the pauses cannot be removed."
@@ -218,7 +223,7 @@ ADVICE: tuple[Row, ...] = (
     ),
     Row(
         "static member fenced",
-        lambda a: _caused_by(What.STATIC_REPLACED)(a) and _pattern(patterns.SAME_CAUSE)(a),
+        lambda a: _caused_by(What.STATIC_REPLACED)(a) and _again(a),
         lambda a: (
             f"Two processes may use the instance id {_who(a, What.STATIC_REPLACED)}: each start fences the other, so"
             " give every process its own group.instance.id."

@@ -48,9 +48,19 @@ def _told(cause: ToldCause, step: Step) -> Cause:
         instance_id=cause.instance_id,
         client_id=cause.client_id,
         host="" if member is None else member.host,
-        detail=cause.detail,
+        detail=_detail(cause, step),
         evidence=(f"the coordinator noted '{cause.what.value}'{reason}",),
     )
+
+
+def _detail(cause: ToldCause, step: Step) -> str:
+    """What changed, where the generations show it; else the reason that the client gave."""
+    if step.before is not None and cause.what is What.SUBSCRIPTION_CHANGED:
+        changes = [c.detail for c in _resubscribed(step.before, step.after) if c.member_id == cause.member_id]
+        return changes[0] if changes else cause.detail
+    if step.before is not None and cause.what is What.PARTITIONS_CHANGED:
+        return next((c.detail for c in _more_partitions(step, step.before, is_alone=True)), "")
+    return cause.detail
 
 
 def _member(step: Step, member_id: str) -> Member | None:

@@ -17,6 +17,8 @@ from partita.explain.wording import duration
 
 WORTH_NAMING_MS = 100
 """A phase that is shorter than this waited for nobody in particular."""
+STOPPED_BEFORE = frozenset({What.EXPIRED, What.GONE, What.DID_NOT_REJOIN, What.POLLED_TOO_LATE})
+"""Whoever goes so has stopped reading long before its group notices."""
 
 
 def phases_of(step: Step, names: dict[str, str]) -> tuple[Phase, ...]:
@@ -113,11 +115,12 @@ def _stopped(step: Step, owner: Member, committed_ms: int | None, causes: Sequen
     """When the old owner stopped reading, as far as the facts say."""
     after = step.after
     mine = [cause for cause in causes if cause.member_id == owner.member_id]
-    if any(cause.what in (What.EXPIRED, What.GONE, What.DID_NOT_REJOIN) for cause in mine):
-        if committed_ms is not None:
+    if any(cause.what in STOPPED_BEFORE for cause in mine):
+        if committed_ms is not None or after.began_ms is None:
             return committed_ms
-        expired = any(cause.what is What.EXPIRED for cause in mine) and after.began_ms is not None
-        return after.began_ms - (owner.session_timeout_ms or 0) if expired and after.began_ms is not None else None
+        silent = {What.EXPIRED: owner.session_timeout_ms, What.POLLED_TOO_LATE: owner.rebalance_timeout_ms}
+        known = [after.began_ms - (silent[cause.what] or 0) for cause in mine if cause.what in silent]
+        return min(known, default=None)
     rejoined = next((m.joined_ms for m in after.members if m.member_id == owner.member_id), None)
     return max((at for at in (committed_ms, rejoined or after.began_ms) if at is not None), default=None)
 

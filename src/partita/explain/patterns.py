@@ -27,6 +27,8 @@ DAY_MS = 86_400_000
 ENDS = frozenset({What.LEFT, What.EXPIRED, What.POLLED_TOO_LATE, What.GONE, What.DID_NOT_REJOIN, What.DID_NOT_SYNC})
 """A member goes."""
 ARRIVALS = frozenset({What.JOINED, What.STATIC_REPLACED})
+RESTARTS = frozenset({What.LEFT, What.STATIC_REPLACED})
+"""How a member goes whose process is stopped in order to be started again."""
 
 
 def patterns_of(history: Sequence[Account]) -> tuple[Pattern, ...]:
@@ -35,6 +37,8 @@ def patterns_of(history: Sequence[Account]) -> tuple[Pattern, ...]:
     `history` holds the rebalances of one group, oldest first.
     """
     found = [*_deploy(history), *_storm(history), *_flapping(history), *_periodic(history), *_same(history)]
+    if history[-1].cause.what is What.LEFT:  # who leaves in order at fixed times does not flap
+        found.sort(key=lambda pattern: pattern.name != PERIODIC)
     return tuple(found)
 
 
@@ -57,7 +61,8 @@ def _storm(history: Sequence[Account]) -> Iterator[Pattern]:
     session_ms = max((m.session_timeout_ms or 0 for m in members), default=0) or SESSION_DEFAULT_MS
     recent = _within(history, session_ms)
     if len(recent) >= STORM_MIN:
-        text = f"{count(len(recent), 'rebalance')} came within one session timeout ({duration(session_ms)})"
+        span = duration(recent[-1].ended_ms - recent[0].ended_ms)
+        text = f"{count(len(recent), 'rebalance')} came within {span}, which is less than one session timeout"
         yield Pattern(STORM, text, _generations(recent))
 
 
@@ -93,9 +98,13 @@ def _periodic(history: Sequence[Account]) -> Iterator[Pattern]:
 def _deploy(history: Sequence[Account]) -> Iterator[Pattern]:
     """Each member of a group went once and came back once, one after another: a rolling restart."""
     recent = _within(history, DEPLOY_WITHIN_MS)
+    begin = next((i for i, a in enumerate(recent) if any(c.what in RESTARTS for c in a.causes)), None)
+    if begin is None:
+        return
+    recent = recent[begin:]
     gone, back = Counter[str](), Counter[str]()
     for account in recent:
-        gone.update({who_of(c) for c in account.causes if c.what in (What.LEFT, What.STATIC_REPLACED)})
+        gone.update({who_of(c) for c in account.causes if c.what in RESTARTS})
         back.update({who_of(c) for c in account.causes if c.what in ARRIVALS})
     before = {m.instance_id or m.client_id or m.member_id for m in recent[0].members_before}
     whole = len(before) >= 2 and before <= gone.keys() and before <= back.keys()

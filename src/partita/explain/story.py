@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from partita.explain.account import Account, Cause
+from partita.explain.account import Account, Cause, Unread
 from partita.explain.facts import Member, Sure, What
 from partita.explain.wording import count, duration, listed, partition_name, sentence
 
 SENTENCES_MAX = 6
+NOTICED_MS = 50
+"""A phase shorter than this is not worth a word."""
+ALIKE = 0.8
+"""Pauses of at least this share of the longest one are told together with it."""
+GOES = frozenset({What.LEFT, What.EXPIRED, What.GONE, What.POLLED_TOO_LATE, What.DID_NOT_REJOIN, What.EVICTED})
 
 
 def headline_of(account: Account) -> str:
     """What happened, in one sentence."""
+    clause = _capital(_clause(account, account.causes), account)
     if not account.members and any(cause.who for cause in account.causes):
-        return sentence(f"{_clause(account, account.causes)}, and the group is empty now")
-    return sentence(_clause(account, account.causes))
+        return sentence(f"{clause}, and the group is empty now")
+    return sentence(clause)
+
+
+def _capital(text: str, account: Account) -> str:
+    """The text with a capital letter, unless it begins with a member's name."""
+    names = {name for _, name in account.names} | {cause.who for cause in account.causes}
+    begins_with_name = any(name and text.startswith(name) for name in names)
+    return text if begins_with_name else text[:1].upper() + text[1:]
 
 
 def story_of(account: Account) -> tuple[str, ...]:
@@ -122,8 +135,11 @@ def _resubscribed(account: Account, causes: Sequence[Cause]) -> str:
 
 def _more_partitions(account: Account, causes: Sequence[Cause]) -> str:
     if causes[0].sure is Sure.TOLD:
-        return f"{_who(causes)} saw that the partitions of a topic had changed"
-    return f"a topic got more partitions: {causes[0].detail}"
+        what = (
+            f"partitions were added ({causes[0].detail})" if causes[0].detail else "the partitions of a topic changed"
+        )
+        return f"{what}, and {_who(causes)} noticed"
+    return f"partitions were added: {causes[0].detail}"
 
 
 def _given_up(account: Account, causes: Sequence[Cause]) -> str:
@@ -164,11 +180,19 @@ _VERBS: dict[What, Callable[[Account, Sequence[Cause]], str]] = {
 
 
 def _begin(account: Account) -> str:
-    at = clock(account.ended_ms if account.began_ms is None else account.began_ms)
-    hosts = {cause.host.removeprefix("/") for cause in account.causes if cause.host}
-    where = f" (host {hosts.pop()})" if len(hosts) == 1 and len(account.causes) == 1 else ""
-    when = "By" if account.began_ms is None else "At"
-    return f"{when} {at} {_clause(account, account.causes)}{where}"
+    """When, how long, and where the member at fault runs."""
+    if account.generation == account.previous_generation:
+        text = f"That was at {clock(account.ended_ms)}"
+    elif account.began_ms is None:
+        text = f"The rebalance was over at {clock(account.ended_ms)}"
+    else:
+        took = duration(account.ended_ms - account.began_ms)
+        text = f"The rebalance began at {clock(account.began_ms)} and took {took}"
+    cause = account.cause
+    if not cause.host or len({other.member_id for other in account.causes}) > 1:
+        return text
+    verb = "ran" if cause.what in GOES else "runs"
+    return f"{text}; {cause.who} {verb} on {cause.host.removeprefix('/')}"
 
 
 def _evidence(account: Account) -> str:
@@ -181,20 +205,27 @@ def _evidence(account: Account) -> str:
 
 
 def _waiting(account: Account) -> str:
-    known = [phase for phase in account.phases if phase.name in ("join", "sync")]
-    if not known:
-        return ""
-    parts = [f"the {phase.name} phase took {duration(phase.ms)}" for phase in known]
-    waited = next((phase for phase in known if phase.waited_for), None)
-    text = " and ".join(parts)
-    if waited is not None:
-        text += f", and {'everybody' if len(account.members) > 1 else 'it'} waited for {waited.waited_for}"
-    return text[0].upper() + text[1:]
+    """What the members waited for; phases too short to notice are left out."""
+    phases = {phase.name: phase for phase in account.phases if phase.ms >= NOTICED_MS}
+    parts = []
+    if "join" in phases:
+        join = phases["join"]
+        until = ""
+        if join.waited_for:
+            until = (
+                f", {join.evidence}" if "did not rejoin" in join.evidence else f", until {join.waited_for} had rejoined"
+            )
+        parts.append(f"the join phase took {duration(join.ms)}{until}")
+    if "sync" in phases:
+        leader = f", until {phases['sync'].waited_for} had assigned" if phases["sync"].waited_for else ""
+        parts.append(f"the sync phase took {duration(phases['sync'].ms)}{leader}")
+    text = "; ".join(parts)
+    return text[:1].upper() + text[1:]
 
 
 def _result(account: Account) -> str:
     if account.generation == account.previous_generation:
-        return "No partition changed its owner"
+        return "No partition changed its owner, and a process that still uses the old member id is fenced"
     number = f"{'Epoch' if account.is_incremental else 'Generation'} {account.generation}"
     if not account.members:
         return f"{number} has no members, so nobody reads"
@@ -212,30 +243,40 @@ def _result(account: Account) -> str:
 
 
 def _cost(account: Account) -> str:
+    """The partitions that stood still for longest by name, the others by number."""
     if account.previous_generation is None or account.generation == account.previous_generation:
         return ""
-    spans = [span for span in account.unread if span.ms]
+    spans = sorted((span for span in account.unread if span.ms), key=lambda span: -(span.ms or 0))
     waiting = [span for span in account.unread if span.to_ms is None]
+    if waiting:
+        return f"Nobody reads {_names(waiting)} since {clock(min(span.from_ms for span in waiting))}"
     if not spans:
-        if waiting:
-            return f"Nobody reads {listed([partition_name(s.partition) for s in waiting])} since then"
         return ""
-    names = listed([partition_name(span.partition) for span in sorted(spans, key=lambda s: -(s.ms or 0))])
-    most = duration(max(span.ms or 0 for span in spans))
-    text = f"Nobody read {names} for {'up to ' if len(spans) > 1 else ''}{most}"
+    most = spans[0].ms or 0
+    longest = [span for span in spans if (span.ms or 0) >= ALIKE * most]
+    text = f"Nobody read {_names(longest)} for {duration(most)}"
+    if others := spans[len(longest) :]:
+        text += f"; {count(len(others), 'other partition')} paused for {_up_to(others)}{duration(others[0].ms or 0)}"
     if gained := sum(span.lag_gained or 0 for span in spans):
-        text += f", and {count(gained, 'record')} came meanwhile"
+        text += f"; {count(gained, 'record')} came meanwhile"
     if twice := sum(span.read_twice or 0 for span in spans):
         text += f"; {count(twice, 'record')} were read twice"
     return text
+
+
+def _up_to(spans: Sequence[Unread]) -> str:
+    return "up to " if len(spans) > 1 else ""
+
+
+def _names(spans: Sequence[Unread]) -> str:
+    return listed([partition_name(span.partition) for span in sorted(spans, key=lambda span: span.partition)])
 
 
 def _pattern(account: Account) -> str:
     if not account.patterns:
         uneven = imbalance_of(account)
         return f"The members hold unequal shares: one has {uneven} partitions more than another" if uneven > 1 else ""
-    text = account.patterns[0].text
-    return text if text.split()[0] in dict(account.names).values() else text[0].upper() + text[1:]
+    return _capital(account.patterns[0].text, account)
 
 
 def imbalance_of(account: Account) -> int:

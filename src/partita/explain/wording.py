@@ -51,7 +51,7 @@ def partition_name(partition: Partition) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital letter, unless it begins with a name, and a full stop."""
+    """The text with a full stop."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 

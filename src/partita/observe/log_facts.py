@@ -1,14 +1,10 @@
-"""Records of `__consumer_offsets` as facts: generations and commits of classic groups, epochs of KIP-848 groups. Pure.
-
-Only what is needed of commits is kept: of each partition and generation the first and the last one, so that a busy
-group does not fill memory.
-"""
+"""Records of `__consumer_offsets` as facts: generations, commits, and the epochs of KIP-848 groups. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from partita.explain.facts import Assigned, Committed, Fact, Forgotten, Member, Partition, Sure
+from partita.explain.facts import Assigned, Committed, Fact, Forgotten, Member, Sure
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember
 from partita.group.records.log_records import (
@@ -143,54 +139,3 @@ def _member(member: GroupMetadataValueMember) -> Member:
         topics=None if topics is None else tuple(topics),
         partitions=tuple(held_by(member)),
     )
-
-
-class Kept:
-    """The facts of groups, thinned: of commits, only those that begin or end something.
-
-    Between two generations each partition keeps its first commit and the last three. `generations_max` bounds what is
-    kept of each group, and `groups_max` how many groups there are; the one that was silent longest goes first.
-    """
-
-    def __init__(self, generations_max: int = 500, groups_max: int = 10_000) -> None:
-        self._generations_max = generations_max
-        self._groups_max = groups_max
-        self._facts: dict[str, list[Fact]] = {}
-        self._commits: dict[str, dict[Partition, list[Committed]]] = {}
-        self.left_out = 0
-        """Groups that were dropped for want of room."""
-
-    @property
-    def groups(self) -> list[str]:
-        """The groups that something is known of."""
-        return list(self._facts)
-
-    def add(self, fact: Fact) -> None:
-        """Keep a fact of one group."""
-        group = getattr(fact, "group", "")
-        if group not in self._facts:
-            self._make_room()
-        known = self._facts.setdefault(group, [])
-        if isinstance(fact, Committed):
-            commits = self._commits.setdefault(group, {}).setdefault(fact.partition, [])
-            if len(commits) >= 4:
-                del commits[1]
-            commits.append(fact)
-            return
-        if isinstance(fact, Assigned):
-            known += [commit for commits in self._commits.pop(group, {}).values() for commit in commits]
-        known.append(fact)
-        if sum(isinstance(f, Assigned) for f in known) > self._generations_max:
-            self._facts[group] = known[len(known) // 4 :]
-
-    def _make_room(self) -> None:
-        if len(self._facts) >= self._groups_max:
-            oldest = next(iter(self._facts))
-            del self._facts[oldest]
-            self._commits.pop(oldest, None)
-            self.left_out += 1
-
-    def of(self, group: str) -> list[Fact]:
-        """The facts of one group, roughly in order of time."""
-        waiting = [commit for commits in self._commits.get(group, {}).values() for commit in commits]
-        return [*self._facts.get(group, ()), *waiting]

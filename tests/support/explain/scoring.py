@@ -28,10 +28,26 @@ from partita.sim.world.trace import Trace
 
 EXTRA_KINDS = ("slow_poll", "change_subscription", "enforce")
 EVENTS_MAX = 20_000
+LOADS_WITHIN_MS = 15_000
+"""A killed broker comes back within this time."""
 
 
 class MixedMischief(Mischief):
     """The simulator's kinds of fault, and three more."""
+
+    def __init__(self, simulation: Simulation, moves: list[int]) -> None:
+        super().__init__(simulation)
+        self._moves = moves
+
+    def move_shard(self) -> None:
+        """The shard moves; the moment is written down."""
+        self._moves.append(self._world.now.wall_ms)
+        super().move_shard()
+
+    def crash_broker(self) -> None:
+        """The broker dies; the moment is written down."""
+        self._moves.append(self._world.now.wall_ms)
+        super().crash_broker()
 
     def slow_poll(self) -> None:
         """An application works on one batch for longer than max.poll.interval.ms."""
@@ -64,6 +80,8 @@ class History:
     seed: int
     facts: list[Fact] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    moves: list[int] = field(default_factory=list)
+    """When the coordinator was moved or killed."""
 
 
 def history(seed: int, minutes: float = 2.0) -> History:
@@ -77,7 +95,7 @@ def history(seed: int, minutes: float = 2.0) -> History:
     found = History(seed)
     simulation = Simulation(seed, plan, Trace(keep_all=False))
     simulation.broker.on_notes = found.notes.extend
-    MixedMischief(simulation)
+    MixedMischief(simulation, found.moves)
     try:
         for ms in range(0, int(minutes * 60_000), 1_000):
             simulation.world.run(ms)
@@ -113,6 +131,8 @@ def claims(found: History) -> Iterator[Claim]:
         window = [n for n in found.notes if begin_ms <= n.wall_ms <= account.ended_ms]
         for cause in account.causes:
             truth = tuple(_of_member(cause, window) if cause.member_id else _of_group(window))
+            if any(before.ended_ms - LOADS_WITHIN_MS <= at <= account.ended_ms for at in found.moves):
+                truth += (What.COORDINATOR_MOVED.value,)
             if cause.what is What.SUBSCRIPTION_CHANGED:
                 truth += tuple(_topics(cause, [n for n in found.notes if n.wall_ms <= account.ended_ms]))
             yield Claim(found.seed, account.generation, cause, _is_right(cause, truth, account), truth)
@@ -129,6 +149,9 @@ def _of_member(cause: Cause, window: Iterable[Note]) -> Iterator[str]:
             case told.RebalanceStarted():
                 if _is_same(note.cause, cause):
                     yield _word(note.cause)
+            case told.MemberIdIssued():
+                if note.member_id == cause.member_id:
+                    yield told.JOINED  # a broker that dies meanwhile notes no more
             case told.MemberFenced():
                 if note.new_member_id == cause.member_id or note.group_instance_id == cause.instance_id:
                     yield told.STATIC_REPLACED

@@ -14,10 +14,10 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, partitions_of, try_each, yes_option
-from partita.cli.groups.history import history
 from partita.cli.groups.log import LOG_TOPIC, log
 from partita.cli.groups.trace import trace
 from partita.cli.groups.watch import watch
+from partita.cli.groups.why import history, why
 from partita.cli.terminal import confirm, count, print_json, print_table, say
 from partita.group import partition_for
 
@@ -37,6 +37,7 @@ def groups() -> None:
 groups.add_command(watch)
 groups.add_command(log)
 groups.add_command(history)
+groups.add_command(why)
 groups.add_command(trace)
 
 

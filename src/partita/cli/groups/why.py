@@ -1,0 +1,204 @@
+"""`partita groups why` and `partita groups history`: why a group rebalanced, in words, as rows and as a page."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from partita.cli.address import Address, address_options
+from partita.cli.connecting import connected, json_option
+from partita.cli.groups.control_port import ControlPort
+from partita.cli.groups.log import LOG_TOPIC
+from partita.cli.groups.why_page import why_page
+from partita.cli.records.formats import iso_time
+from partita.cli.records.where import parse_where
+from partita.cli.terminal import complain, count, print_json, print_table, say
+from partita.cli.variables import TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    from partita.admin import Admin
+    from partita.explain import Account
+
+LISTED_MAX = 20
+COLUMNS = ("time", "generation", "members", "added", "removed", "moved")
+html_option = click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Write a page with a picture of who read which partition, and every rebalance in words.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a group: its rebalances, oldest first, and what could not be read."""
+
+    accounts: tuple[Account, ...]
+    remarks: tuple[str, ...]
+
+
+@click.command()
+@click.argument("group_id", metavar="GROUP")
+@address_options
+@click.option("--generation", type=int, metavar="N", help="Tell about this generation instead of the last one.")
+@click.option("--since", metavar="WHEN", help="Only rebalances since this time or age, such as 1h or 2026-11-22T03:00.")
+@click.option("--admin-port", type=click.IntRange(1, 65535),
+              help="The --admin-port of a Partita broker, whose notes tell every cause.")  # fmt: skip
+@click.option("--admin-token", envvar=TOKEN_VARIABLE, show_envvar=True, help="The token that the broker printed.")
+@html_option
+@json_option
+def why(
+    group_id: str,
+    bootstrap: Address,
+    generation: int | None,
+    since: str | None,
+    admin_port: int | None,
+    admin_token: str | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Tell why a group rebalanced, what it cost, and what to do about it.
+
+    Reads __consumer_offsets, so it works on any Kafka: causes are seen or inferred there, with their evidence. With
+    --admin-port, a Partita broker tells them. The last rebalance is told in full; --generation picks another one.
+    """
+    port = None if admin_port is None else ControlPort(admin_port, admin_token)
+    known = known_of(group_id, bootstrap, port)
+    accounts = [account for account in known.accounts if account.ended_ms >= _since_ms(since)]
+    chosen = [account for account in accounts if generation in (None, account.generation)]
+    if generation is not None and not chosen:
+        raise click.ClickException(f"nothing is known of generation {generation} of group {group_id}")
+    if as_json:
+        print_json([account.as_json() for account in chosen])
+    elif not chosen:
+        period = f" since {since}" if since and known.accounts else ""
+        say(f"no rebalance of group {group_id} is known{period}")
+    elif page is None:
+        _print(accounts if generation is None else [], chosen[-1])
+    _finish(group_id, known, accounts, page, as_json)
+
+
+@click.command()
+@click.argument("group_id", metavar="GROUP")
+@address_options
+@html_option
+@json_option
+def history(group_id: str, bootstrap: Address, page: Path | None, as_json: bool) -> None:
+    """Show how the members and partitions of a group changed, generation by generation.
+
+    Read from __consumer_offsets. Compaction removes old generations, so the history has gaps. The same rows in Spark:
+    view=rebalances and view=assignments. In words, with causes: partita groups why.
+    """
+    known = known_of(group_id, bootstrap)
+    if as_json:
+        print_json([_row(account) for account in known.accounts])
+    elif not known.accounts:
+        say(f"the log knows nothing of group {group_id}")
+    elif page is None:
+        print_table(list(COLUMNS), [_line(account) for account in known.accounts])
+    _finish(group_id, known, list(known.accounts), page, as_json)
+
+
+def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None) -> Known:
+    """Everything that the group's log, and if given the broker's notes, tell of it. No log: there never was a group."""
+    from partita.explain import explain
+    from partita.observe.follow_group_log import GroupLog
+    from partita.observe.kept import Kept
+    from partita.observe.note_facts import facts_of_notes
+
+    kept = Kept()
+    with connected(bootstrap) as admin:
+        if LOG_TOPIC not in {topic.name for topic in admin.list_topics(include_internal=True)}:
+            return Known((), ())
+        log = GroupLog(bootstrap.client_options(), kept, groups=[group_id], name_of=_topic_names(admin).get)
+        asyncio.run(log.read())
+    for fact in facts_of_notes(port.new_notes()) if port is not None else ():
+        if getattr(fact, "group", "") == group_id:
+            kept.add(fact)
+    remarks = [f"{place}: {reason}" for place, reason in log.problems.items()]
+    if log.unreadable:
+        remarks.append(f"{count(log.unreadable, 'record')} of the log could not be understood")
+    return Known(explain(kept.of(group_id)), tuple(remarks))
+
+
+def _topic_names(admin: Admin) -> dict[bytes, str]:
+    """Topics by their ids, which the records of KIP-848 groups name."""
+    return {
+        base64.urlsafe_b64decode(topic.topic_id + "=="): topic.name for topic in admin.list_topics() if topic.topic_id
+    }
+
+
+def _since_ms(since: str | None) -> int:
+    if since is None:
+        return 0
+    try:
+        where = parse_where(since, time.time_ns() // 1_000_000)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    if not where.is_time:
+        raise click.UsageError(f"--since expects a time or an age such as 1h, not {since!r}")
+    return int(where.value)
+
+
+def _print(listed: list[Account], told: Account) -> None:
+    """One line per rebalance, then one of them in full."""
+    if len(listed) > 1:
+        if len(listed) > LISTED_MAX:
+            say(f"{count(len(listed) - LISTED_MAX, 'earlier rebalance')}; see them with --json or --html")
+        for account in listed[-LISTED_MAX:]:
+            say(f"{_moment(account.ended_ms)}  g{account.generation:<4} {account.headline}")
+        say()
+    say(f"{'epoch' if told.is_incremental else 'generation'} {told.generation}: {told.headline}")
+    for sentence in told.story:
+        say(f"  {sentence}")
+    if told.advice:
+        say(f"  What to do: {told.advice}")
+
+
+def _finish(group_id: str, known: Known, accounts: list[Account], page: Path | None, as_json: bool) -> None:
+    for remark in known.remarks:
+        complain(remark)
+    if page is not None and accounts:
+        page.write_text(why_page(group_id, accounts, known.remarks), encoding="utf-8")
+        if not as_json:
+            say(f"wrote {page}")
+
+
+def _moment(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _row(account: Account) -> dict[str, object]:
+    names = sorted(account.name_of(m.member_id) for m in account.members)
+    before = sorted(account.name_of(m.member_id) for m in account.members_before)
+    ids, ids_before = {m.member_id for m in account.members}, {m.member_id for m in account.members_before}
+    return {
+        "group": account.group,
+        "generation": account.generation,
+        "at_ms": account.ended_ms,
+        "members": names,
+        "added": [n for n in names if n in _named(account, ids - ids_before)],
+        "removed": [n for n in before if n in _named(account, ids_before - ids)],
+        "moved": [f"{m.partition[0]}-{m.partition[1]}" for m in account.moves if m.before and m.after],
+        "owners": {
+            f"{topic}-{number}": account.name_of(m.member_id)
+            for m in account.members
+            for topic, number in sorted(m.partitions)
+        },
+    }
+
+
+def _named(account: Account, member_ids: set[str]) -> set[str]:
+    return {account.name_of(member_id) for member_id in member_ids}
+
+
+def _line(account: Account) -> tuple[str, ...]:
+    row = _row(account)
+    lists = (row["members"], row["added"], row["removed"], row["moved"])
+    shown = (" ".join(some) if isinstance(some, list) and some else "-" for some in lists)
+    return (iso_time(account.ended_ms), str(account.generation), *shown)

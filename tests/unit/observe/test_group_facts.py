@@ -1,0 +1,66 @@
+"""Facts from logs and notes: what cannot be read is counted, what is kept is bounded."""
+
+from __future__ import annotations
+
+from partita.explain import Sure
+from partita.explain.facts import Assigned, Committed, EndSeen
+from partita.group.records.log_records import CommittedOffset, group_key, offset_key, offset_value
+from partita.group.records.read_back import LogRecord
+from partita.observe.kept import COMMITS_MAX, Kept
+from partita.observe.log_facts import LogReader
+from partita.observe.note_facts import facts_of_notes
+
+
+def commit(at_ms: int, group: str = "g") -> Committed:
+    return Committed(group, at_ms, ("t", 0), at_ms)
+
+
+def test_a_record_that_cannot_be_read_is_counted_and_the_next_one_is_read() -> None:
+    reader = LogReader(lambda topic_id: None)
+    good = offset_value(CommittedOffset(7))
+    records = [
+        (b"\0", b""), (b"\0\2\0\5ab", b"x"), (group_key("g"), b"\0\x63junk"), (offset_key("g", "t", 0), b"\0\4"),
+        (offset_key("g", "t", 0), good), (None, b""), (b"\0\x63?", b""),
+    ]  # fmt: skip
+    facts = [f for i, (key, value) in enumerate(records) for f in reader.read(LogRecord(key, value, 0, i, 1_000))]
+    assert facts == [Committed("g", 1_000, ("t", 0), 7)]
+    assert reader.unreadable == 3, "a key that is none is passed over"
+
+
+def test_groups_nobody_asked_for_are_left_out() -> None:
+    reader = LogReader(lambda topic_id: None, lambda group: group == "mine")
+    for group in ("mine", "other"):
+        found = list(reader.read(LogRecord(offset_key(group, "t", 0), offset_value(CommittedOffset(1)), 0, 0, 5)))
+        assert len(found) == (group == "mine")
+
+
+def test_of_commits_the_first_and_the_last_are_kept() -> None:
+    kept = Kept()
+    kept.add(Assigned("g", 0, Sure.SEEN, 1))
+    for at_ms in range(1, 100):
+        kept.add(commit(at_ms))
+    times = [fact.at_ms for fact in kept.of("g") if isinstance(fact, Committed)]
+    assert times == [1, 97, 98, 99]
+    assert len(times) == COMMITS_MAX
+
+
+def test_memory_has_bounds() -> None:
+    kept = Kept(generations_max=8, groups_max=3)
+    for number in range(100):
+        kept.add(Assigned("busy", number, Sure.SEEN, number))
+    assert len(kept.of("busy")) <= 8
+    for name in ("a", "b", "c"):
+        kept.add(Assigned(name, 0, Sure.SEEN, 1))
+    assert kept.groups == ["a", "b", "c"]
+    assert kept.left_out == 1
+    kept.add(EndSeen(1, ("t", 0), 5))
+    assert kept.of("") == []
+
+
+def test_a_note_that_lost_its_members_gives_no_fact() -> None:
+    note = {
+        "note": "Rebalanced", "group_id": "g", "generation": 3, "protocol_name": "range", "leader_id": "a",
+        "members": 2, "causes": [], "join_phase_ms": 0, "sync_phase_ms": 0, "wall_ms": 10, "held": None, "seq": 4,
+    }  # fmt: skip
+    assert facts_of_notes([note]) == []
+    assert len(facts_of_notes([{**note, "members": 0}])) == 1
