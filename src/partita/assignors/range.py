@@ -23,26 +23,48 @@ from partita.assignors.racks import racks_matter, replica_racks
 
 def assign(metadata: TopicMetadata, subscriptions: Mapping[str, Subscription]) -> Assignment:
     """Share topic by topic; same answer as Kafka's, partition for partition."""
-    assignment: Assignment = {member: [] for member in subscriptions}
-    racks = {member: subscriptions[member].rack_id or None for member in subscriptions}
-    topics = [
-        _Topic(topic, metadata, members, racks)
+    shared = [
+        (topic, members)
         for topic, members in _members_by_topic(subscriptions)
         if metadata.partition_counts.get(topic, 0) > 0
     ]
-    near_first = any(topic.racks_matter for topic in topics)
-    if near_first:
-        _give_near_partitions(topics)
+    racks = {member: subscription.rack_id or None for member, subscription in subscriptions.items()}
+    if metadata.racks and any(racks.values()):
+        topics = [_Topic(topic, metadata, members, racks) for topic, members in shared]
+        if any(topic.racks_matter for topic in topics):
+            return _assign_near_first(topics, subscriptions)
+    assignment: Assignment = {member: [] for member in subscriptions}
+    for topic, members in shared:
+        partitions = [(topic, partition) for partition in range(metadata.partition_counts[topic])]
+        quota, extras = divmod(len(partitions), len(members))
+        longer = extras * (quota + 1)
+        for member, begin in zip(members, range(0, longer, quota + 1), strict=False):
+            assignment[member] += partitions[begin : begin + quota + 1]
+        if quota:
+            for member, begin in zip(members[extras:], range(longer, len(partitions), quota), strict=True):
+                assignment[member] += partitions[begin : begin + quota]
+    return assignment
+
+
+def _assign_near_first(topics: list[_Topic], members: Iterable[str]) -> Assignment:
+    """Partitions near a member go to it first, then each topic's others in runs."""
+    assignment: Assignment = {member: [] for member in members}
+    _give_near_partitions(topics)
     for topic in topics:
         topic.give_runs(near_only=False)
         for member, given in topic.given.items():
-            assignment[member].extend((topic.name, partition) for partition in (sorted(given) if near_first else given))
+            assignment[member].extend((topic.name, partition) for partition in sorted(given))
     return assignment
 
 
 def _members_by_topic(subscriptions: Mapping[str, Subscription]) -> list[tuple[str, list[str]]]:
+    """The subscribers of each topic, both in order. Where all members subscribe alike, the topics share one list."""
+    ordered = members_in_order(subscriptions)
+    distinct = {tuple(subscription.topics) for subscription in subscriptions.values()}
+    if len(distinct) == 1:
+        return [(topic, ordered) for topic in sorted_strings(set(*distinct))]
     members: dict[str, list[str]] = {}
-    for member in members_in_order(subscriptions):
+    for member in ordered:
         for topic in dict.fromkeys(subscriptions[member].topics):
             members.setdefault(topic, []).append(member)
     return [(topic, members[topic]) for topic in sorted_strings(members)]
