@@ -5,6 +5,15 @@ BOOTSTRAP := $(PYTHON) tools/bootstrap.py
 PYTHON_CODE := src tests bench tools setup.py
 PYTEST_ARGS ?= -q -n 2 --dist loadgroup
 
+# `make bench growth` names a benchmark, no target of its own.
+ifeq ($(firstword $(MAKECMDGOALS)),bench)
+PICKED := $(filter $(basename $(notdir $(wildcard bench/*.py))),$(wordlist 2,9,$(MAKECMDGOALS)))
+ifneq ($(PICKED),)
+.PHONY: $(PICKED)
+$(PICKED): bench ; @:
+endif
+endif
+
 .PHONY: help setup demo test test-pure check bench generate conformance clean
 
 help: ## list the targets
@@ -39,9 +48,9 @@ check: ## run ruff, mypy --strict and the architecture tests; check that generat
 	@.venv/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(PY) -m pytest -q tests/test_tidy.py
 
-bench: ## measure speed beside other clients and brokers; print one JSON line per result
+bench: ## measure speed beside other brokers and clients; `make bench growth`, `make bench ARGS="fetch --page"` pick
 	@$(BOOTSTRAP) test
-	@$(PY) bench/run.py
+	@$(PY) bench/run.py $(PICKED) $(ARGS)
 
 generate: ## write protocol/messages/ from protocol/schema/, and the types of options from their tables
 	@$(BOOTSTRAP) dev

@@ -1,43 +1,124 @@
-"""Sticky assignment of 10,000 partitions to 1,000 members: from nothing, and after one member left. CPU time."""
+"""10,000 partitions of ten topics for 1,000 members: sticky from nothing and after one left, and range. CPU time.
+
+Java are Kafka's own classes, after their compiler has seen the same work sixty times.
+"""
 
 from __future__ import annotations
 
+import statistics
+import subprocess
 import time
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
-from harness import left_out, report
+import peers
+from harness import QUICK, left_out, row, row_is_wanted, wanted
+from table import JAVA, KAFKA_PYTHON, OURS
 
-MEMBERS, PARTITIONS = 1000, 10_000
+MEMBERS, PARTITIONS, TOPICS = 1000, 10_000, 10
+ROUNDS = 5 if QUICK else 15
+ROWS = ("sticky, all new", "sticky, one leaves", "range")
+NAMES = [f"member-{i:04}" for i in range(MEMBERS)]
 
 
-def main() -> None:
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU milliseconds, and what the work returned."""
+    began = time.process_time()
+    result = work()
+    return (time.process_time() - began) * 1000, result
+
+
+def ours_of_range() -> float:
+    """The median of range alone."""
+    from partita.assignors.interface import Subscription, TopicMetadata
+    from partita.assignors.range import RangeAssignor
+
+    topics = {f"topic-{i}": PARTITIONS // TOPICS for i in range(TOPICS)}
+    subscriptions = {name: Subscription(topics=tuple(topics)) for name in NAMES}
+    runs = []
+    for _ in range(ROUNDS):
+        took, assigned = timed(partial(RangeAssignor().assign, TopicMetadata(topics), subscriptions))
+        assert len(assigned) == MEMBERS
+        runs.append(took)
+    return statistics.median(runs)
+
+
+def ours_of_sticky() -> list[float]:
+    """The medians of sticky from nothing, and after one left."""
     from partita.assignors.interface import Subscription, TopicMetadata
     from partita.assignors.sticky import StickyAssignor
     from partita.assignors.user_data import encode_user_data
 
-    topics = {f"topic-{i}": PARTITIONS // 10 for i in range(10)}
+    topics = {f"topic-{i}": PARTITIONS // TOPICS for i in range(TOPICS)}
     metadata = TopicMetadata(topics)
-    names = [f"member-{i:04}" for i in range(MEMBERS)]
-    subscriptions = {name: Subscription(topics=tuple(topics)) for name in names}
-    runs: list[tuple[float, float]] = []
-    for _ in range(7):
+    subscriptions = {name: Subscription(topics=tuple(topics)) for name in NAMES}
+    runs = []
+    for _ in range(ROUNDS):
+        left = None  # giving memory of the last round back is no part of the next
         assignor = StickyAssignor()
-        assigned = left = again = {}  # giving memory of the last round back is no part of the next
-        started = time.process_time()
-        assigned = assignor.assign(metadata, subscriptions)
-        fresh = time.process_time() - started
+        fresh, assigned = timed(partial(assignor.assign, metadata, subscriptions))
         again = {
             name: Subscription(topics=tuple(topics), user_data=encode_user_data(assigned[name], 1))
-            for name in names[1:]
+            for name in NAMES[1:]
         }
-        started = time.process_time()
-        left = assignor.assign(metadata, again)
-        runs.append((fresh * 1000, (time.process_time() - started) * 1000))
-        assert all(set(left[name]) >= set(assigned[name]) for name in names[1:]), "somebody lost a partition"
-    report(
-        "assignors", members=MEMBERS, partitions=PARTITIONS,
-        **{"from nothing ms": sorted(r[0] for r in runs)[3], "one left ms": sorted(r[1] for r in runs)[3]},
-    )  # fmt: skip
-    left_out("assignors", "kafka-python", "about 19 s for the same, too slow for this run")
+        leaving, left = timed(partial(assignor.assign, metadata, again))
+        assert all(set(left[name]) >= set(assigned[name]) for name in NAMES[1:]), "somebody lost a partition"
+        runs.append((fresh, leaving))
+    return [statistics.median(run[i] for run in runs) for i in range(2)]
+
+
+def kafka_python() -> dict[str, float]:
+    """Range, and sticky from nothing once, which takes many seconds."""
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+    class Cluster:
+        """All that its assignors ask of a cluster."""
+
+        def topics(self) -> list[str]:
+            return topics
+
+        def partitions_for_topic(self, topic: str) -> set[int]:
+            return set(range(PARTITIONS // TOPICS))
+
+    topics = [f"topic-{i}" for i in range(TOPICS)]
+    figures = {}
+    for name, assignor in (("range", RangePartitionAssignor()), ("sticky, all new", StickyPartitionAssignor())):
+        metadata = assignor.metadata(topics)
+        members = [SimpleNamespace(member_id=n, group_instance_id=None, metadata=metadata) for n in NAMES]
+        figures[name], assigned = timed(partial(assignor.assign, Cluster(), members))
+        assert len(assigned) == MEMBERS
+    return figures
+
+
+def java() -> list[float]:
+    """Medians of the rows. Raises PeerUnavailable."""
+    command = peers.java_clients("assign", str(MEMBERS), str(PARTITIONS), str(TOPICS))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [float(figure) for figure in done.stdout.split()]
+
+
+def main() -> None:
+    ours: list[float] = ours_of_sticky() if any(map(row_is_wanted, ROWS[:2])) else []
+    figures = {name: {OURS: value} for name, value in zip(ROWS, ours, strict=False)}
+    if row_is_wanted(ROWS[2]):
+        figures[ROWS[2]] = {OURS: ours_of_range()}
+    if wanted(JAVA):
+        try:
+            for name, value in zip(ROWS, java(), strict=True):
+                figures.get(name, {})[JAVA] = value
+        except peers.PeerUnavailable as reason:
+            left_out("assignors", JAVA, str(reason))
+    if wanted(KAFKA_PYTHON):
+        try:
+            for name, value in kafka_python().items():
+                figures.get(name, {})[KAFKA_PYTHON] = value
+        except ImportError as reason:
+            left_out("assignors", KAFKA_PYTHON, str(reason))
+    for name, found in figures.items():
+        row(name, found)
 
 
 if __name__ == "__main__":

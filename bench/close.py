@@ -1,7 +1,8 @@
-"""How long close() takes after records were read, and how long the whole of a small test takes, beside the peers.
+"""How long close() takes after records were read, and how long the whole of a small group takes, beside the peers.
 
-One record is sent and read in a group, and the consumer is closed while its next fetch is waiting at the broker. All
-clients run on Partita's broker, and on Apache Kafka where it can be had.
+One record is read in a group, and the consumer is closed while its next fetch is waiting at the broker. The whole is
+what a test does: make a consumer, subscribe, read the record, close. All clients run on Partita's broker; one line more
+says the same of Apache Kafka where it can be had.
 """
 
 from __future__ import annotations
@@ -12,114 +13,121 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from harness import apache_kafka, partita, report
+from harness import QUICK, apache_kafka, left_out, partita, report, row, wanted
+from table import AIOKAFKA, CONFLUENT, KAFKA_PYTHON, OURS
 
-ROUNDS = 15
+ROUNDS = 3 if QUICK else 15
+IDLE_S = 0.02
+Took = tuple[float, float]
+"""Seconds of the whole, and of close() alone."""
 _groups = count()
 
 
-def ours(bootstrap: str, group: str) -> float:
-    """Seconds that close() takes."""
+def ours(bootstrap: str, group: str, idle_s: float) -> Took:
     from partita import Consumer
 
+    began = time.perf_counter()
     consumer = Consumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest")
     consumer.subscribe(["one"])
     while not consumer.poll(1.0):
         pass
-    consumer.poll(0.02)  # the next fetch is at the broker
-    began = time.perf_counter()
+    if idle_s:
+        consumer.poll(idle_s)  # the next fetch is at the broker
+    closing = time.perf_counter()
     consumer.close()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.perf_counter() - closing
 
 
-def without_group(bootstrap: str, group: str) -> float:
-    """The same with an assigned partition."""
-    from partita import Consumer
-
-    consumer = Consumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
-    consumer.assign([("one", 0)])
-    while not consumer.poll(1.0):
-        pass
-    consumer.poll(0.02)
-    began = time.perf_counter()
-    consumer.close()
-    return time.perf_counter() - began
-
-
-def confluent(bootstrap: str, group: str) -> float:
+def confluent(bootstrap: str, group: str, idle_s: float) -> Took:
     from confluent_kafka import Consumer
 
+    began = time.perf_counter()
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"})
     consumer.subscribe(["one"])
     while consumer.poll(1.0) is None:
         pass
-    consumer.poll(0.02)
-    began = time.perf_counter()
+    if idle_s:
+        consumer.poll(idle_s)
+    closing = time.perf_counter()
     consumer.close()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.perf_counter() - closing
 
 
-def aiokafka(bootstrap: str, group: str) -> float:
+def aiokafka(bootstrap: str, group: str, idle_s: float) -> Took:
     from aiokafka import AIOKafkaConsumer
 
-    async def run() -> float:
+    async def run() -> Took:
+        began = time.perf_counter()
         consumer = AIOKafkaConsumer("one", bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest")
         await consumer.start()
         await consumer.getone()
-        await consumer.getmany(timeout_ms=20)
-        began = time.perf_counter()
+        if idle_s:
+            await consumer.getmany(timeout_ms=int(idle_s * 1000))
+        closing = time.perf_counter()
         await consumer.stop()
-        return time.perf_counter() - began
+        return time.perf_counter() - began, time.perf_counter() - closing
 
     return asyncio.run(run())
 
 
-def kafka_python(bootstrap: str, group: str) -> float:
+def kafka_python(bootstrap: str, group: str, idle_s: float) -> Took:
     from kafka import KafkaConsumer
 
+    began = time.perf_counter()
     consumer = KafkaConsumer("one", bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest")
     while not consumer.poll(timeout_ms=1000):
         pass
-    consumer.poll(timeout_ms=20)
-    began = time.perf_counter()
+    if idle_s:
+        consumer.poll(timeout_ms=int(idle_s * 1000))
+    closing = time.perf_counter()
     consumer.close()
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.perf_counter() - closing
 
 
-CLIENTS: dict[str, Callable[[str, str], float]] = {
-    "partita": ours,
-    "partita, no group": without_group,
-    "confluent-kafka": confluent,
-    "aiokafka": aiokafka,
-    "kafka-python": kafka_python,
+CLIENTS: dict[str, Callable[[str, str, float], Took]] = {
+    OURS: ours,
+    CONFLUENT: confluent,
+    AIOKAFKA: aiokafka,
+    KAFKA_PYTHON: kafka_python,
 }
 
 
-def measured(bootstrap: str) -> dict[str, float]:
-    """Median and worst milliseconds of each client."""
+def measured(bootstrap: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Median milliseconds of close() after a fetch, and of the whole; the clients in turns."""
     from partita import Admin, Producer
 
     with Admin(bootstrap_servers=bootstrap) as admin, Producer(bootstrap_servers=bootstrap) as producer:
         admin.create_topic("one", 1)
         producer.send("one", b"record")
         producer.flush()
-    figures: dict[str, float] = {}
-    for name, client in CLIENTS.items():
-        took = [client(bootstrap, f"close-{next(_groups)}") * 1000 for _ in range(ROUNDS)]
-        figures[f"{name} median ms"] = statistics.median(took)
-        figures[f"{name} max ms"] = max(took)
-    for name in list(CLIENTS)[2:]:
-        figures[f"partita / {name}"] = figures["partita median ms"] / figures[f"{name} median ms"]
-    return figures
+    clients = {name: client for name, client in CLIENTS.items() if name == OURS or wanted(name)}
+    closes: dict[str, list[float]] = {name: [] for name in clients}
+    wholes: dict[str, list[float]] = {name: [] for name in clients}
+    for _ in range(ROUNDS):
+        for name, client in list(clients.items()):
+            try:
+                closes[name].append(client(bootstrap, f"close-{next(_groups)}", IDLE_S)[1] * 1000)
+                wholes[name].append(client(bootstrap, f"whole-{next(_groups)}", 0)[0] * 1000)
+            except ImportError as reason:
+                left_out("close", name, str(reason))
+                del clients[name], closes[name], wholes[name]
+    return medians(closes), medians(wholes)
+
+
+def medians(runs: dict[str, list[float]]) -> dict[str, float]:
+    """The median of each client."""
+    return {name: statistics.median(values) for name, values in runs.items()}
 
 
 def main() -> None:
-    """Measure on both brokers."""
     with partita() as broker:
-        report("close", broker="partita", **measured(broker.bootstrap))
+        closes, wholes = measured(broker.bootstrap)
+        row("close after a fetch", closes)
+        row("a group in a test", wholes)
     with apache_kafka("close") as node:
         if node is not None:
-            report("close", broker="Apache Kafka", **measured(node.bootstrap))
+            closes, wholes = measured(node.bootstrap)
+            report("close", broker=node.name, **{f"{name} ms": value for name, value in closes.items()})
 
 
 if __name__ == "__main__":

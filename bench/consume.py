@@ -1,35 +1,47 @@
-"""100-byte records from one partition, end to end, each client in a process of its own; fields are read.
+"""Records of 100 bytes and of 1 KB from one partition, each client in a process of its own; fields are looked at.
 
-`python bench/consume.py CLIENT BOOTSTRAP TOPIC COUNT` is one such process.
+`python bench/consume.py CLIENT BOOTSTRAP TOPIC COUNT` is one such process. kcat prints nothing; Java runs in
+bench/peers/Clients.java; the floor is `walk` of bench/floor.c, which copies records into columns.
+BENCH_CODECS=lz4,zstd measures compressed topics too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from harness import left_out, partita, report
+import peers
+from harness import QUICK, TURNS, Server, c_program, left_out, partita, report, row, row_is_wanted, wanted
+from produce_fetch import answer, fetch_frame
+from table import AIOKAFKA, C_WALK, CONFLUENT, JAVA, KAFKA_PYTHON, KCAT, OURS
 
 from partita.net.cluster import Cluster
+from partita.protocol.messages.fetch import FetchResponse
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.batch import build_batch
 
-RECORDS = int(os.environ.get("BENCH_RECORDS", "2000000"))
+RECORDS = int(os.environ.get("BENCH_RECORDS", "500000" if QUICK else "2000000"))
+LARGE_SHARE = 5
+"""So many times fewer records of 1 KB."""
 CODECS = {"none": 0, "lz4": 3, "zstd": 4}
 BATCHES, BATCH_RECORDS = 16, 580
 
 
-async def fill(bootstrap: str, topic: str, codec: str, count: int) -> None:
-    """Write `count` records of 100 bytes in batches as a busy producer makes them, half of each hard to compress."""
+async def fill(bootstrap: str, topic: str, codec: str, count: int, value_bytes: int = 90) -> None:
+    """Write `count` records with keys of ten bytes in batches as a busy producer makes them, half of them random."""
     now_ms = int(time.time() * 1000)
     batches = []
     for _ in range(BATCHES):
-        records = [(now_ms, b"%010d" % i, os.urandom(45).hex().encode(), ()) for i in range(BATCH_RECORDS)]
+        records = [
+            (now_ms, b"%010d" % i, os.urandom(value_bytes // 2).hex().encode(), ()) for i in range(BATCH_RECORDS)
+        ]
         batches.append(build_batch(records, codec=CODECS[codec]))
     async with Cluster(bootstrap) as cluster:
         await cluster.retry(lambda: cluster.leader_for(topic, 0, create=True))
@@ -127,57 +139,129 @@ def kafka_python(bootstrap: str, topic: str, count: int) -> int:
     return total
 
 
+def kcat(bootstrap: str, topic: str, count: int) -> int:
+    """kcat with an empty format: it decodes every record and prints nothing."""
+    command = [str(peers.kcat()), "-C", "-q", "-b", bootstrap, "-t", topic, "-p", "0", "-o", "beginning"]
+    settings = ["-X", "queued.min.messages=1000000", "-X", "check.crcs=true"]
+    subprocess.run([*command, *settings, "-c", str(count), "-f", ""], check=True, stdout=subprocess.DEVNULL)
+    return count
+
+
+ARROW, AS_RECORDS = "partita arrow", "partita records"
 CLIENTS: dict[str, Callable[[str, str, int], int]] = {
-    "partita arrow": partita_arrow,
-    "partita records": partita_records,
-    "confluent-kafka": confluent,
-    "aiokafka": aiokafka,
-    "kafka-python": kafka_python,
+    ARROW: partita_arrow,
+    AS_RECORDS: partita_records,
+    CONFLUENT: confluent,
+    AIOKAFKA: aiokafka,
+    KAFKA_PYTHON: kafka_python,
+    KCAT: kcat,
 }
-SHARE = {"aiokafka": 8, "kafka-python": 40, "confluent-kafka": 4}
+SHARE = {AIOKAFKA: 8, KAFKA_PYTHON: 40, CONFLUENT: 4}
 """Slow clients read a part only, so that the whole run stays short."""
-COMPRESSED = ("partita arrow", "partita records", "confluent-kafka")
-"""Who reads the compressed topics: there are no targets against the others."""
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process and of those that it waited for."""
+    used = os.times()
+    return time.process_time() + used.children_user + used.children_system
 
 
 def one_client(name: str, bootstrap: str, topic: str, count: int) -> None:
     CLIENTS[name](bootstrap, topic, min(count, 20_000))
-    started, cpu_s = time.perf_counter(), time.process_time()
+    began, cpu = time.perf_counter(), cpu_s()
     CLIENTS[name](bootstrap, topic, count)
-    took_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_s
-    print(json.dumps({"records_per_s": count / took_s, "per_cpu_s": count / cpu_s}))
+    took_s, cpu = time.perf_counter() - began, cpu_s() - cpu
+    print(count / took_s, count / cpu)
 
 
-def measured(name: str, bootstrap: str, topic: str) -> dict[str, float]:
-    """The client's rates, the better of two runs; empty (reported) when it fails."""
-    command = [sys.executable, __file__, name, bootstrap, topic, str(RECORDS // SHARE.get(name, 1))]
-    rates: dict[str, float] = {}
-    for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            left_out("consume", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
-            return {}
-        latest = json.loads(done.stdout.splitlines()[-1])
-        rates = max(rates, latest, key=lambda r: r.get("records_per_s", 0.0))
-    return rates
+def command_of(name: str, server: Server, topic: str, count: int, floor: Path | None) -> list[str]:
+    """The process that measures this client. Raises PeerUnavailable."""
+    if name == JAVA:
+        return peers.java_clients("consume", server.bootstrap, topic, str(count // 2))
+    if name == KCAT:
+        peers.kcat()
+    if name == C_WALK:
+        return walk_command(floor, server, topic, count)
+    return [sys.executable, __file__, name, server.bootstrap, topic, str(count // SHARE.get(name, 1))]
+
+
+def walk_command(floor: Path | None, server: Server, topic: str, count: int) -> list[str]:
+    """The C program that asks for the first megabyte again and again."""
+    if floor is None:
+        raise peers.PeerUnavailable("no C compiler")
+    frame = fetch_frame(1_000_000, topic)
+    reply = answer(server, frame)
+    path = Path(tempfile.mkstemp(prefix="partita-bench-")[1])
+    path.write_bytes(frame)
+    records = FetchResponse.decode(reply[8:], 4).responses[0].partitions[0].records
+    assert records is not None
+    return [
+        str(floor),
+        "walk",
+        str(server.port),
+        str(path),
+        str(len(reply)),
+        str(len(reply) - len(records)),
+        str(count),
+    ]
+
+
+def measured(commands: dict[str, list[str]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Records per second and per CPU-second of each client, medians of some turns."""
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for _ in range(TURNS):
+        for name, command in list(commands.items()):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                left_out("consume", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
+                del commands[name], runs[name]
+                continue
+            figures = [float(figure) for figure in done.stdout.splitlines()[-1].split()]
+            if name == C_WALK:
+                count, seconds, cpu = figures
+                figures = [count / seconds, count / cpu]
+            runs[name].append((figures[0], figures[1]))
+    per_s, per_cpu_s = ({n: statistics.median(r[i] for r in rs) for n, rs in runs.items()} for i in (0, 1))
+    return per_s, per_cpu_s
+
+
+def measure(server: Server, topic: str, count: int, floor: Path | None) -> tuple[dict[str, float], dict[str, float]]:
+    """All clients that can be had on this topic."""
+    commands: dict[str, list[str]] = {}
+    for name in (ARROW, AS_RECORDS, CONFLUENT, AIOKAFKA, KAFKA_PYTHON, KCAT, JAVA, C_WALK):
+        if name not in (ARROW, AS_RECORDS) and not wanted(name):
+            continue
+        try:
+            commands[name] = command_of(name, server, topic, count, floor)
+        except peers.PeerUnavailable as reason:
+            left_out("consume", name, str(reason))
+    return measured(commands)
+
+
+def figures_of(way: str, found: dict[str, float]) -> dict[str, float]:
+    """The figures of one row: this way of Partita, and everyone else."""
+    others = {name: value for name, value in found.items() if name not in (ARROW, AS_RECORDS)}
+    return {OURS: found[way], **others}
 
 
 def main() -> None:
+    floor = c_program("consume", "floor")
+    small = ("100 B to Arrow", "100 B as records", "100 B to Arrow, elapsed")
     with partita() as server:
-        for codec in CODECS:
-            topic = f"bench-{codec}"
-            asyncio.run(fill(server.bootstrap, topic, codec, RECORDS))
-            names = CLIENTS if codec == "none" else COMPRESSED
-            found = {name: measured(name, server.bootstrap, topic) for name in names}
-            rates = {name: r["records_per_s"] for name, r in found.items() if r}
-            per_cpu_s = {f"{name} records per CPU-second": r["per_cpu_s"] for name, r in found.items() if r}
-            ratios = {
-                f"arrow / {n}": rates["partita arrow"] / r for n, r in rates.items() if not n.startswith("partita")
-            }
-            if "confluent-kafka" in rates:
-                ratios["records / confluent-kafka"] = rates["partita records"] / rates["confluent-kafka"]
-            figures = {f"{n} records/s": r for n, r in rates.items()} | per_cpu_s | ratios
-            report("consume", codec=codec, **figures)
+        if any(map(row_is_wanted, small)):
+            asyncio.run(fill(server.bootstrap, "small", "none", RECORDS))
+            per_s, per_cpu_s = measure(server, "small", RECORDS, floor)
+            row(small[0], figures_of(ARROW, per_cpu_s))
+            row(small[1], figures_of(AS_RECORDS, per_cpu_s))
+            row(small[2], figures_of(ARROW, per_s))
+        if row_is_wanted("1 KB to Arrow"):
+            count = RECORDS // LARGE_SHARE
+            asyncio.run(fill(server.bootstrap, "large", "none", count, value_bytes=1000))
+            row("1 KB to Arrow", figures_of(ARROW, measure(server, "large", count, floor)[1]))
+        for codec in filter(None, os.environ.get("BENCH_CODECS", "").split(",")):
+            asyncio.run(fill(server.bootstrap, codec, codec, RECORDS))
+            per_s, per_cpu_s = measure(server, codec, RECORDS, None)
+            report("consume", codec=codec, **{f"{name} per CPU-second": value for name, value in per_cpu_s.items()})
 
 
 if __name__ == "__main__":

@@ -1,20 +1,23 @@
-"""500 members over own sockets: from the first JoinGroup to the last SyncGroup answer; then one leaves.
+"""100 and 500 members over own sockets: from the first JoinGroup to the last SyncGroup answer; then one of 500 leaves.
 
-The members are as thin as can be (ready-made frames, one epoll), so that what is measured is the broker.
+The members are as thin as can be (ready-made frames, one epoll), so that what is measured is the broker. The floor is
+an echo that gets as many requests: members and their sockets without a broker.
 """
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import statistics
 import struct
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache
+from itertools import count
 
-from harness import Server, apache_kafka, left_out, partita, report
+from harness import QUICK, Server, brokers, c_server, left_out, report, row, row_is_wanted, wanted, wire_program
+from table import C_ECHO, OURS
 
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -23,11 +26,15 @@ from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdent
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from partita.protocol.primitives import Message
 
-MEMBERS = int(os.environ.get("BENCH_MEMBERS", "500"))
-ROUNDS = 6
+ROUNDS = 2 if QUICK else 7
+FEW, MANY = 100, 500
+ECHOED = 3
+"""Requests of a member until it is synced: two joins, since the first is answered with a member id, and a sync."""
 JOIN, LEAVE, SYNC, FIND = 11, 13, 14, 10
 ANY_MEMBER = "the member id goes here"
 REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 27, 22, 79
+READY = (0, 25, 69)
+"""What a coordinator that is ready answers to a stranger: nothing wrong, UNKNOWN_MEMBER_ID, or GROUP_ID_NOT_FOUND."""
 LIMIT_SECONDS = 20
 JOIN_VERSION = 5
 SUBSCRIPTION = struct.pack(">hih30si", 0, 1, 30, b"a topic of thirty characters..", -1)
@@ -152,21 +159,30 @@ def until_synced(members: list[Member]) -> None:
                 raise TimeoutError(f"{left} of {len(members)} members are not synced after {LIMIT_SECONDS} s")
 
 
+def until_echoed(members: list[Member]) -> None:
+    """Send as many requests as joining takes, each when the one before has come back."""
+    for _ in range(ECHOED):
+        for member in members:
+            member.socket.sendall(join_frame(member.group)(member.member_id))
+        for member in members:
+            member.socket.recv(1 << 16)
+
+
 def wait_for_coordinator(group: str, port: int) -> None:
     member = Member(group, port)
     leave = frame(LEAVE, 3, LeaveGroupRequest(group_id=group, members=[MemberIdentity(member_id="nobody")]))
     for _ in range(400):
         member.ask(frame(FIND, 1, FindCoordinatorRequest(key=group)))
-        if struct.unpack_from(">h", member.ask(leave), 12)[0] == 0:
+        if struct.unpack_from(">h", member.ask(leave), 12)[0] in READY:
             break
         time.sleep(0.05)
     member.socket.close()
 
 
-def one_round(group: str, server: Server) -> tuple[float, float]:
+def one_round(group: str, server: Server, size: int) -> tuple[float, float]:
     """Milliseconds until all are synced, and until all but one are synced again."""
     wait_for_coordinator(group, server.port)
-    members = [Member(group, server.port) for _ in range(MEMBERS)]
+    members = [Member(group, server.port) for _ in range(size)]
     started = time.perf_counter()
     for member in members:
         member.join()
@@ -184,26 +200,55 @@ def one_round(group: str, server: Server) -> tuple[float, float]:
     return (joined - started) * 1000, (left - joined) * 1000
 
 
-def run(server: Server) -> None:
-    cpu_s = server.cpu_s()
-    rounds = [one_round(f"bench-{i}", server) for i in range(ROUNDS)]
-    figures = {
-        "join to synced ms": min(joined for joined, _ in rounds),
-        "median": statistics.median(joined for joined, _ in rounds),
-        "leave to synced ms": min(left for _, left in rounds),
-        "median after leave": statistics.median(left for _, left in rounds),
-        "server CPU ms a round": (server.cpu_s() - cpu_s) * 1000 / ROUNDS,
-    }
-    report("groups", server=server.name, members=MEMBERS, rounds=ROUNDS, **figures)
+def echo_round(group: str, server: Server, size: int) -> tuple[float, float]:
+    """The same against the echo; leaving takes one request less for each."""
+    members = [Member(group, server.port) for _ in range(size)]
+    started = time.perf_counter()
+    until_echoed(members)
+    took = (time.perf_counter() - started) * 1000
+    for member in members:
+        member.socket.close()
+    return took, took * (ECHOED - 1) / ECHOED
+
+
+def measure(servers: list[Server], size: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Medians of joining and of leaving, the servers in turns."""
+    rounds: dict[str, list[tuple[float, float]]] = {server.name: [] for server in servers}
+    cpu = {server.name: server.cpu_s() for server in servers}
+    failed: set[str] = set()
+    for _ in range(ROUNDS):
+        for server in servers:
+            one = echo_round if server.name == C_ECHO else one_round
+            try:
+                if server.name not in failed:
+                    rounds[server.name].append(one(f"bench-{next(_numbers)}", server, size))
+            except (TimeoutError, AssertionError, OSError, struct.error) as problem:
+                failed.add(server.name)
+                left_out("groups", server.name, f"{size} members: {problem!r}")
+    for server in servers:
+        used = (server.cpu_s() - cpu[server.name]) * 1000 / ROUNDS
+        report("groups", server=server.name, members=size, **{"server CPU ms a round": used})
+    found = {name: values for name, values in rounds.items() if name not in failed}
+    joined, left = ({n: statistics.median(v[i] for v in values) for n, values in found.items()} for i in (0, 1))
+    return joined, left
+
+
+_numbers = count()
 
 
 def main() -> None:
-    with partita() as ours:
-        run(ours)
-    with apache_kafka("groups") as kafka:
-        if kafka:
-            run(kafka)
-    left_out("groups", "kfake", "not published as a package")
+    program = wire_program("groups")
+    with ExitStack() as stack:
+        servers = brokers(stack, "groups")
+        if program is not None and wanted(C_ECHO):
+            servers.append(stack.enter_context(c_server(program)))
+        assert servers[0].name == OURS
+        if row_is_wanted("100 members joined"):
+            row("100 members joined", measure(servers, FEW)[0])
+        if row_is_wanted("500 members joined") or row_is_wanted("one of 500 leaves"):
+            joined, left = measure(servers, MANY)
+            row("500 members joined", joined)
+            row("one of 500 leaves", left)
 
 
 if __name__ == "__main__":

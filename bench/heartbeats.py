@@ -1,24 +1,39 @@
-"""Heartbeats per second: one connection with 200 in flight, and 100 connections with one in flight each."""
+"""Heartbeats per second of the broker's CPU: 100 connections with one or 16 in flight each, and one with 200."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-from harness import Server, apache_kafka, c_server, left_out, measured, partita, report, wire_program
+from harness import (
+    SECONDS,
+    Server,
+    brokers,
+    c_server,
+    in_turns,
+    measured,
+    report,
+    row,
+    row_is_wanted,
+    wanted,
+    wire_program,
+)
+from table import C_ECHO
 
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 
-SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
 WARM_UP_SECONDS = 0.5
+SETTLING_SECONDS = 0.1
 ANSWER_BYTES = 4 + 4 + 4 + 2
 VERSION = 3
-SHAPES = (("one connection, 200 in flight", 1, 200), ("100 connections, one in flight each", 100, 1))
+SHAPES = {"heartbeats 100 x 1": (100, 1), "heartbeats 1 x 200": (1, 200), "heartbeats 100 x 16": (100, 16)}
 
 
 async def stable_group(server: Server) -> tuple[str, int]:
@@ -59,21 +74,19 @@ def frames_file(frame: bytes, connections: int) -> Path:
     return path
 
 
-def rate(program: Path, server: Server, frame: bytes, connections: int, depth: int, answer: int) -> dict[str, float]:
-    path = frames_file(frame, connections)
-    outcome: list[float] = []
+def loaded(program: Path, server: Server, frames: Path, answer: int, depth: int, limit_s: float) -> tuple[float, float]:
+    """Load the server for some seconds; (answers per CPU-second of the server, answers per second)."""
+    rates: list[float] = []
 
-    def work(limit_s: float = SECONDS) -> float:
-        arguments = [str(server.port), str(path), str(answer), str(depth), str(limit_s)]
+    def work() -> float:
+        arguments = [str(server.port), str(frames), str(answer), str(depth), str(limit_s)]
         done = subprocess.run([str(program), "load", *arguments], capture_output=True, text=True, check=True)
         count, seconds = map(float, done.stdout.split())
-        outcome[:] = [count / seconds]
+        rates.append(count / seconds)
         return count
 
-    work(WARM_UP_SECONDS)
     per_cpu_s, _ = measured(server, work)
-    path.unlink()
-    return {"per_s": outcome[0], "per_cpu_s": per_cpu_s}
+    return per_cpu_s, rates[0]
 
 
 def heartbeat_frame(member: str, generation: int) -> bytes:
@@ -85,21 +98,33 @@ def main() -> None:
     program = wire_program("heartbeats")
     if program is None:
         return
-    with partita() as ours, c_server(program, "C echo", "echo") as reference, apache_kafka("heartbeats") as kafka:
-        servers = [ours, *([kafka] if kafka else [])]
+    with ExitStack() as stack:
+        servers = brokers(stack, "heartbeats")
         frames = {server.name: heartbeat_frame(*asyncio.run(stable_group(server))) for server in servers}
-        for shape, connections, depth in SHAPES:
-            peers = {s.name: rate(program, s, frames[s.name], connections, depth, ANSWER_BYTES) for s in servers}
-            frame = frames["partita"]
-            peers["C echo"] = rate(program, reference, frame, connections, depth, len(frame))
-            ratio = peers["partita"]["per_s"] / peers["C echo"]["per_s"]
-            report(
-                "heartbeats",
-                shape=shape,
-                **{f"{n} {k}": v for n, p in peers.items() for k, v in p.items()},
-                ratio_to_echo=ratio,
-            )
-    left_out("heartbeats", "kfake, noida-db", "not published as packages")
+        if wanted(C_ECHO):
+            frames[C_ECHO] = frames[servers[0].name]
+            servers.append(stack.enter_context(c_server(program)))
+        for name, (connections, depth) in SHAPES.items():
+            if not row_is_wanted(name):
+                continue
+            measures: dict[str, Callable[[], float]] = {}
+            elapsed: dict[str, list[float]] = {server.name: [] for server in servers}
+
+            def measure(server: Server, path: Path, answer: int, depth: int, seen: list[float]) -> float:
+                loaded(program, server, path, answer, depth, SETTLING_SECONDS)
+                per_cpu_s, per_s = loaded(program, server, path, answer, depth, SECONDS)
+                seen.append(per_s)
+                return per_cpu_s
+
+            for server in servers:
+                frame = frames[server.name]
+                answer = len(frame) if server.name == C_ECHO else ANSWER_BYTES
+                path = frames_file(frame, connections)
+                stack.callback(path.unlink)
+                loaded(program, server, path, answer, depth, WARM_UP_SECONDS)
+                measures[server.name] = partial(measure, server, path, answer, depth, elapsed[server.name])
+            row(name, in_turns(measures))
+            report("heartbeats", shape=name, **{f"{who} per s": max(seen) for who, seen in elapsed.items()})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Produce in 1 MB batches with acks=-1, and fetch in 16 MB answers: gigabytes per CPU-second of the server."""
+"""Produce in 1 MB batches of small and larger records with acks=-1, and fetch in answers of 1 and 16 MB.
+
+Megabytes per CPU-second of the server. Partita and Apache Kafka write to disk, kfake and noida-db keep everything in
+memory; so each of these starts again for each measurement. The floors are bench/floor.c: `store` and `serve`.
+"""
 
 from __future__ import annotations
 
@@ -6,101 +10,185 @@ import asyncio
 import os
 import socket
 import struct
-import subprocess
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
-from harness import Server, apache_kafka, c_server, left_out, measured, partita, report, wire_program
-from heartbeats import frames_file
+from harness import (
+    SECONDS,
+    Server,
+    apache_kafka,
+    c_program,
+    c_server,
+    in_turns,
+    partita,
+    row,
+    row_is_wanted,
+    small_peer,
+    wanted,
+    wire_program,
+)
+from heartbeats import frames_file, loaded
+from table import C_SERVE, C_STORE, KAFKA, KFAKE, NOIDA, OURS
 
 from partita.admin import Admin
+from partita.errors import TopicAlreadyExistsError
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.batch import build_batch
 
-SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
-WARM_UP_SECONDS = 1.0
+WARM_UP_SECONDS = 0.4
 TOPIC = "bench"
 C_ANSWER_BYTES = 40
-GB = 1e9
+BATCH_BYTES = 1_000_000
+FILLED_BYTES = 40_000_000
+PRODUCE = {"produce 100 B": 100, "produce 1 KB": 1000}
+FETCH = {"fetch 1 MB": 1_000_000, "fetch 16 MB": 16_000_000}
+MB = 1e6
 
 
-def produce_frame() -> tuple[bytes, int]:
-    """A Produce request with one batch of about 1 MB of 1000-byte records; and the batch's size."""
-    payload = os.urandom(1000)
-    batch = build_batch([(1_750_000_000_000, None, payload, [])] * 1000)
+def produce_frame(record_bytes: int = 1000, topic: str = TOPIC) -> tuple[bytes, int]:
+    """A Produce request with one batch of about 1 MB of records with such values; and the batch's size."""
+    payload = os.urandom(record_bytes)
+    batch = build_batch([(1_750_000_000_000, None, payload, [])] * (BATCH_BYTES // record_bytes))
     partition = PartitionProduceData(index=0, records=batch)
-    topic = TopicProduceData(name=TOPIC, partition_data=[partition])
-    request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[topic])
+    data = TopicProduceData(name=topic, partition_data=[partition])
+    request = ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data])
     return b"".join(encode_request(0, 7, 1, "bench", request)), len(batch)
 
 
-def fetch_frame() -> bytes:
-    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=16_000_000)
-    topic = FetchTopic(topic=TOPIC, partitions=[partition])
-    request = FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=16_000_000, topics=[topic])
+def fetch_frame(answer_bytes: int = 16_000_000, topic: str = TOPIC) -> bytes:
+    """A Fetch request for answers of this size from the start of the topic."""
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=answer_bytes)
+    asked = FetchTopic(topic=topic, partitions=[partition])
+    request = FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=answer_bytes, topics=[asked])
     return b"".join(encode_request(1, 4, 1, "bench", request))
 
 
-def answer_bytes(server: Server, frame: bytes) -> int:
-    """The size of the server's answer to this frame, its length included."""
+def answer(server: Server, frame: bytes) -> bytes:
+    """The server's answer to this frame, its length included."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
         connection.sendall(frame)
         size: int = struct.unpack(">i", connection.recv(4, socket.MSG_WAITALL))[0]
-        left = size
-        while left:
-            left -= len(connection.recv(min(left, 1 << 20)))
-        return size + 4
+        parts = [struct.pack(">i", size)]
+        while size:
+            parts.append(connection.recv(min(size, 1 << 20)))
+            size -= len(parts[-1])
+        return b"".join(parts)
 
 
-def load(program: Path, server: Server, frame: bytes, depth: int, size: int, answer: int = 0) -> tuple[float, float]:
-    """Return GB/s and GB per CPU-second, where each answered frame stands for `size` bytes."""
+def mb_per_cpu_s(program: Path, server: Server, frame: bytes, moved: int, answer_bytes: int) -> float:
+    """MB per CPU-second of the server, where each answered frame stands for `moved` bytes."""
     path = frames_file(frame, 1)
-    answer = answer or answer_bytes(server, frame)
-    rates: list[float] = []
-
-    def work(limit_s: float = SECONDS) -> float:
-        arguments = [str(server.port), str(path), str(answer), str(depth), str(limit_s)]
-        done = subprocess.run([str(program), "load", *arguments], capture_output=True, text=True, check=True)
-        count, seconds = map(float, done.stdout.split())
-        rates[:] = [count * size / seconds / GB]
-        return count * size / GB
-
-    work(WARM_UP_SECONDS)
-    per_cpu_s, _ = measured(server, work)
+    loaded(program, server, path, answer_bytes, 2, WARM_UP_SECONDS)
+    per_cpu_s, _ = loaded(program, server, path, answer_bytes, 2, SECONDS)
     path.unlink()
-    return rates[0], per_cpu_s
+    return per_cpu_s * moved / MB
 
 
-async def create_topic(server: Server) -> None:
+async def create_topic(server: Server, name: str = TOPIC) -> None:
     async with Admin(bootstrap_servers=server.bootstrap) as admin:
-        await admin.create_topic(TOPIC, partitions=1)
+        with suppress(TopicAlreadyExistsError):  # the answer to the first try came too late
+            await admin.create_topic(name, partitions=1)
+
+
+@contextmanager
+def on_disk() -> Iterator[Server]:
+    """Partita with a data directory that is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="partita-bench-") as folder, partita("--data-dir", folder) as server:
+        yield server
+
+
+@contextmanager
+def running(server: Server) -> Iterator[Server]:
+    """A server that goes on afterwards."""
+    yield server
+
+
+def produced(program: Path, start: Callable[[], AbstractContextManager[Server | None]], record_bytes: int) -> float:
+    """Start (or take) the server, give it a topic of its own, load it."""
+    topic = f"{TOPIC}-{os.urandom(4).hex()}"
+    frame, batch_bytes = produce_frame(record_bytes, topic)
+    with start() as server:
+        assert server is not None
+        asyncio.run(create_topic(server, topic))
+        return mb_per_cpu_s(program, server, frame, batch_bytes, len(answer(server, frame)))
+
+
+def stored(program: Path, floor: Path, record_bytes: int) -> float:
+    """The floor of produce."""
+    frame, batch_bytes = produce_frame(record_bytes)
+    with tempfile.TemporaryDirectory(prefix="partita-bench-") as folder:
+        least = ["store", f"{folder}/stored", str(len(frame)), str(len(frame) - batch_bytes), str(C_ANSWER_BYTES)]
+        with c_server(floor, C_STORE, *least) as server:
+            return mb_per_cpu_s(program, server, frame, batch_bytes, C_ANSWER_BYTES)
+
+
+def measure_produce(program: Path, floor: Path, kafka: Server | None) -> None:
+    for name, record_bytes in PRODUCE.items():
+        if not row_is_wanted(name):
+            continue
+        starts: dict[str, Callable[[], AbstractContextManager[Server | None]]] = {OURS: on_disk}
+        if kafka is not None:
+            starts[KAFKA] = partial(running, kafka)
+        starts |= {peer: partial(small_peer, "produce_fetch", peer) for peer in available_peers()}
+        measures = {who: partial(produced, program, start, record_bytes) for who, start in starts.items()}
+        if wanted(C_STORE):
+            measures[C_STORE] = partial(stored, program, floor, record_bytes)
+        row(name, in_turns(measures))
+
+
+def available_peers() -> list[str]:
+    """Which of the small peers can be had."""
+    found = []
+    for name in (KFAKE, NOIDA):
+        with small_peer("produce_fetch", name) as server:
+            found += [name] if server is not None else []
+    return found
+
+
+def measure_fetch(program: Path, floor: Path, kafka: Server | None, stack: ExitStack) -> None:
+    servers = [stack.enter_context(on_disk()), kafka]
+    servers += [stack.enter_context(small_peer("produce_fetch", name)) for name in (KFAKE, NOIDA)]
+    present = [server for server in servers if server is not None]
+    filling, batch_bytes = produce_frame()
+    for server in present:
+        asyncio.run(create_topic(server))
+        for _ in range(FILLED_BYTES // batch_bytes):
+            answer(server, filling)
+    for name, size in FETCH.items():
+        if not row_is_wanted(name):
+            continue
+        frame = fetch_frame(size)
+        answers = {server.name: answer(server, frame) for server in present}
+        measures = {
+            server.name: partial(
+                mb_per_cpu_s, program, server, frame, len(answers[server.name]), len(answers[server.name])
+            )
+            for server in present
+        }
+        if wanted(C_SERVE):
+            file = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-bench-")), "answer")
+            file.write_bytes(answers[OURS])
+            served = stack.enter_context(c_server(floor, C_SERVE, "serve", str(file), str(len(frame))))
+            moved = len(answers[OURS])
+            measures[C_SERVE] = partial(mb_per_cpu_s, program, served, frame, moved, moved)
+        row(name, in_turns(measures))
 
 
 def main() -> None:
-    program = wire_program("produce_fetch")
-    if program is None:
+    program, floor = wire_program("produce_fetch"), c_program("produce_fetch", "floor")
+    if program is None or floor is None:
         return
-    produce, batch_bytes = produce_frame()
-    fetch = fetch_frame()
     with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-bench-"))
-        ours = stack.enter_context(partita("--data-dir", folder))
         kafka = stack.enter_context(apache_kafka("produce_fetch"))
-        for server in (ours, *([kafka] if kafka else [])):
-            asyncio.run(create_topic(server))
-            rate, per_cpu_s = load(program, server, produce, 2, batch_bytes)
-            report("produce", server=server.name, **{"GB/s": rate, "GB per CPU-second": per_cpu_s})
-            answer = answer_bytes(server, fetch)
-            rate, per_cpu_s = load(program, server, fetch, 2, answer)
-            report("fetch", server=server.name, answer_bytes=answer, **{"GB/s": rate, "GB per CPU-second": per_cpu_s})
-        least = ["store", str(Path(folder, "stored")), str(len(produce)), str(C_ANSWER_BYTES)]
-        stored = stack.enter_context(c_server(program, "C, receive and write", *least))
-        rate, per_cpu_s = load(program, stored, produce, 2, batch_bytes, C_ANSWER_BYTES)
-        report("produce", server=stored.name, **{"GB/s": rate, "GB per CPU-second": per_cpu_s})
-    left_out("produce_fetch", "kfake, noida-db", "not published as packages")
+        if any(map(row_is_wanted, FETCH)):
+            measure_fetch(program, floor, kafka, stack)
+        if any(map(row_is_wanted, PRODUCE)):
+            measure_produce(program, floor, kafka)
 
 
 if __name__ == "__main__":

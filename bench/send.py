@@ -1,23 +1,34 @@
 """100-byte records sent one by one by each producer, in a process of its own, until all are acknowledged.
 
-All have the same settings. `python bench/send.py CLIENT BOOTSTRAP TOPIC COUNT` is one such process.
+All have the same settings. `python bench/send.py CLIENT BOOTSTRAP TOPIC COUNT` is one such process. The floor is `pack`
+of bench/floor.c, which encodes records into batches and keeps five requests in flight.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from harness import left_out, partita, report
+from harness import QUICK, TURNS, Server, c_program, left_out, partita, report, row, wanted
+from produce_fetch import answer, create_topic
+from table import AIOKAFKA, C_PACK, CONFLUENT, KAFKA_PYTHON, OURS
 
-RECORDS = int(os.environ.get("BENCH_RECORDS", "300000"))
+from partita.protocol.framing import encode_request
+from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.records.batch import build_batch
+
+RECORDS = int(os.environ.get("BENCH_RECORDS", "60000" if QUICK else "300000"))
 LINGER_MS, BATCH_BYTES = 5, 131_072
 VALUE = os.urandom(50).hex().encode()
+PACKED_TIMES = 10
+"""So many times more records of the floor, which is through with them at once."""
 
 
 def partita_blocking(bootstrap: str, topic: str, count: int) -> None:
@@ -99,44 +110,60 @@ def kafka_python(bootstrap: str, topic: str, count: int) -> None:
 
 
 CLIENTS: dict[str, Callable[[str, str, int], None]] = {
-    "partita": partita_blocking,
+    OURS: partita_blocking,
     "partita asyncio": partita_asyncio,
-    "confluent-kafka": confluent,
-    "aiokafka": aiokafka,
-    "kafka-python": kafka_python,
+    CONFLUENT: confluent,
+    AIOKAFKA: aiokafka,
+    KAFKA_PYTHON: kafka_python,
 }
-SHARE = {"aiokafka": 3, "kafka-python": 6}
+SHARE = {AIOKAFKA: 3, KAFKA_PYTHON: 6}
 """Slow clients send a part only, so that the whole run stays short."""
 
 
 def one_client(name: str, bootstrap: str, topic: str, count: int) -> None:
     CLIENTS[name](bootstrap, topic, 1000)
-    started, cpu_s = time.perf_counter(), time.process_time()
+    began, cpu_s = time.perf_counter(), time.process_time()
     CLIENTS[name](bootstrap, topic, count)
-    took_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu_s
-    print(json.dumps({"records_per_s": count / took_s, "per_cpu_s": count / cpu_s}))
+    print(count, time.perf_counter() - began, time.process_time() - cpu_s)
 
 
-def measured(name: str, bootstrap: str) -> dict[str, float]:
-    """The client's rates, the better of two runs; empty (reported) when it fails."""
-    rates: dict[str, float] = {}
-    for _ in range(2):
-        topic = f"send-{name.replace(' ', '-')}"
-        command = [sys.executable, __file__, name, bootstrap, topic, str(RECORDS // SHARE.get(name, 1))]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            left_out("send", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
-            return {}
-        latest = json.loads(done.stdout.splitlines()[-1])
-        rates = max(rates, latest, key=lambda r: r.get("records_per_s", 0.0))
-    return rates
+def pack_command(floor: Path, server: Server) -> list[str]:
+    """The C program with a request that it fills again and again."""
+    asyncio.run(create_topic(server, "packed"))
+    batch = build_batch([(1_750_000_000_000, None, VALUE, [])] * (BATCH_BYTES // (len(VALUE) + 9)))
+    data = TopicProduceData(name="packed", partition_data=[PartitionProduceData(index=0, records=batch)])
+    frame = b"".join(encode_request(0, 7, 1, "bench", ProduceRequest(acks=-1, timeout_ms=30_000, topic_data=[data])))
+    path = Path(tempfile.mkstemp(prefix="partita-bench-")[1])
+    path.write_bytes(frame)
+    shape = [str(len(frame) - len(batch)), str(len(answer(server, frame)))]
+    return [str(floor), "pack", str(server.port), str(path), *shape, str(RECORDS * PACKED_TIMES)]
+
+
+def command_of(name: str, server: Server) -> list[str]:
+    topic = f"send-{name.replace(' ', '-')}"
+    return [sys.executable, __file__, name, server.bootstrap, topic, str(RECORDS // SHARE.get(name, 1))]
 
 
 def main() -> None:
+    floor = c_program("send", "floor")
     with partita() as server:
-        found = {name: measured(name, server.bootstrap) for name in CLIENTS}
-    figures = {f"{name} records/s": r["records_per_s"] for name, r in found.items() if r}
-    report("send", **figures, **{f"{n} records per CPU-second": r["per_cpu_s"] for n, r in found.items() if r})
+        names = [name for name in CLIENTS if name.startswith(OURS) or wanted(name)]
+        commands = {name: command_of(name, server) for name in names}
+        if floor is not None and wanted(C_PACK):
+            commands[C_PACK] = pack_command(floor, server)
+        runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for _ in range(TURNS):
+            for name, command in list(commands.items()):
+                done = subprocess.run(command, capture_output=True, text=True)
+                if done.returncode:
+                    left_out("send", name, (done.stderr.strip().splitlines() or ["failed"])[-1])
+                    del commands[name], runs[name]
+                    continue
+                count, seconds, cpu_s = map(float, done.stdout.splitlines()[-1].split())
+                runs[name].append((count / seconds, count / cpu_s))
+    per_s, per_cpu_s = ({n: statistics.median(r[i] for r in rs) for n, rs in runs.items()} for i in (0, 1))
+    row("sent one by one", per_s)
+    report("send", **{f"{name} records per CPU-second": value for name, value in per_cpu_s.items()})
 
 
 if __name__ == "__main__":

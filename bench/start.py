@@ -1,72 +1,168 @@
-"""Broker start to the first ApiVersions answer, and idle memory."""
+"""Start to the first ApiVersions answer, of a process and inside one, and idle memory.
+
+`python bench/start.py in-process` prints the milliseconds of brokers started one after another in that process.
+"""
 
 from __future__ import annotations
 
 import compileall
+import json
+import os
+import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-from harness import Server, apache_kafka, process, report
+import peers
+from harness import (
+    QUICK,
+    Server,
+    apache_kafka,
+    in_turns,
+    kfake_command,
+    left_out,
+    noida_db_command,
+    partita_command,
+    process,
+    row,
+    wanted,
+    wire_program,
+)
+from table import C_ECHO, KAFKA, KFAKE, NOIDA, OURS
 
 import partita
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from support.kafka.node import free_ports
 
-RUNS = 7
+TURNS = 3 if QUICK else 9
+IN_PROCESS_ROUNDS = 15
+SETTLING_S = 0.3
+QUESTION = b"".join(encode_request(18, 0, 1, "bench", ApiVersionsRequest()))
 
 
 def first_answer(port: int) -> float:
-    """Seconds from now to the first ApiVersions answer on `port`."""
-    import socket
-
+    """Seconds from now to the first answer on `port`."""
     started = time.monotonic()
-    question = b"".join(encode_request(18, 0, 1, "bench", ApiVersionsRequest()))
     while time.monotonic() < started + 60:
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
-                connection.sendall(question)
+                connection.sendall(QUESTION)
                 if connection.recv(4):
                     return time.monotonic() - started
         except OSError:
-            time.sleep(0.001)
+            time.sleep(0.0005)
     raise TimeoutError(f"no answer on port {port}")
 
 
-def ours() -> tuple[float, float]:
+def started(command: Callable[[int], list[str]], memory: list[float]) -> float:
+    """Milliseconds until the process of this command answers; its idle memory is added to the list."""
     (port,) = free_ports(1)
-    with process([sys.executable, "-m", "partita.cli.main", "broker", "--port", str(port), "--memory"]) as child:
-        took = first_answer(port)
-        time.sleep(0.3)
-        return took, Server("partita", child.pid, port).memory_mb()
+    began = time.monotonic()
+    with process(command(port)) as child:
+        first_answer(port)
+        took = time.monotonic() - began
+        time.sleep(SETTLING_S)
+        memory.append(Server("", child.pid, port).memory_mb())
+    return took * 1000
+
+
+def echo_started(program: Path, memory: list[float]) -> float:
+    """The same for the C echo, which chooses its port."""
+    began = time.monotonic()
+    with process([str(program), "echo"]) as child:
+        assert child.stdout is not None
+        first_answer(port := int(child.stdout.readline()))
+        took = time.monotonic() - began
+        memory.append(Server("", child.pid, port).memory_mb())
+    return took * 1000
 
 
 def bare_python() -> float:
-    """What the interpreter alone takes to start and end: the floor."""
-    started = time.monotonic()
+    """What the interpreter with asyncio alone takes to start and end, in milliseconds."""
+    began = time.monotonic()
     subprocess.run([sys.executable, "-c", "import asyncio"], check=True)
-    return time.monotonic() - started
+    return (time.monotonic() - began) * 1000
+
+
+def in_process() -> None:
+    """Print what each of some brokers started in this process takes to its first answer, in milliseconds."""
+    from partita import Broker
+
+    took = []
+    for _ in range(IN_PROCESS_ROUNDS):
+        began = time.perf_counter()
+        with Broker() as broker:
+            first_answer(broker.port)
+            took.append((time.perf_counter() - began) * 1000)
+    print(json.dumps(took))
+
+
+def measure_in_process() -> float:
+    """The median of a process, without its first broker, which imports."""
+    done = subprocess.run([sys.executable, __file__, "in-process"], capture_output=True, text=True, check=True)
+    took: list[float] = json.loads(done.stdout)
+    return statistics.median(took[1:])
+
+
+def small_peers(folder: str) -> dict[str, Callable[[int], list[str]]]:
+    """The commands of the peers that can be had."""
+    found: dict[str, Callable[[int], list[str]]] = {}
+    commands: dict[str, Callable[[int], list[str]]] = {
+        KFAKE: kfake_command,
+        NOIDA: lambda port: noida_db_command(port, folder),
+    }
+    for name, command in commands.items():
+        try:
+            if wanted(name):
+                command(0)
+                found[name] = command
+        except peers.PeerUnavailable as reason:
+            left_out("start", name, str(reason))
+    return found
 
 
 def main() -> None:
-    compileall.compile_dir(
-        partita.__path__[0], quiet=2
-    )  # as an installer does; the environment may forbid it at import
-    runs = [ours() for _ in range(RUNS)]
-    figures = {
-        "partita ms": statistics.median(t for t, _ in runs) * 1000,
-        "partita MB": statistics.median(m for _, m in runs),
-        "python with asyncio ms": statistics.median(bare_python() for _ in range(RUNS)) * 1000,
-    }
-    started = time.monotonic()
+    # As an installer does; the environment may forbid it at import.
+    compileall.compile_dir(partita.__path__[0], quiet=2)
+    memory: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="partita-bench-") as folder:
+        commands = {OURS: partita_command, **small_peers(folder)}
+        measures: dict[str, Callable[[], float]] = {
+            name: partial(started, command, memory.setdefault(name, [])) for name, command in commands.items()
+        }
+        if wanted("import asyncio"):
+            measures["import asyncio"] = bare_python
+        program = wire_program("start")
+        if program is not None and wanted(C_ECHO):
+            measures[C_ECHO] = partial(echo_started, program, memory.setdefault(C_ECHO, []))
+        figures = in_turns(measures, TURNS)
+    used = {name: statistics.median(values) for name, values in memory.items()}
     with apache_kafka("start") as kafka:
         if kafka:
-            figures["Apache Kafka ms"] = (time.monotonic() - started + first_answer(kafka.port)) * 1000
-            figures["Apache Kafka MB"] = kafka.memory_mb()
-    report("start", runs=RUNS, **figures)
+            figures[KAFKA], used[KAFKA] = kafka_started(), kafka.memory_mb()
+    row("start, process", figures)
+    row("start, in process", {OURS: statistics.median(measure_in_process() for _ in range(3))})
+    row("idle memory", used)
+
+
+def kafka_started() -> float:
+    """Milliseconds from the start of a formatted node to its first answer."""
+    from support.kafka.node import KafkaNode
+
+    with KafkaNode() as node:
+        node.stop()
+        began = time.monotonic()
+        node.start()
+        first_answer(node.port)
+        return (time.monotonic() - began) * 1000
 
 
 if __name__ == "__main__":
-    main()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    in_process() if sys.argv[1:] == ["in-process"] else main()

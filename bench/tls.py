@@ -1,4 +1,4 @@
-"""Produce in 1 MB batches and fetch in 16 MB answers over TLS: gigabytes per CPU-second of the server.
+"""Produce in 1 MB batches and fetch in 16 MB answers over TLS: megabytes per CPU-second of the server.
 
 The client is a Python thread with OpenSSL; only the server's CPU is counted. Both servers show the same certificate
 and speak TLS 1.3.
@@ -6,7 +6,6 @@ and speak TLS 1.3.
 
 from __future__ import annotations
 
-import os
 import socket
 import ssl
 import struct
@@ -14,23 +13,21 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness import Server, left_out, process, report, wait_for_port
-from produce_fetch import TOPIC, fetch_frame, produce_frame
+from harness import SECONDS, Server, apache_kafka, in_turns, process, row, row_is_wanted, wait_for_port
+from produce_fetch import MB, TOPIC, fetch_frame, produce_frame
+from table import OURS
 
 from partita import Admin
 from support.certificates import Certificates, as_pkcs8
-from support.kafka.node import KafkaNode, KafkaUnavailable, free_ports
+from support.kafka.node import free_ports
 
-SECONDS = float(os.environ.get("BENCH_SECONDS", "3"))
-WARM_UP_SECONDS = 6.0
+WARM_UP_SECONDS = {"partita": 0.5, "Apache Kafka": 6.0}
 """Java compiles its ciphers by then."""
-EVERY_COMPILER = "-XX:TieredStopAtLevel=4"
-"""Tests start Java with its quick compiler alone, which has no fast AES."""
 DEPTH = 2
-GB = 1e9
 
 
 class Load:
@@ -68,25 +65,26 @@ class Load:
         return total
 
 
-def measure(server: Server, authority: Path) -> None:
-    """Print what the server does per CPU-second, in both directions."""
+def prepared(server: Server, authority: Path) -> None:
+    """Create the topic and warm the server up in both directions."""
     options: dict[str, Any] = {"security_protocol": "SSL", "ssl_ca_location": str(authority)}
     with Admin(bootstrap_servers=f"localhost:{server.port}", **options) as admin:
         admin.create_topic(TOPIC, partitions=1)
+    for frame in (produce_frame()[0], fetch_frame()):
+        Load(server.port, authority).run(frame, WARM_UP_SECONDS[server.name])
+
+
+def mb_per_cpu_s(server: Server, authority: Path, what: str) -> float:
+    """What the server moves in one direction per CPU-second."""
     produce, batch_bytes = produce_frame()
-    for name, frame in (("produce", produce), ("fetch", fetch_frame())):
-        load = Load(server.port, authority)
-        load.run(frame, WARM_UP_SECONDS)
-        cpu, begin = server.cpu_s(), time.perf_counter()
-        count, size = load.run(frame, SECONDS)
-        seconds, cpu = time.perf_counter() - begin, server.cpu_s() - cpu
-        moved = (count * batch_bytes if name == "produce" else size) / GB
-        figures = {"GB/s": moved / seconds, "GB per CPU-second": moved / cpu}
-        report(f"tls {name}", server=server.name, **figures)
+    load = Load(server.port, authority)
+    cpu = server.cpu_s()
+    count, size = load.run(produce if what == "TLS produce" else fetch_frame(), SECONDS)
+    cpu = server.cpu_s() - cpu
+    return (count * batch_bytes if what == "TLS produce" else size) / MB / cpu
 
 
 def main() -> None:
-    os.environ["_JAVA_OPTIONS"] = EVERY_COMPILER
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-bench-")))
         certificates = Certificates(folder)
@@ -96,16 +94,16 @@ def main() -> None:
         command = [sys.executable, "-m", "partita.cli.main", "broker", "--data-dir", str(folder / "data"), *given]
         child = stack.enter_context(process(command))
         wait_for_port(port)
-        measure(Server("partita", child.pid, port), certificates.ca)
+        servers = [Server(OURS, child.pid, port)]
         store = {"type": "PEM", "location": str(shown)}
         settings = {f"listener.name.tls.ssl.keystore.{name}": value for name, value in store.items()}
-        try:
-            node = stack.enter_context(KafkaNode({"TLS": "SSL"}, **settings))
-        except KafkaUnavailable as reason:
-            left_out("tls", "Apache Kafka", str(reason).splitlines()[0])
-            return
-        assert node._process is not None
-        measure(Server("Apache Kafka", node._process.pid, node.ports["TLS"]), certificates.ca)
+        kafka = stack.enter_context(apache_kafka("tls", {"TLS": "SSL"}, settings))
+        servers += [kafka] if kafka is not None else []
+        for server in servers:
+            prepared(server, certificates.ca)
+        for name in ("TLS produce", "TLS fetch"):
+            if row_is_wanted(name):
+                row(name, in_turns({s.name: partial(mb_per_cpu_s, s, certificates.ca, name) for s in servers}))
 
 
 if __name__ == "__main__":

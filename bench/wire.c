@@ -1,84 +1,23 @@
-/* Load for the benchmarks, and the servers they are measured against. Loopback only.
+/* Load for the benchmarks, and an echo.
  *
  *   wire echo                       print the port, echo every byte on every connection until killed
- *   wire store FILE FRAME ANSWER
- *       Print the port; append every FRAME bytes received to FILE and answer each with ANSWER bytes, until killed.
  *   wire load PORT FILE ANSWER DEPTH SECONDS
  *       FILE: frames, each preceded by its length (uint32, native order); one connection per frame.
  *       Each connection keeps DEPTH copies of its frame in flight; every ANSWER bytes count as one answer.
  *       Prints: answers seconds
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "wire.h"
 
 #define CONNECTIONS_MAX 4096
 #define BUFFER_BYTES (1 << 20)
 
 static char buffer[BUFFER_BYTES];
 
-static void fail(const char *what) {
-    perror(what);
-    exit(1);
-}
-
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
-
-static void no_delay(int fd) {
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
 static void watch(int epoll, int fd, int slot) {
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = ((unsigned long)slot << 32) | (unsigned)fd};
     if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) < 0) fail("epoll_ctl");
-}
-
-static void send_all(int fd, const char *bytes, size_t count) {
-    while (count) {
-        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EINTR) fail("send");
-        if (sent > 0) bytes += sent, count -= sent;
-    }
-}
-
-static int listen_somewhere(void) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (bind(listener, (void *)&address, size) < 0 || listen(listener, 1024) < 0) fail("listen");
-    getsockname(listener, (void *)&address, &size);
-    printf("%d\n", ntohs(address.sin_port));
-    fflush(stdout);
-    return listener;
-}
-
-static void store(const char *path, size_t frame, size_t answer) {
-    int listener = listen_somewhere(), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    char *bytes = malloc(frame), *zeros = calloc(1, answer);
-    if (file < 0) fail(path);
-    for (;;) {
-        int fd = accept(listener, 0, 0);
-        no_delay(fd);
-        while (recv(fd, bytes, frame, MSG_WAITALL) == (ssize_t)frame) {
-            if (write(file, bytes, frame) != (ssize_t)frame) fail("write");
-            if (send(fd, zeros, answer, MSG_NOSIGNAL) < 0) break;
-        }
-        close(fd);
-    }
 }
 
 static void echo(void) {
@@ -113,20 +52,17 @@ struct connection {
 static struct connection connections[CONNECTIONS_MAX];
 
 static int open_all(int port, const char *path, int depth, int epoll) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     FILE *file = fopen(path, "rb");
     unsigned bytes;
     int count = 0;
     if (!file) fail(path);
     while (count < CONNECTIONS_MAX && fread(&bytes, sizeof bytes, 1, file) == 1) {
         struct connection *c = &connections[count];
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        int fd = connect_to(port);
         c->frame_bytes = bytes;
         c->frames = malloc((size_t)bytes * depth);
         if (fread(c->frames, bytes, 1, file) != 1) fail("frame");
         for (int i = 1; i < depth; i++) memcpy(c->frames + (size_t)i * bytes, c->frames, bytes);
-        if (connect(fd, (void *)&address, sizeof address) < 0) fail("connect");
-        no_delay(fd);
         watch(epoll, fd, count++);
         send_all(fd, c->frames, (size_t)bytes * depth);
     }
@@ -163,9 +99,8 @@ static int load(int port, const char *path, size_t answer, int depth, double sec
 
 int main(int argc, char **argv) {
     if (argc == 2 && !strcmp(argv[1], "echo")) echo();
-    if (argc == 5 && !strcmp(argv[1], "store")) store(argv[2], strtoul(argv[3], 0, 10), strtoul(argv[4], 0, 10));
     if (argc == 7 && !strcmp(argv[1], "load"))
         return load(atoi(argv[2]), argv[3], strtoul(argv[4], 0, 10), atoi(argv[5]), atof(argv[6]));
-    fprintf(stderr, "usage: wire echo | wire store FILE FRAME ANSWER | wire load PORT FILE ANSWER DEPTH SECONDS\n");
+    fprintf(stderr, "usage: wire echo | wire load PORT FILE ANSWER DEPTH SECONDS\n");
     return 2;
 }
