@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import HealthCheck, settings
 from partita import Broker
 from support.broker.raw import Raw
 
+NO_BROWSER = pytest.StashKey[int]()
+"""How many tests were left out for want of Chromium."""
 settings.register_profile(
     "partita", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -29,6 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     gates = [name for name in ("conformance", "slow") if not config.getoption(f"--{name}")]
     closed = tuple(str(config.rootpath / "tests" / name) for name in gates)
     chosen = [item for item in items if not str(item.path).startswith(closed)]
+    if shutil.which("chromium") is None:
+        config.stash[NO_BROWSER] = sum(item.get_closest_marker("browser") is not None for item in chosen)
+        chosen = [item for item in chosen if item.get_closest_marker("browser") is None]
     if len(chosen) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
@@ -36,6 +42,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say both numbers: golden vectors and versions turn one test function into many cases."""
+    if left_out := terminalreporter.config.stash.get(NO_BROWSER, 0):
+        terminalreporter.write_line(f"{left_out} browser tests were left out: there is no chromium on the PATH")
     ran = {
         test.nodeid
         for outcome in ("passed", "failed", "error")

@@ -42,6 +42,7 @@ PAGES = (
     "tracing",
     "monitoring",
     "transactions",
+    "dashboard",
 )
 BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n)?```python\n(.*?)```", re.S)
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

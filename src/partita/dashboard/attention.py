@@ -106,7 +106,7 @@ def _skewed(facts: GroupFacts) -> str | None:
     if facts.worst_lag < SKEW * max(1, facts.typical_lag):
         return None
     worst, typical = number(facts.worst_lag), number(facts.typical_lag)
-    return f"has a partition that is {worst} records behind; half of its partitions are at most {typical} behind"
+    return f"is uneven: one partition is {worst} records behind, half of them are at most {typical} behind"
 
 
 def _uncommitted(facts: GroupFacts) -> str | None:

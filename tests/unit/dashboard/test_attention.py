@@ -47,7 +47,7 @@ CASES = {
     "skew": (
         replace(FINE, worst_lag=2_000, typical_lag=15),
         replace(FINE, worst_lag=2_000, typical_lag=1_500),
-        "has a partition that is 2,000 records behind; half of its partitions are at most 15 behind",
+        "is uneven: one partition is 2,000 records behind, half of them are at most 15 behind",
     ),
     "no members": (
         replace(FINE, members=0, state="Empty", behind_ms=7_800_000),

@@ -77,7 +77,7 @@ class GroupPage:
 def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
     """The page; None for a group that does not exist."""
     seen = rows.observed
-    group, row = seen.groups.get(group_id), rows.all().get(group_id)
+    group, row = seen.groups.get(group_id), rows.one(group_id)
     if group is None or row is None:
         return None
     partitions = _partitions(seen, group)

@@ -65,6 +65,13 @@ class GroupRows:
             self._rows = {name: self._row(group) for name, group in self.observed.groups.items()}
         return self._rows
 
+    def one(self, group_id: str) -> GroupRow | None:
+        """The row of one group, without those of all others; None for a group that does not exist."""
+        if self._version == self.observed.version:
+            return self._rows.get(group_id)
+        group = self.observed.groups.get(group_id)
+        return None if group is None else self._row(group)
+
     def ranked_findings(self) -> list[tuple[GroupRow, Finding]]:
         """The worst finding of each group that has one, the most urgent first."""
         found = [(row, row.findings[0]) for row in self.all().values() if row.findings]

@@ -122,7 +122,7 @@
     plot = new uPlot({
       width: place.clientWidth, height: 210, legend: { live: true }, cursor: { y: false }, hooks: { draw: [marks] },
       scales: { y: { range: (u, low, high) => [0, Math.max(4, high * 1.08)] } },
-      axes: [{ ...axis, values: (u, all) => all.map((v) => new Date(v * 1000).toTimeString().slice(0, 8)) }, { ...axis, size: 64, values: (u, all) => all.map((v) => v.toLocaleString("en")) }],
+      axes: [{ ...axis, space: 90, values: (u, all) => all.map((v) => new Date(v * 1000).toTimeString().slice(0, 8)) }, { ...axis, size: 64, values: (u, all) => all.map((v) => v.toLocaleString("en")) }],
       series: [{ value: (u, v) => v == null ? "" : new Date(v * 1000).toLocaleTimeString() },
         { label: "lag", stroke: colour("--accent"), width: 2, fill: colour("--tint"), points: { show: false },
           value: (u, v) => v == null ? "" : v.toLocaleString("en") + " records" }],
