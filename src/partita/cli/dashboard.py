@@ -9,9 +9,13 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.terminal import say
+from partita.cli.variables import TOKEN_VARIABLE as ADMIN_TOKEN_VARIABLE
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from partita.dashboard.site import Site
+    from partita.dashboard.sources import Followers
     from partita.observe.poll_cluster import ClusterPoller
 
 TOKEN_VARIABLE = "PARTITA_DASHBOARD_TOKEN"
@@ -23,7 +27,22 @@ LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_clie
 @click.option("--host", default="127.0.0.1", show_default=True, help="Listen here; another address demands --token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Listen at this port.")
 @click.option("--token", envvar=TOKEN_VARIABLE, show_envvar=True, help="Ask for this token before anything is shown.")
-@click.option("--allow-actions", is_flag=True, help="Offer to reset offsets, each time after a preview.")
+@click.option(
+    "--allow-actions",
+    is_flag=True,
+    help="Offer to reset offsets after a preview; with --notes-from also to evict members.",
+)
+@click.option(
+    "--notes-from",
+    metavar="URL",
+    help="The control endpoint of a Partita broker, such as http://127.0.0.1:9644: it tells causes itself.",
+)
+@click.option(
+    "--admin-token",
+    envvar=ADMIN_TOKEN_VARIABLE,
+    show_envvar=True,
+    help="The token that the broker printed at its start.",
+)
 @click.option(
     "--once",
     "report",
@@ -32,8 +51,9 @@ LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_clie
     help="Look once, write all pages as one file without scripts (-: standard output), and end.",
 )
 def dashboard(
-    bootstrap: Address, host: str, port: int, token: str | None, allow_actions: bool, report: str | None
-) -> None:
+    bootstrap: Address, host: str, port: int, token: str | None, allow_actions: bool, notes_from: str | None,
+    admin_token: str | None, report: str | None,
+) -> None:  # fmt: skip
     """Show groups with their lag, members and rebalances, topics, transactions and nodes as live web pages.
 
     Works on any Kafka. Reads only, unless told otherwise. Needs pip install 'partita[dashboard]'.
@@ -41,28 +61,34 @@ def dashboard(
     _require_libraries()
     from partita.dashboard.access import Access
     from partita.dashboard.site import Site
+    from partita.dashboard.sources import Followers
     from partita.observe.observed import Observed
     from partita.observe.poll_cluster import ClusterPoller
 
     observed = Observed(bootstrap.servers)
+    options = bootstrap.client_options(client_id="partita-dashboard")
     try:
         access = Access(host, token)
-        poller = ClusterPoller(bootstrap.client_options(client_id="partita-dashboard"), observed)
+        poller = ClusterPoller(options, observed)
+        followers = Followers(options, poller, notes_from, admin_token or "")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    site = Site(observed, access, allow_actions=allow_actions)
+    has_control = notes_from is not None
+    site = Site(observed, access, sources=followers.sources, allow_actions=allow_actions, has_control=has_control)
     if report is not None:
-        _write(site, poller, report)
+        _write(site, poller, followers, report)
     else:
-        _run(site, poller, port)
+        actions = _actions(site, poller, notes_from, admin_token) if allow_actions else []
+        _run(site, poller, followers, actions, port)
 
 
-def _write(site: Site, poller: ClusterPoller, report: str) -> None:
+def _write(site: Site, poller: ClusterPoller, followers: Followers, report: str) -> None:
     from partita.dashboard.once import report as report_of
 
     async def look() -> None:
         try:
             await poller.look()
+            await followers.read_once()
         finally:
             await poller.close()
 
@@ -73,8 +99,13 @@ def _write(site: Site, poller: ClusterPoller, report: str) -> None:
         say(f"wrote {report}")
 
 
-def _run(site: Site, poller: ClusterPoller, port: int) -> None:
+def _actions(site: Site, poller: ClusterPoller, notes_from: str | None, admin_token: str | None) -> list[BaseRoute]:
     from partita.dashboard.actions import Actions
+
+    return Actions(site, lambda: poller.admin, control=notes_from, control_token=admin_token or "").routes()
+
+
+def _run(site: Site, poller: ClusterPoller, followers: Followers, actions: list[BaseRoute], port: int) -> None:
     from partita.dashboard.app import create_app
     from partita.dashboard.serve import in_background, listening_socket, serve, url_of
 
@@ -84,8 +115,7 @@ def _run(site: Site, poller: ClusterPoller, port: int) -> None:
     except OSError as error:
         raise click.ClickException(f"cannot listen at {access.host}:{port}: {error.strerror or error}") from error
     say(f"dashboard at {url_of(access, bound)}" + (" (it asks for the token once: ?token=...)" if access.token else ""))
-    actions = Actions(site, lambda: poller.admin).routes() if site.allow_actions else []
-    serve(create_app(site, lifespan=in_background(poller.run), actions=actions), bound)
+    serve(create_app(site, lifespan=in_background(poller.run, followers.run), actions=actions), bound)
 
 
 def _require_libraries() -> None:

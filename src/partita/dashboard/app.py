@@ -45,7 +45,7 @@ def groups_page(site: Site, request: Request) -> Page:
 def one_group_page(site: Site, request: Request) -> Page | None:
     """`/groups/{group}`"""
     name = unslug(request.path_params["group"])
-    model = group_page(site.rows, name)
+    model = group_page(site.rows, name, site.accounts)
     return None if model is None else Page(name, "group.html", model, group=name)
 
 

@@ -42,7 +42,7 @@ def _pages(site: Site) -> Iterator[tuple[str, Page]]:
     yield "/", Page("Overview", "overview.html", overview(site.rows))
     yield "/groups", Page("Groups", "groups.html", group_list(site.rows, {}))
     for row in _worst(site):
-        model = group_page(site.rows, row.group_id)
+        model = group_page(site.rows, row.group_id, site.accounts)
         if model is not None:
             yield row.path, Page(row.group_id, "group.html", model)
             yield from _why(site, row)

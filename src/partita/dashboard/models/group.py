@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partita.dashboard.models.rows import GroupRow, GroupRows, loses_in_ms
+from partita.dashboard.models.why import Accounts, ListedRebalance, listed_rebalance
 from partita.observe.history import Behind, LagPoint, RebalanceSeen
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen, TopicPartition
 
 CHART_MS = 30 * 60_000
 RATE_MS = 60_000
+LISTED_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +74,10 @@ class GroupPage:
     consume_rate: float | None
     produce_rate: float | None
     rebalances: tuple[RebalanceSeen, ...]
+    explained: tuple[ListedRebalance, ...]
 
 
-def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
+def group_page(rows: GroupRows, group_id: str, accounts: Accounts) -> GroupPage | None:
     """The page; None for a group that does not exist."""
     seen = rows.observed
     group, row = seen.groups.get(group_id), rows.one(group_id)
@@ -83,6 +86,7 @@ def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
     partitions = _partitions(seen, group)
     cards = [_card(group, index, partitions, row.lag) for index in range(len(group.members))]
     node = seen.nodes.get(group.coordinator)
+    _, told = accounts.of(group_id)
     points = seen.history.lag_points(group_id, seen.seen_ms - CHART_MS)
     topics: dict[str, list[PartitionRow]] = {}
     for part in partitions.values():
@@ -99,7 +103,8 @@ def group_page(rows: GroupRows, group_id: str) -> GroupPage | None:
         tuple(points),
         _consume_rate(points),
         _produce_rate(seen, partitions),
-        tuple(reversed(seen.history.rebalances(group_id)[-20:])),
+        tuple(reversed(seen.history.rebalances(group_id)[-LISTED_MAX:])),
+        tuple(listed_rebalance(f"{row.path}/why", account) for account in reversed(told[-LISTED_MAX:])),
     )
 
 

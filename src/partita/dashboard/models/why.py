@@ -6,7 +6,7 @@ All words come from `partita.explain`; here they are put beside the picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from partita.dashboard.timeline import Mark, Row, Span, Timeline, gap_title
@@ -23,27 +23,43 @@ WINDOW_MIN_MS = 60_000
 ROWS_MAX = 48
 LISTED_MAX = 100
 KEPT_ACCOUNTS = 64
+EXPLAINED_FOR_MS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What was made of a group's facts, and when; `last_ms` is when its last generation was assigned."""
+
+    version: int
+    made_ms: int
+    last_ms: int
+    facts: Sequence[Fact]
+    accounts: tuple[Account, ...]
 
 
 class Accounts:
-    """The accounts of groups, explained again at most once for each state of the observer, and only when asked for."""
+    """The accounts of groups, made when asked for: again after a new rebalance, else every few seconds."""
 
     def __init__(self, observed: Observed, facts_of: FactsOf) -> None:
         self._observed = observed
         self._facts_of = facts_of
-        self._known: dict[str, tuple[int, Sequence[Fact], tuple[Account, ...]]] = {}
+        self._known: dict[str, _Explained] = {}
 
     def of(self, group_id: str) -> tuple[Sequence[Fact], tuple[Account, ...]]:
         """The facts and the accounts of a group, oldest first."""
-        version, facts, accounts = self._known.get(group_id, (-1, (), ()))
-        if version != self._observed.version:
-            facts = [*self._facts_of(group_id), *self._ends(group_id)]
-            accounts = explain(facts)
-            self._known.pop(group_id, None)
-            self._known[group_id] = (self._observed.version, facts, accounts)
-            while len(self._known) > KEPT_ACCOUNTS:
-                del self._known[next(iter(self._known))]
-        return facts, accounts
+        known, now_ms = self._known.get(group_id), self._observed.seen_ms
+        if known is not None and known.version == self._observed.version:
+            return known.facts, known.accounts
+        facts = self._facts_of(group_id)
+        last = max((fact.at_ms for fact in facts if isinstance(fact, Assigned)), default=0)
+        if known is None or last != known.last_ms or now_ms - known.made_ms >= EXPLAINED_FOR_MS:
+            facts = [*facts, *self._ends(group_id)]
+            known = _Explained(self._observed.version, now_ms, last, facts, explain(facts))
+        self._known.pop(group_id, None)
+        self._known[group_id] = replace(known, version=self._observed.version)
+        while len(self._known) > KEPT_ACCOUNTS:
+            del self._known[next(iter(self._known))]
+        return known.facts, known.accounts
 
     def _ends(self, group_id: str) -> Iterable[EndSeen]:
         """The ends of the group's logs that were seen, which tell how much lag a rebalance cost."""
@@ -118,7 +134,7 @@ def why_page(
         group_id,
         path,
         _sentence(told, observed.seen_ms),
-        tuple(_listed(path, account) for account in reversed(told[-LISTED_MAX:])),
+        tuple(listed_rebalance(path, account) for account in reversed(told[-LISTED_MAX:])),
         len(told),
         line,
         by,
@@ -164,7 +180,8 @@ def _sentence(told: Sequence[Account], now_ms: int) -> str:
     return f"{count(len(told), 'rebalance')} known, {hour:,} in the last hour"
 
 
-def _listed(path: str, account: Account) -> ListedRebalance:
+def listed_rebalance(path: str, account: Account) -> ListedRebalance:
+    """An account as a row of a list; `path` is that of the page with the timeline."""
     return ListedRebalance(
         account.generation,
         f"{path}/{account.generation}",
