@@ -28,6 +28,7 @@ PAGES = (
     "first-consumer",
     "consumer",
     "what-a-rebalance-does-to-you",
+    "why-did-it-rebalance",
     "consumer-protocol",
     "why-a-group-coordinator",
     "long-processing",

@@ -26,6 +26,7 @@ from partita.demo.ownership import Ownership, owners_in
 from partita.demo.story import Kill, LagSample, Rebalance, Story
 from partita.demo.worker import CONSUMER, DEAD_LETTERS, DESK, FLIGHTS, SPARK, WEATHER
 from partita.group.records.read_back import LogRecord
+from partita.observe.note_facts import accounts_of_notes
 
 PARTITIONS = 6
 RATE = 5_500
@@ -256,12 +257,11 @@ class Runner:
     def _note_rebalances(self, notes: list[dict[str, Any]]) -> None:
         """Take the coordinator's own account of the group's rebalances, up to the end of the last scene."""
         end_s = max((tenure.to_s for tenure in self.story.tenures), default=self.elapsed_s())
-        for note in notes:
-            at_s = (note["wall_ms"] - self._started_wall_ms) / 1000
-            if note["note"] == "Rebalanced" and note["group_id"] == DESK and at_s <= end_s:
-                causes = ", ".join(f"{cause['client_id']}: {cause['what']}" for cause in note["causes"])
-                took_ms = note["join_phase_ms"] + note["sync_phase_ms"]
-                self.story.rebalances.append(Rebalance(at_s, note["generation"], causes, note["members"], took_ms))
+        for account in accounts_of_notes(notes):
+            at_s = (account.ended_ms - self._started_wall_ms) / 1000
+            if account.group == DESK and at_s <= end_s:
+                took_ms, members = account.took_ms or 0, len(account.members)
+                self.story.rebalances.append(Rebalance(at_s, account.generation, account.headline, members, took_ms))
 
     async def _stop_children(self) -> None:
         await asyncio.gather(*(child.stop() for child in self._children.values()))

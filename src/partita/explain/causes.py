@@ -12,7 +12,7 @@ from itertools import pairwise
 from partita.explain.account import Cause
 from partita.explain.facts import Assigned, Member, Partition, Sure, ToldCause, What
 from partita.explain.generations import NO_COMMITS, Step
-from partita.explain.wording import duration, listed, partition_name
+from partita.explain.wording import clean, duration, listed, partition_name
 
 LATE_POLL_REASONS = ("consumer poll timeout has expired", "max.poll.interval.ms", "no poll for")
 """How the reasons begin or what they hold with which Java's consumer and ours leave when their application is slow."""
@@ -49,7 +49,7 @@ def _told(cause: ToldCause, step: Step) -> Cause:
         client_id=cause.client_id,
         host="" if member is None else member.host,
         detail=_detail(cause, step),
-        evidence=(f"the coordinator noted '{cause.what.value}'{reason}",),
+        evidence=(clean(f"the coordinator noted '{cause.what.value}'{reason}"),),
     )
 
 
@@ -111,7 +111,7 @@ def _of(member: Member, what: What, sure: Sure, *evidence: str, detail: str = ""
         client_id=member.client_id,
         host=member.host,
         detail=detail,
-        evidence=evidence,
+        evidence=tuple(map(clean, evidence)),
     )
 
 

@@ -55,10 +55,15 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
+def clean(text: str) -> str:
+    """Names and reasons are other people's text: no character stays that is invisible or steers a terminal."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def printable(text: str) -> str:
-    """Names are other people's text: at most 40 characters, none of them invisible or steering a terminal."""
-    clean = "".join(letter if letter.isprintable() else "?" for letter in text)
-    return clean if len(clean) <= NAME_MAX else f"{clean[: NAME_MAX - 1]}…"
+    """The clean text, cut to 40 characters."""
+    shown = clean(text)
+    return shown if len(shown) <= NAME_MAX else f"{shown[: NAME_MAX - 1]}…"
 
 
 def names_of(generations: Iterable[Sequence[Member]]) -> dict[str, str]:

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from partita.explain import Account, explain
 from partita.explain.facts import Assigned, Fact, Forgotten, Member, Replaced, Sure, ToldCause, What
 
 _WORDS = {what.value: what for what in What}
+
+
+def accounts_of_notes(notes: Iterable[Mapping[str, Any]]) -> tuple[Account, ...]:
+    """Every rebalance in these notes, in words and values, oldest first."""
+    return explain(facts_of_notes(notes))
 
 
 def facts_of_notes(notes: Iterable[Mapping[str, Any]]) -> list[Fact]:

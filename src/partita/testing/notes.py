@@ -21,6 +21,22 @@ def note_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
         yield f"{at}  {note['note']}  {facts}".rstrip()
 
 
+def account_lines(notes: Iterable[Mapping[str, Any]], limit: int) -> Iterator[str]:
+    """Why groups rebalanced, one line per rebalance: the last `limit` of them, and what to do about the last one."""
+    from partita.observe.note_facts import accounts_of_notes
+
+    accounts = accounts_of_notes(notes)[-limit:]
+    for account in accounts:
+        seconds, ms = divmod(account.ended_ms, 1000)
+        at = f"{time.strftime('%H:%M:%S', time.localtime(seconds))}.{ms:03}"
+        number = f"{'epoch' if account.is_incremental else 'generation'} {account.generation}"
+        yield f"{at}  group {_shown(account.group)}, {number}: {account.headline}"
+    if accounts and accounts[-1].advice:
+        yield f"              {accounts[-1].advice}"
+    if accounts:
+        yield ""
+
+
 def _shown(value: object) -> str:
     """A fact in one line: causes as "what (who)", anything else as Python writes it, text without quotes."""
     if isinstance(value, str):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from partita.testing.notes import note_lines
+from partita.testing.notes import account_lines, note_lines
 
 if TYPE_CHECKING:
     from partita import Admin, Producer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 INI_OPTION = "partita_options"
 NOTES_SHOWN = 60
+REBALANCES_SHOWN = 10
 SHARED_BROKERS = ("partita_module_broker", "partita_session_broker")
 MARKER = "partita(topics={}, **options): start this test's broker with these options, such as nodes=3, num_partitions=4"
 _topic_numbers = itertools.count(1)
@@ -87,7 +88,8 @@ def _section(broker: Broker, first: int) -> list[tuple[str, str]]:
         notes = list(broker.notes(since=first))
     except RuntimeError:
         return [(f"partita {broker!r}", "stopped by the test")]
-    return [(f"partita {broker!r}", "\n".join(note_lines(notes, NOTES_SHOWN)) or "nothing happened")]
+    told = "\n".join([*account_lines(notes, REBALANCES_SHOWN), *note_lines(notes, NOTES_SHOWN)])
+    return [(f"partita {broker!r}", told or "nothing happened")]
 
 
 @pytest.fixture

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from partita.cli.groups.changes import Look, News, seen_changes, told_changes
+from partita.cli.groups.changes import Look, News, ToldChanges, seen_changes
 
+HELD = {
+    "member_id": "m-2", "client_id": "d", "group_instance_id": None, "client_host": "/h", "session_timeout_ms": 6000,
+    "rebalance_timeout_ms": 9000, "topics": ["t"], "partitions": {"t": [0]}, "joined_ms": None, "synced_ms": None,
+}  # fmt: skip
 NOTE = {
-    "note": "Rebalanced", "group_id": "g", "generation": 3, "members": 2, "join_phase_ms": 40, "sync_phase_ms": 2,
-    "wall_ms": 1000,
-    "causes": [{"what": "session expired", "member_id": "m-1", "group_instance_id": None, "client_id": "c"}],
+    "note": "Rebalanced", "group_id": "g", "generation": 3, "members": 1, "join_phase_ms": 40, "sync_phase_ms": 2,
+    "wall_ms": 1000, "protocol_name": "range", "leader_id": "m-2", "held": [HELD],
+    "causes": [
+        {"what": "session expired", "member_id": "m-1", "group_instance_id": None, "client_id": "c", "detail": ""}
+    ],
 }  # fmt: skip
 
 
@@ -26,5 +32,10 @@ def test_lag_alone_is_no_news() -> None:
 
 
 def test_a_broker_that_tells_its_rebalances_is_believed() -> None:
-    (news,) = told_changes([{"note": "GroupsLoaded"}, NOTE])
-    assert news == News(1000, "g", "generation 3, 2 members: c: session expired (join 40 ms, sync 2 ms)")
+    told = ToldChanges()
+    (news,) = told.changes([{"note": "GroupsLoaded"}, NOTE])
+    text = "c was silent for the session timeout and was removed (join 40 ms, sync 2 ms)"
+    assert news == News(1000, "g", f"generation 3, 1 member: {text}")
+    (news,) = told.changes([{**NOTE, "generation": 4, "wall_ms": 5000}])
+    assert news.text.startswith("generation 4"), "what was told before is not told again"
+    assert told.changes([]) == []

@@ -6,8 +6,9 @@ import pytest
 
 import partita.now
 from partita import Broker
-from partita.testing.notes import note_lines
+from partita.testing.notes import account_lines, note_lines
 from partita.testing.plugin import BrokerFactory
+from support.explain.staged import Stage
 
 pytest_plugins = ["pytester"]
 
@@ -164,3 +165,18 @@ def test_many_notes_are_cut_at_the_front() -> None:
     assert lines[0] == "... 3 earlier notes"
     assert lines[1].endswith(r"Rebalanced  group_id='g\x1b'  causes=[session expired (c)]")
     assert len(lines) == 3
+
+
+def test_a_failing_test_reads_why_its_group_rebalanced() -> None:
+    stage = Stage({"orders": 2})
+    for name in ("a", "b"):
+        stage.start(name)
+        stage.pass_ms(200)
+    stage.settle(30_000)
+    stage.kill("b")
+    stage.settle(60_000)
+    lines = list(account_lines(stage.notes, 2))
+    assert len(lines) == 4
+    assert lines[1].endswith("generation 3: b was silent for its session timeout of 45 s and was removed.")
+    assert "See whether the process of b crashed" in lines[2]
+    assert list(account_lines([], 2)) == []

@@ -11,6 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from partita.cli.terminal import count
+from partita.explain import Account, explain
+from partita.explain.facts import Assigned, Replaced
+from partita.observe.kept import Kept
+from partita.observe.note_facts import NoteReader
+
+REBALANCES_KEPT = 50
+"""Of each group, for what repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +50,31 @@ def seen_changes(before: Look | None, after: Look, wall_ms: int) -> list[News]:
     return [News(wall_ms, after.group_id, ", ".join(parts))] if parts else []
 
 
-def told_changes(notes: Iterable[Mapping[str, Any]]) -> list[News]:
-    """The completed rebalances among a broker's notes, with their causes and the duration of each phase."""
-    found = []
-    for note in notes:
-        if note["note"] != "Rebalanced":
-            continue
-        causes = ", ".join(_cause(cause) for cause in note["causes"]) or "no cause given"
-        took = f"join {note['join_phase_ms']} ms, sync {note['sync_phase_ms']} ms"
-        text = f"generation {note['generation']}, {count(note['members'], 'member')}: {causes} ({took})"
-        found.append(News(note["wall_ms"], note["group_id"], text))
-    return found
+class ToldChanges:
+    """What a broker's notes tell of rebalances, one line each, in the words of `partita groups why`."""
+
+    def __init__(self) -> None:
+        self._reader = NoteReader()
+        self._kept = Kept(generations_max=REBALANCES_KEPT)
+
+    def changes(self, notes: Iterable[Mapping[str, Any]]) -> list[News]:
+        """The rebalances that are over with these notes, which follow those of the last call."""
+        touched: dict[str, int] = {}
+        for note in notes:
+            for fact in self._reader.read(note):
+                self._kept.add(fact)
+                if isinstance(fact, Assigned | Replaced):
+                    touched.setdefault(fact.group, fact.at_ms)
+        return [
+            News(account.ended_ms, group, _line(account))
+            for group, since_ms in touched.items()
+            for account in explain(self._kept.of(group))
+            if account.ended_ms >= since_ms
+        ]
 
 
-def _cause(cause: Mapping[str, Any]) -> str:
-    who = cause["group_instance_id"] or cause["client_id"] or cause["member_id"]
-    return f"{who}: {cause['what']}" if who else str(cause["what"])
+def _line(account: Account) -> str:
+    number = f"{'epoch' if account.is_incremental else 'generation'} {account.generation}"
+    took = ", ".join(f"{phase.name} {phase.ms} ms" for phase in account.phases if phase.name in ("join", "sync"))
+    line = f"{number}, {count(len(account.members), 'member')}: {account.headline.removesuffix('.')}"
+    return f"{line} ({took})" if took else line

@@ -12,7 +12,7 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected
-from partita.cli.groups.changes import Look, News, seen_changes, told_changes
+from partita.cli.groups.changes import Look, News, ToldChanges, seen_changes
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.terminal import redraw, say, table_lines
 from partita.cli.variables import TOKEN_VARIABLE
@@ -32,6 +32,7 @@ class Watcher:
         self._port = port
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         self._before: dict[str, Look] = {}
+        self._told = ToldChanges()
 
     def look(self) -> list[Look]:
         """Describe the groups now and collect what has changed since the last call."""
@@ -42,7 +43,7 @@ class Watcher:
             for look in looks:
                 self.news.extend(seen_changes(self._before.get(look.group_id), look, now_ms))
         else:
-            told = told_changes(self._port.new_notes())
+            told = self._told.changes(self._port.new_notes())
             self.news.extend(item for item in told if not self.wanted or item.group_id in self.wanted)
         self._before = {look.group_id: look for look in looks}
         return looks
