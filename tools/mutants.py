@@ -26,13 +26,29 @@ TESTS = {
     "c": ("tests/unit/consumer", "tests/scenarios/consumer"),
     "a": ("tests/unit/assignors", "tests/property/test_assignors.py"),
     "b": ("tests/unit/broker/groups",),
+    "t": (
+        "tests/unit/transactions",
+        "tests/unit/broker/transactions",
+        "tests/unit/group/test_markers.py",
+        "tests/unit/log/test_producer_state.py",
+        "tests/unit/log/test_guards.py",
+        "tests/unit/log/test_marker_compaction.py",
+        "tests/unit/log/test_transaction_vectors.py",
+        "tests/unit/log/test_partition_log.py",
+        "tests/unit/producer/test_transactions.py",
+        "tests/unit/producer/test_producer_core.py",
+        "tests/unit/consumer/test_records.py",
+        "tests/unit/broker/topics",
+        "tests/simulation/test_transactions.py",
+    ),
 }
 SEEDS_FROM = """
-from partita.sim.run import simulate
+from partita.sim.run import simulate, simulate_transactions
 import sys
+play = simulate_transactions if "t" in sys.argv[2] else simulate
 for seed in range(1, int(sys.argv[1]) + 1):
     for liveness in (False, True):
-        verdict = simulate(seed, liveness=liveness, minutes=1)
+        verdict = play(seed, liveness=liveness, minutes=1)
         if verdict.broken:
             sys.exit(f"seed {seed} {'liveness' if liveness else 'safety'} {verdict.broken.partition(':')[0]}")
 """
@@ -98,10 +114,10 @@ def killed_by_tests(mutant: Mutant, source: Path, seconds: int) -> str:
     return failed[0].partition(" - ")[0].split(" ", 1)[1] if failed else ""
 
 
-def killed_by_seeds(source: Path, seeds: int, seconds: int) -> str:
+def killed_by_seeds(mutant: Mutant, source: Path, seeds: int, seconds: int) -> str:
     """The first seed that breaks a rule, and the rule; empty if none does in time."""
     try:
-        out = _run([sys.executable, "-c", SEEDS_FROM, str(seeds)], source, seconds)
+        out = _run([sys.executable, "-c", SEEDS_FROM, str(seeds), mutant.judges], source, seconds)
     except subprocess.TimeoutExpired:
         return ""
     lines = out.strip().splitlines()
@@ -120,8 +136,8 @@ def judge(mutant: Mutant, *, seeds: int, seconds: int) -> tuple[str, str]:
         package = copy_source(Path(folder))
         mutant.plant(package)
         by_test = killed_by_tests(mutant, package, seconds)
-        asks_seeds = seeds and set(mutant.judges) & {"g", "c", "b"} and not mutant.unseen
-        by_seed = killed_by_seeds(package, seeds, seconds) if asks_seeds else mutant.unseen
+        asks_seeds = seeds and set(mutant.judges) & {"g", "c", "b", "t"} and not mutant.unseen
+        by_seed = killed_by_seeds(mutant, package, seeds, seconds) if asks_seeds else mutant.unseen
     return by_test, by_seed
 
 
