@@ -174,3 +174,33 @@ def test_an_aborted_transaction_whose_marker_stays_is_still_told() -> None:
     end(log, ABORT)
     compact(log, 1)
     assert [entry.last_offset for entry in log.producers.aborted] == [offset for offset, _ in markers(log)]
+
+
+@pytest.mark.case("TX-O04")
+def test_nothing_at_or_above_an_open_transaction_is_touched() -> None:
+    log = open_log(MemoryStorage(), COMPACT)
+    for value in ("old", "new"):
+        log.append(pairs(("a", value)), 0, at(0))
+    log.roll(at(0))
+    put(log, "a", "open")
+    first = log.last_stable_offset
+    log.roll(at(0))
+    for value in ("behind", "behind it"):
+        log.append(pairs(("a", value)), 0, at(0))
+    compact(log, 1)
+    assert first == 2
+    assert values(log) == ["new", "open", "behind", "behind it"]
+    end(log, COMMIT)
+    compact(log, 2)
+    assert values(log) == ["behind it"]
+
+
+@pytest.mark.case("TX-J11")
+def test_a_reader_of_the_first_of_many_segments_learns_of_the_abort_in_the_last_one() -> None:
+    log = open_log(MemoryStorage(), replace(SMALL, segment_bytes=200))
+    for sequence in range(20):
+        put(log, "a", f"aborted {sequence}", sequence=sequence)
+    end(log, ABORT)
+    assert len(log.segments) > 5
+    (told,) = log.aborted_transactions(0, log.read(0, 1))
+    assert (told.producer_id, told.first_offset, told.last_offset) == (5, 0, 20)

@@ -9,7 +9,7 @@ import pytest
 from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import Filters, InitProducer
-from partita.transactions.log_records import read_record
+from partita.transactions.log_records import read_record, record_of
 from partita.transactions.model import State
 from partita.transactions.tables import END_V1, END_V2
 from support.transactions.world import T0, T1, U0, World
@@ -565,3 +565,31 @@ def test_unloading_answers_whoever_waits() -> None:
     token = world.last_token
     world.reload()
     assert world.answers[token].code is CODE.NOT_COORDINATOR
+
+
+@pytest.mark.case("TX-N07", "TX-N05")
+def test_a_decision_of_a_version_0_record_is_carried_out_at_the_records_epoch() -> None:
+    world = World(level=0)
+    given = world.init()[1:]
+    assert world.add(given, T0) == 0
+    world.holds_markers = True
+    assert world.end(given) == 0
+    assert all(record.value is not None and record.value[:2] == bytes(2) for record in world.log)
+    world.reload()
+    world.holds_markers = False
+    world.write_markers()
+    assert world.markers == [(*given, T0, True)]
+    assert world.logged()[-1] == ("CompleteCommit", given[1])
+
+
+@pytest.mark.case("TX-B11")
+def test_a_transaction_without_timeout_is_never_timed_out() -> None:
+    """What a two-phase commit stores (KIP-939), as a log of Kafka may hold it."""
+    world = World()
+    given = world.init()[1:]
+    world.add(given, T0)
+    opened = world.known()
+    world.log.append(record_of(replace(opened, timeout_ms=2**31 - 1), 2))
+    world.reload()
+    world.advance(30 * 24 * 3_600_000)
+    assert world.known().state is State.ONGOING

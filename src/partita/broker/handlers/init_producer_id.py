@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 
 from partita.broker.handlers._transactions import code_for
 from partita.broker.requests.context import Answer, RequestContext
+from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from partita.protocol.primitives import Message
@@ -23,6 +24,13 @@ def handle(ctx: RequestContext, request: InitProducerIdRequest) -> Answer:
     """
     if (request.producer_id == -1) != (request.producer_epoch == -1):
         return _refused(ErrorCode.INVALID_REQUEST)
+    try:
+        return _asked(ctx, request)
+    except StorageError:
+        return _refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # no block of ids could be taken now (TX-B12)
+
+
+def _asked(ctx: RequestContext, request: InitProducerIdRequest) -> Answer:
     if request.transactional_id is None:
         given = InitProducerIdResponse(producer_id=ctx.catalogue.allocate_producer_id(), producer_epoch=0)
         return ctx.when_durable(given)
