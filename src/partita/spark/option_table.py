@@ -155,12 +155,7 @@ SINK = (
     Option("exactlyOnce", "bool", False, "stream: every row exactly once for readers with read_committed"),
     Option("sinkName", "str", None, "exactlyOnce: the sink's own name, kept over restarts, that no other query uses"),
     Option(
-        "sinkStart",
-        "str",
-        "continue",
-        "exactlyOnce: new allows a sink without markers to begin with a later batch than the first",
-        choices=("continue", "new"),
-        ignore_case=True,
+        "sinkStart", "int", None, "exactlyOnce: the one batch that may be written without earlier markers", minimum=1
     ),
 )
 SPARK_OWN = (

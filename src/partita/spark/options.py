@@ -116,7 +116,8 @@ class SinkOptions:
     warnings: tuple[str, ...] = ()
     sink_name: str | None = None
     """The name of a sink that writes exactly once; None: at least once."""
-    starts_new: bool = False
+    starts_with: int | None = None
+    """The batch that such a sink begins with, if that is not the first."""
 
 
 @dataclass(slots=True)
@@ -198,14 +199,14 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     name = given.values["sinkName"]
     if given.values["exactlyOnce"]:
         _check_exactly_once(name, given.client)
-    elif name is not None or given.values["sinkStart"] != "continue":
+    elif name is not None or given.values["sinkStart"] is not None:
         raise ConfigError("sinkName and sinkStart belong to exactlyOnce=true")
     return SinkOptions(
         client=given.client,
         topic=topic,
         warnings=tuple(given.warnings),
         sink_name=name,
-        starts_new=given.values["sinkStart"] == "new",
+        starts_with=given.values["sinkStart"],
     )
 
 

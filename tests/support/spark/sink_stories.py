@@ -217,15 +217,15 @@ def a_batch_that_was_replanned(bootstrap: str) -> None:
 
 
 def markers_that_expired(bootstrap: str) -> None:
-    """Without any marker a later batch is refused, unless the user says that the sink is new."""
+    """Without any marker a later batch is refused, unless the user says that the sink begins with this very one."""
     sink = Sink(bootstrap)
     sink.task(0, ["a"])
     sink.complete(0)
     with Admin(bootstrap_servers=bootstrap) as admin:
         admin.delete_groups([f"partita-{sink.name}-0", f"partita-{sink.name}"])
-    with pytest.raises(SinkRefused, match="set sinkStart=new"):
+    with pytest.raises(SinkRefused, match="set sinkStart=1"):
         sink.task(1, ["b"])
-    assert sink.task(1, ["b"], options=sink.with_options(sinkStart="new")).rows == 1
+    assert sink.task(1, ["b"], options=sink.with_options(sinkStart="1")).rows == 1
     assert sink.task(2, ["c"]).rows == 1
     assert sink.seen() == ["a", "b", "c"]
 

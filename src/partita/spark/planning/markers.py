@@ -14,7 +14,6 @@ from enum import Enum
 PREFIX = "partita-"
 _METADATA = re.compile(r"v1:(\d+):([0-9a-f]{16})")
 _MASK = (1 << 64) - 1
-START_CHOICES = ("continue", "new")
 
 
 class SinkRefused(RuntimeError):
@@ -90,8 +89,8 @@ class Duty(Enum):
     COMPARE = "they are written already; make sure that they are the same"
 
 
-def duty_of(place: TaskPlace, own: Marker | None, driver: Marker | None, *, is_new: bool) -> Duty:
-    """What the markers say. `is_new`: the user said that this sink starts with a later batch.
+def duty_of(place: TaskPlace, own: Marker | None, driver: Marker | None, *, starts_with: int | None) -> Duty:
+    """What the markers say. `starts_with`: the batch that this sink begins with, as the user says.
 
     Raises SinkRefused where writing could write twice.
     """
@@ -108,10 +107,10 @@ def duty_of(place: TaskPlace, own: Marker | None, driver: Marker | None, *, is_n
             f"{place}: the batch is complete, and this task has no part in it. The query was planned differently when "
             "it ran first; give it the number of partitions that it had then"
         )
-    if place.batch > 0 and newest < 0 and not is_new:
+    if place.batch > 0 and newest < 0 and place.batch != starts_with:
         raise SinkRefused(
             f"{place}: no marker of an earlier batch is there. They expired (offsets.retention.minutes), or this sink "
-            "is new to the checkpoint: check what is written, then set sinkStart=new"
+            f"is new to the checkpoint: check what is written, then set sinkStart={place.batch}"
         )
     return Duty.WRITE
 
@@ -127,10 +126,10 @@ def check_same(place: TaskPlace, own: Marker, offered: Digest) -> None:
     )
 
 
-def check_empty(place: TaskPlace, own: Marker | None, driver: Marker | None, *, is_new: bool) -> None:
+def check_empty(place: TaskPlace, own: Marker | None, driver: Marker | None, *, starts_with: int | None) -> None:
     """A task without rows writes nothing; raise SinkRefused where its markers do not agree with that."""
     if own is not None and own.batch == place.batch:
         check_same(place, own, Digest())
     newest = max((marker.batch for marker in (own, driver) if marker is not None), default=-1)
     if newest > place.batch:
-        duty_of(place, own, driver, is_new=is_new)
+        duty_of(place, own, driver, starts_with=starts_with)

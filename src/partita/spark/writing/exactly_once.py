@@ -73,7 +73,7 @@ def write_once(
     rows = chain([first], batches)
     link.call(transaction.take())
     own, driver = _markers(link, place, settings)
-    if duty_of(place, own, driver, is_new=options.starts_new) is Duty.COMPARE:
+    if duty_of(place, own, driver, starts_with=options.starts_with) is Duty.COMPARE:
         assert own is not None, "there is a marker to compare with"
         check_same(place, own, _digest_of(rows))
         return RowsWritten(own.digest.rows if own.digest is not None else 0, options.topic)
@@ -92,7 +92,7 @@ def _check_empty(link: BrokerLink, options: SinkOptions, place: TaskPlace, trans
     except UnstableOffsetCommitError:
         link.call(transaction.take())
         own, driver = _markers(link, place, settings)
-    check_empty(place, own, driver, is_new=options.starts_new)
+    check_empty(place, own, driver, starts_with=options.starts_with)
 
 
 def _write(
