@@ -172,6 +172,40 @@ def test_the_aborted_transactions_of_a_fetch_come_by_first_offset(plane: Transac
     assert [one.first_offset for one in late.aborted_transactions] == [1, 3]
 
 
+# --- what other brokers lost ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.case("BM-165")
+@pytest.mark.parametrize("level", [2, 0])
+def test_a_sequence_number_of_an_aborted_transaction_is_no_duplicate_in_the_next_one(level: int) -> None:
+    """Redpanda PR 5026: the write was answered from the cache of the aborted one, and lost."""
+    with transaction_plane(partita_transaction_version=level) as plane:
+        given = plane.start()
+        assert plane.send(given, T0) == [0]
+        plane.end(given, committed=False, version=5 if level else 4)
+        given = plane.start(given=given) if level == 0 else (given[0], given[1] + 1)
+        (answer,) = plane.send_for(given, T0)
+        assert (answer.error_code, answer.base_offset) == (0, 2)
+
+
+@pytest.mark.case("BM-167")
+def test_a_commit_fails_where_the_coordinator_has_lost_the_transaction(plane: TransactionPlane) -> None:
+    """Redpanda issue 6018: the transaction and the tail of the data were lost together, and the commit succeeded."""
+    given = plane.start()
+    assert plane.send(given, T0) == [0]
+    state, data = plane.runner.partition.log, plane.log()
+
+    def lose() -> None:
+        state.truncate_to(1)
+        data.truncate_to(0)
+
+    plane.run(lose)
+    plane.move()
+    assert plane.end(given)[0] == CODE.INVALID_TXN_STATE
+    assert plane.end(given, version=4) == CODE.INVALID_TXN_STATE
+    assert plane.describe().transaction_state == "Empty"
+
+
 # --- hostile ----------------------------------------------------------------------------------------------------------
 
 
