@@ -128,6 +128,10 @@ class Services:
             found.update(runner.state.value for runner in self.transactions.runners.values())
         return found
 
+    def made_transactions(self) -> TransactionCoordinators | None:
+        """The shards of transactions, if anybody has asked for one yet."""
+        return self.transactions if self._is_made("transactions") else None
+
     def count_fetch_sessions(self) -> int:
         """The incremental fetch sessions of all nodes."""
         return sum(len(sessions.sessions) for sessions in self._fetch_sessions.values())

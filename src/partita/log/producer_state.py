@@ -236,6 +236,11 @@ class ProducerStates:
         starts = [*self._open.values(), *(first_offset for _, first_offset in self._undecided)]
         return min(high_watermark, *starts) if starts else high_watermark
 
+    def open_since_ms(self, wall_ms: int) -> int:
+        """For how long the longest silent producer with an open transaction was silent; 0 without one."""
+        silent = (wall_ms - self.producers[producer_id].last_timestamp for producer_id in self._open)
+        return max(silent, default=0)
+
     def aborted_between(self, offset: int, end_offset: int) -> list[Aborted]:
         """Aborted transactions that overlap [offset, end_offset), by first offset."""
         found = []

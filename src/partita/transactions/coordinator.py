@@ -70,6 +70,14 @@ class TransactionCoordinator:
         """The transactional ids as they are now; for metrics, snapshots and tests. Read only."""
         return self._shard.entries
 
+    def open_entries(self) -> list[Entry]:
+        """The transactional ids with an open transaction."""
+        return [self._shard.entries[name] for name in self._shard.open]
+
+    def count_unfinished(self) -> int:
+        """How many completions were refused and wait to be tried again."""
+        return len(self._shard.unfinished)
+
     def replay(self, record: Record) -> None:
         """Take one record of the log. Raises MalformedRequest: the load failed."""
         loaded = read_record(record)

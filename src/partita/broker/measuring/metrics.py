@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from partita.broker.measuring.times import Times
 from partita.broker.measuring.traffic import TopicTraffic, Traffic
+from partita.broker.measuring.transactions import TransactionMetrics
 from partita.broker.storage.log_store import COUNTERS
 from partita.metrics.moving_rate import MovingRate
 from partita.metrics.registry import How, Metrics, Page, Row, prometheus
@@ -126,6 +127,7 @@ class BrokerMetrics:
         self._register_groups()
         self._register_coordinator()
         services = self._services
+        self._transactions = TransactionMetrics(self.registry, services)
         self.value(SESSIONS, "NumIncrementalFetchSessions", services.count_fetch_sessions)
         left_out = "opened logs without metrics of their own, as there are too many"
         self.registry.gauge(OWN, "logs_left_out", left_out, lambda: self._left_out)

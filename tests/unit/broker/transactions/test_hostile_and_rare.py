@@ -239,3 +239,37 @@ def test_a_forged_marker_of_an_unknown_producer_ends_nobodys_transaction(plane: 
     assert plane.log().last_stable_offset == 0
     assert plane.end(given)[0] == 0
     assert [commits for _, _, commits in plane.markers()] == [False, True]
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_tell_how_transactions_stand_and_how_they_ended(plane: TransactionPlane) -> None:
+    read = plane.running.metrics.read
+    ids, own = "kafka_partita_Transactions_ids", "kafka_partita_Transactions_"
+    open_one, markers = plane.start("open"), plane.services.transactions.markers
+    assert plane.send(open_one, T0, name="open") == [0]
+    given = plane.start()
+    plane.send(given, U0)
+    _, producer_id, epoch = plane.end(given)
+    plane.send((producer_id, epoch), U0)
+    write, markers.write = markers.write, lambda partition, marker: CODE.NOT_LEADER_OR_FOLLOWER
+    plane.end((producer_id, epoch), committed=False)
+    told = read()
+    assert (told[f'{ids}{{state="Ongoing"}}'], told[f'{ids}{{state="PrepareAbort"}}']) == (1, 1)
+    assert told[f"{own}markers_waiting"] == 1
+    retries = "kafka_coordinator_transaction_TransactionMarkerChannelManager_Value"
+    assert told[f'{retries}{{name="LogAppendRetryQueueSize"}}'] == 0
+    assert told['kafka_server_ReplicaManager_Value{name="ProducerIdCount"}'] == 2
+    assert (told[f"{own}committed"], told[f'{own}aborted{{by="producer"}}']) == (1, 1)
+    late = 'kafka_server_ReplicaManager_Value{name="PartitionsWithLateTransactionsCount"}'
+    assert told[late] == 0
+    markers.write = write
+    plane.runner.refuse_next_append = CODE.COORDINATOR_NOT_AVAILABLE
+    plane.loop.run_until_complete(asyncio.sleep(0.05))
+    assert read()[f'{retries}{{name="LogAppendRetryQueueSize"}}'] == 1
+    plane.cluster.clock.advance(900_000 + 300_000 + 1)
+    assert read()[late] == 1
+    plane.run(plane.services.clock_jumped)
+    told = read()
+    assert (told[f'{own}aborted{{by="timeout"}}'], told[f"{own}open_ms_max"]) == (1, 0)
