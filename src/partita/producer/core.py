@@ -151,16 +151,16 @@ class ProducerCore:
                 self._finish(batch, error)
 
     def _may_drain(self, queue: PartitionQueue) -> bool:
-        """May the next batch leave? Before transaction version 2 a broker takes any batch as an epoch's first one.
+        """May the next batch leave? But in transactions of version 2, brokers take any batch as the first of an epoch.
 
         So the first one leaves alone: if it were refused for a moment and a later one taken, it could never be sent.
         """
-        transactions = self.transactions
-        if transactions is not None and not transactions.is_version_2 and not queue.is_begun and queue.in_flight:
+        if not self.config.enable_idempotence:
+            return self.config.max_in_flight > 1 or not queue.in_flight
+        is_checked = self.transactions is not None and self.transactions.is_version_2
+        if not is_checked and not queue.is_begun and queue.in_flight:
             return False
-        if self.config.enable_idempotence:
-            return queue.may_send()
-        return self.config.max_in_flight > 1 or not queue.in_flight
+        return queue.may_send()
 
     def _sendings(self, node_id: int, queues: list[PartitionQueue], now_ms: int) -> list[Sending]:
         """Requests for one node: at most one batch of a partition in each, within the limits of size and number."""

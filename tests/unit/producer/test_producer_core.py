@@ -94,6 +94,12 @@ class World:
         )
         self.core.on_response(sending, response, self.now)
 
+    def begin(self, partition: int = 0) -> None:
+        """Deliver one batch, so that the broker knows the epoch: before, only one is under way."""
+        self.send(b"first", partition)
+        for sending in self.sent():
+            self.answer(sending)
+
 
 def sequences(world: World, sendings: Iterable[Sending]) -> list[tuple[int, int]]:
     return [(h.producer_epoch, h.base_sequence) for sending in sendings for h in world.headers(sending)]
@@ -149,6 +155,7 @@ def test_partitions_of_one_node_travel_together_within_max_request_size() -> Non
 
 def test_no_more_than_five_requests_are_in_flight_to_a_node() -> None:
     world = World(batch_size=1)
+    world.begin()
     deliveries = [world.send() for _ in range(7)]
     sendings = world.sent()
     assert len(sendings) == 5
@@ -179,9 +186,25 @@ def test_log_append_time_replaces_the_timestamp() -> None:
 
 def test_batches_are_numbered_through_per_partition() -> None:
     world = World(leaders=(1, 1), batch_size=1)
+    for partition in (0, 1):
+        world.begin(partition)
     for partition in (0, 0, 1):
         world.send(partition=partition)
-    assert sorted(sequences(world, world.sent())) == [(0, 0), (0, 0), (0, 1)]
+    assert sorted(sequences(world, world.sent())) == [(0, 1), (0, 1), (0, 2)]
+
+
+def test_the_first_batch_of_an_epoch_leaves_alone() -> None:
+    """A broker takes any batch as the first one: were a later one taken before it, it could never be sent."""
+    world = World(batch_size=1)
+    deliveries = [world.send() for _ in range(3)]
+    (first,) = world.sent()
+    assert world.sent(later=50) == []
+    world.answer(first, ErrorCode.NOT_ENOUGH_REPLICAS)
+    (again,) = world.sent(later=100)
+    assert sequences(world, [again]) == [(0, 0)]
+    world.answer(again)
+    assert sequences(world, world.sent()) == [(0, 1), (0, 2)]
+    assert deliveries[0].failure() is None
 
 
 def test_nothing_is_sent_before_there_is_a_producer_id() -> None:
@@ -197,13 +220,14 @@ def test_nothing_is_sent_before_there_is_a_producer_id() -> None:
 
 def test_a_batch_sent_again_keeps_its_number_and_its_place() -> None:
     world = World(batch_size=1)
+    world.begin()
     first, second = world.send(b"1"), world.send(b"2")
     sendings = world.sent()
     world.core.on_failure(sendings[0], Disconnected("gone"), world.now)
     world.answer(sendings[1], ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
     assert world.sent() == []
     again = world.sent(later=100)
-    assert sequences(world, again) == [(0, 0), (0, 1)]
+    assert sequences(world, again) == [(0, 1), (0, 2)]
     for sending in again:
         world.answer(sending)
     assert first.done()
@@ -213,6 +237,7 @@ def test_a_batch_sent_again_keeps_its_number_and_its_place() -> None:
 
 def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_remembers() -> None:
     world = World(batch_size=1)
+    world.begin()
     for number in range(12):
         world.send(b"%d" % number)
     first, *others = world.sent()
@@ -221,10 +246,10 @@ def test_a_batch_that_keeps_failing_is_not_overtaken_by_more_than_the_broker_rem
         for sending in others:
             world.answer(sending)
         first, *others = world.sent(later=1000)
-    assert sequences(world, [first]) == [(0, 0)]
+    assert sequences(world, [first]) == [(0, 1)]
     assert others == []
     world.answer(first)
-    assert sequences(world, world.sent()) == [(0, number) for number in range(5, 10)]
+    assert sequences(world, world.sent()) == [(0, number) for number in range(6, 11)]
 
 
 def test_a_duplicate_counts_as_delivered() -> None:
@@ -237,6 +262,7 @@ def test_a_duplicate_counts_as_delivered() -> None:
 
 def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch() -> None:
     world = World(batch_size=1)
+    world.begin()
     lost, kept = world.send(b"1"), world.send(b"2")
     first, second = world.sent()
     world.answer(first, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)
@@ -244,7 +270,7 @@ def test_a_lost_sequence_fails_the_batch_and_starts_a_new_epoch() -> None:
     third = world.send(b"3")
     assert world.sent() == []
     world.answer(second, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    assert sequences(world, world.sent(later=100)) == [(1, 0), (1, 1)]
+    assert sequences(world, world.sent(later=100)) == [(1, 0)]
     assert not kept.done()
     assert not third.done()
 
@@ -383,6 +409,7 @@ def test_a_topic_that_is_refused_fails_at_once() -> None:
 
 def test_a_full_buffer_lets_records_in_as_others_are_delivered() -> None:
     world = World(buffer_memory=300, batch_size=150, max_block_ms=500)
+    world.begin()
     first, second = world.send(b"x" * 90), world.send(b"x" * 90)
     third, fourth = world.send(b"x" * 90), world.send(b"x" * 90)
     assert not world.core.has_room()
