@@ -27,6 +27,20 @@ def test_a_task_that_is_too_slow(partita_broker: Broker) -> None:
     stories.a_task_that_is_too_slow(partita_broker.bootstrap)
 
 
+def test_a_broker_that_restarts(tmp_path: Path) -> None:
+    with Broker(data_dir=str(tmp_path), num_partitions=2) as first:
+        again = Broker(data_dir=str(tmp_path), port=first.port, num_partitions=2)
+
+        def restart() -> None:
+            first.stop()
+            again.start()
+
+        try:
+            stories.a_broker_that_restarts(first.bootstrap, restart)
+        finally:
+            again.stop()
+
+
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_a_query_that_loses_its_commit_log_writes_no_row_twice(world: SparkWorld, tmp_path: Path) -> None:

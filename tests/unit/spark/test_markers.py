@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.errors import UnsupportedVersionError
 from partita.options import ConfigError
 from partita.spark.options import SinkOptions, parse_sink
 from partita.spark.planning.markers import (
@@ -23,6 +25,7 @@ from partita.spark.planning.markers import (
 )
 from partita.spark.writing.row_digest import with_rows
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
+from partita.spark.writing.task_transaction import read_marker
 
 AT_5 = TaskPlace("s", 5, 2)
 OWN = Digest(3, 77)
@@ -182,3 +185,21 @@ def test_only_a_stream_can_write_exactly_once() -> None:
         TopicStreamArrowWriter(named).write(iter([]))
     with pytest.raises(ConfigError, match=r"kafka.transaction.timeout.ms must be a whole number"):
         TopicStreamArrowWriter(options(exactlyOnce="true", sinkName="s", **{"kafka.transaction.timeout.ms": "long"}))
+
+
+def test_brokers_before_release_2_5_are_refused() -> None:
+    """They cannot wait for the offsets of open transactions, so a marker could be missed."""
+
+    class OldConnection:
+        def version_for(self, request: object, max_version: int) -> int:
+            return 6
+
+    class OldCluster:
+        async def coordinator_connection(self, group: str) -> OldConnection:
+            return OldConnection()
+
+        async def retry(self, once: Any, timeout_ms: int | None = None) -> Any:
+            return await once()
+
+    with pytest.raises(UnsupportedVersionError, match=r"needs brokers of release 2\.5 or later"):
+        asyncio.run(read_marker(OldCluster(), "g", timeout_ms=1))  # type: ignore[arg-type]  # what it asks of a cluster

@@ -151,6 +151,21 @@ def test_while_a_marker_is_refused_everybody_is_told_to_wait_or_is_fenced(plane:
     assert plane.describe().transaction_state == "CompleteCommit"
 
 
+@pytest.mark.case("TX-N11", "TX-N02")
+def test_a_load_reads_what_is_not_durable_yet_and_serves_once_it_is(tmp_path: Path) -> None:
+    with transaction_plane(DiskStore(str(tmp_path), Durability.SYNC)) as plane:
+        plane.loop.run_until_complete(plane.running.upkeep.stop())
+        request = InitProducerIdRequest(transactional_id="p", transaction_timeout_ms=60_000)
+        asked = asyncio.ensure_future(plane.begin("init_producer_id", 5, request), loop=plane.loop)
+        log = plane.runner.partition.log
+        assert (log.high_watermark, log.log_end_offset) == (0, 1)
+        plane.move()
+        assert plane.loop.run_until_complete(asked).error_code == CODE.NOT_COORDINATOR
+        assert plane.describe().error_code == CODE.COORDINATOR_LOAD_IN_PROGRESS
+        plane.run(lambda: log.flush(plane.cluster.clock.now()))
+        assert plane.describe().transaction_state == "Empty"
+
+
 # --- what readers are told --------------------------------------------------------------------------------------------
 
 
