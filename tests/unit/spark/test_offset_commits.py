@@ -85,3 +85,15 @@ def test_other_records_are_left_out_and_unknown_versions_kept_raw() -> None:
         (3, "g", None, new),
         (4, "g", None, b"\x00\x01\x02"),
     ]
+
+
+def test_damaged_lengths_lead_to_no_bytes_of_other_cells() -> None:
+    """A size below zero or beyond the cell is cut, in keys and in the metadata."""
+    good = offset_key("g", "t", 3)
+    sizes = (b"\x80\x00", b"\xff\xff", b"\x7f\xff")
+    keys = [b"\x00\x01" + size + good[4:] for size in sizes]
+    value = b"\x00\x03" + bytes(12) + b"\x80\x00" + bytes(8)
+    long = b"\x00\x03" + bytes(12) + b"\x7f\xff" + b"m" * 8
+    rows = decoded([*((key, value) for key in keys), (good, long)])
+    assert [row["group"] for row in rows] == ["", "", (good[4:]).decode(), "g"]
+    assert [row["metadata"] for row in rows] == ["", "", "", "m" * 8]
