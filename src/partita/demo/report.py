@@ -44,7 +44,7 @@ td, th { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px so
 .on-phone { display: none; }
 @media (max-width: 640px) { body { margin: 1.2rem auto; } .on-desk { display: none; } .on-phone { display: block; }
   svg text { font-size: 15px; } svg .tick, svg .on-bar, svg .mark { font-size: 14px; }
-  td, th { font-size: .85rem; padding-right: .4rem; } }
+  td { font-size: .82rem; } th { font-size: .72rem; } td, th { padding-right: .35rem; } }
 """.replace("MEMBERS", " ".join(f"svg .m{i} {{ fill: var(--m{i}); }}" for i in range(6))).replace(
     "HEATS", " ".join(f"svg .h{i} {{ fill: var(--h{i}); }}" for i in range(charts.HEAT_STEPS + 1))
 )
