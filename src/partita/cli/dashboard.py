@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +46,12 @@ LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_clie
     help="The token that the broker printed at its start.",
 )
 @click.option(
+    "--history",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep curves and rebalances of the last week in this SQLite file, so that a restart does not lose them.",
+)
+@click.option(
     "--once",
     "report",
     type=click.Path(dir_okay=False, allow_dash=True),
@@ -52,7 +60,7 @@ LIBRARIES = ("starlette", "uvicorn", "jinja2", "sse_starlette", "prometheus_clie
 )
 def dashboard(
     bootstrap: Address, host: str, port: int, token: str | None, allow_actions: bool, notes_from: str | None,
-    admin_token: str | None, report: str | None,
+    admin_token: str | None, history: Path | None, report: str | None,
 ) -> None:  # fmt: skip
     """Show groups with their lag, members and rebalances, topics, transactions and nodes as live web pages.
 
@@ -71,6 +79,8 @@ def dashboard(
         access = Access(host, token)
         poller = ClusterPoller(options, observed)
         followers = Followers(options, poller, notes_from, admin_token or "")
+        if history is not None:
+            _remember(poller, history)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     has_control = notes_from is not None
@@ -80,6 +90,15 @@ def dashboard(
     else:
         actions = _actions(site, poller, notes_from, admin_token) if allow_actions else []
         _run(site, poller, followers, actions, port)
+
+
+def _remember(poller: ClusterPoller, path: Path) -> None:
+    """Begin with what the file has, and go on in it. Raises ValueError for a file that is something else."""
+    from partita.observe.history_file import HistoryFile
+
+    file = HistoryFile(path)
+    file.load(poller.observed.history, time.time_ns() // 1_000_000)
+    poller.on_pass.append(file.keep)
 
 
 def _write(site: Site, poller: ClusterPoller, followers: Followers, report: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -28,8 +29,9 @@ from partita.system_clock import SystemClock
 
 Build = Callable[[Site, Request], Page | None]
 Lifespan = Callable[[Starlette], AbstractAsyncContextManager[None]]
-LIVE_EVERY_S = 5.0
-"""A stream sends at least this often, so that its readers know that it lives."""
+CLOSES_WITHIN_S = 1.0
+LOOKS_UP_S = 0.2
+"""A stream that waits for news looks this often whether the server is being stopped."""
 
 
 def overview_page(site: Site, request: Request) -> Page:
@@ -138,7 +140,9 @@ def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]
     async def as_stream(request: Request) -> Response:
         if page_of(request) is None:
             return _not_found_page(request)
-        return EventSourceResponse(_events(site, request, page_of), ping=15)
+        closing = anyio.Event()
+        events = _events(site, request, page_of, closing)
+        return EventSourceResponse(events, ping=15, shutdown_event=closing, shutdown_grace_period=CLOSES_WITHIN_S)
 
     return [
         Route(f"{stem}.json", as_json),
@@ -148,12 +152,15 @@ def _three(site: Site, path: str, build: Build, clock: Clock) -> list[BaseRoute]
 
 
 async def _events(
-    site: Site, request: Request, page_of: Callable[[Request], Page | None]
+    site: Site, request: Request, page_of: Callable[[Request], Page | None], closing: anyio.Event
 ) -> AsyncIterator[ServerSentEvent]:
-    """The page's live part whenever it has changed. A reader that comes back says what it had: `Last-Event-ID`."""
+    """The page's live part whenever it has changed, until the server closes.
+
+    A reader that comes back says in the header Last-Event-ID what it had, and is not sent the same again.
+    """
     seen, path = site.observed, request.url.path.removesuffix(".live")
     had = request.headers.get("last-event-id", "")
-    while True:
+    while not closing.is_set():
         version = seen.version
         event_id = f"{seen.boot}-{version}"
         page = page_of(request)
@@ -162,7 +169,8 @@ async def _events(
         if event_id != had:
             yield ServerSentEvent(site.fragment(page, path), id=event_id)
             had = event_id
-        await seen.wait_for_change(version, LIVE_EVERY_S)
+        while seen.version == version and not closing.is_set():
+            await seen.wait_for_change(version, LOOKS_UP_S)
 
 
 async def _healthy(request: Request) -> Response:

@@ -101,9 +101,9 @@ class ClusterPoller:
         await self._take_transactions(cluster)
         seen.trouble = None
         seen.history.began_ms = seen.history.began_ms or now_ms
+        seen.publish(self._clock.now().wall_ms)
         for listener in self.on_pass:
             await listener(seen)
-        seen.publish(self._clock.now().wall_ms)
 
     async def look_at_viewed(self) -> None:
         """Look again at the groups on view and the ends of their logs. Nodes that failed last time are left out."""

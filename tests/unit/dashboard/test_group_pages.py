@@ -7,6 +7,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 
 from partita.dashboard import app as application
@@ -187,19 +188,21 @@ def test_a_stream_sends_what_is_new_and_knows_what_a_reader_has(world: FakeClust
     """A reader that comes back with Last-Event-ID is sent the page only if it has changed since."""
 
     async def story() -> list[tuple[str, bool]]:
-        site = world.site()
+        site, closing = world.site(), anyio.Event()
         got = []
-        stream = application._events(site, request(), lambda r: application.groups_page(site, r))
+        stream = application._events(site, request(), lambda r: application.groups_page(site, r), closing)
         got.append(await anext(stream))
         world.observed.publish(world.now_ms)
         got.append(await anext(stream))
         await stream.aclose()  # type: ignore[attr-defined]  # an async generator
-        again = application._events(site, request(str(got[-1].id)), lambda r: application.groups_page(site, r))
+        again = application._events(site, request(str(got[-1].id)), lambda r: application.groups_page(site, r), closing)
         pending = asyncio.ensure_future(anext(again))
         await asyncio.sleep(0)
         assert not pending.done(), "the reader has this version already"
         world.observed.publish(world.now_ms)
         got.append(await pending)
+        closing.set()
+        assert [event async for event in again] == [], "the stream ends with the server"
         return [(str(event.id), "workers" in str(event.data)) for event in got]
 
     boot, version = world.observed.boot, world.observed.version

@@ -1,0 +1,67 @@
+"""`partita dashboard` as a command: TLS and SASL, a report, a missing library, wrong options."""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from partita import Admin, Broker
+from partita.cli.main import cli
+
+
+def run(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["dashboard", *words])
+    return result.exit_code, result.output
+
+
+@pytest.mark.partita(topics={"orders": 2})
+def test_a_report_over_tls_and_sasl(partita_secure_broker: Broker, tmp_path: Path) -> None:
+    """Issue 17 item 3: works over TLS and SASL."""
+    options = partita_secure_broker.client_options("alice")
+    with Admin(options) as admin:
+        admin.alter_group_offsets("billing", {("orders", 0): 0})
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{name.replace('_', '.')}={value}\n" for name, value in options.items()))
+    file.chmod(0o600)
+    code, output = run("--command-config", str(file), "--once", str(tmp_path / "report.html"))
+    assert (code, output) == (0, f"wrote {tmp_path / 'report.html'}\n")
+    assert "billing" in (tmp_path / "report.html").read_text()
+    (tmp_path / "plain.properties").write_text(f"bootstrap.servers={partita_secure_broker.bootstrap}\n")
+    code, output = run("--command-config", str(tmp_path / "plain.properties"), "--once", "-")
+    assert code == 1
+
+
+def test_a_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+
+    def without(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "uvicorn" else find(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", without)
+    code, output = run("--once", "-")
+    assert code == 1
+    assert "the dashboard needs uvicorn; install it with: pip install 'partita[dashboard]'" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--host", "0.0.0.0"], "give a token as well (--token)"),
+        (["--notes-from", "file:///etc/passwd"], "notes come from an address such as"),
+        (["-X", "security.protocol=PLAINTXT"], "PLAINTXT"),
+    ],
+)
+def test_wrong_options_are_one_line(words: list[str], said: str) -> None:
+    code, output = run(*words)
+    assert code == 2
+    assert said in output
+
+
+def test_a_cluster_that_is_not_there_is_one_line() -> None:
+    code, output = run("-b", "127.0.0.1:1", "-X", "socket.connection.setup.timeout.ms=300", "--once", "-")
+    assert code == 1
+    assert "Traceback" not in output
