@@ -43,14 +43,19 @@ TESTS = {
     ),
 }
 SEEDS_FROM = """
+from functools import partial
+from itertools import product
+from partita.sim.fault_plan import PROTOCOLS
 from partita.sim.run import simulate, simulate_transactions
 import sys
-play = simulate_transactions if "t" in sys.argv[2] else simulate
-for seed in range(1, int(sys.argv[1]) + 1):
-    for liveness in (False, True):
-        verdict = play(seed, liveness=liveness, minutes=1)
-        if verdict.broken:
-            sys.exit(f"seed {seed} {'liveness' if liveness else 'safety'} {verdict.broken.partition(':')[0]}")
+plays = [(name, partial(simulate, protocol=name)) for name in PROTOCOLS]
+if "t" in sys.argv[2]:
+    plays = [("transactions", simulate_transactions)]
+for seed, (name, play), liveness in product(range(1, int(sys.argv[1]) + 1), plays, (False, True)):
+    verdict = play(seed, liveness=liveness, minutes=1)
+    if verdict.broken:
+        mode = "liveness" if liveness else "safety"
+        sys.exit(f"seed {seed} {name} {mode} {verdict.broken.partition(':')[0]}")
 """
 
 

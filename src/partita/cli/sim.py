@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import click
@@ -50,29 +53,59 @@ class Totals:
     show_default=True,
     help="groups: consumers that share partitions; transactions: producers, copiers and read_committed readers.",
 )
+@click.option(
+    "--protocol",
+    type=click.Choice(["classic", "consumer", "mixed", "all"]),
+    default="all",
+    show_default=True,
+    help="What members of groups speak: the classic protocol, the consumer protocol (KIP-848), or both in one group, "
+    "as in a rolling conversion.",
+)
+@click.option("--moves", is_flag=True, help="Only compare what both protocols move, on one workload without faults.")
 @click.option("--trace", is_flag=True, help="Print every event.")
-def sim(seed: int, runs: int, minutes: float, mode: str, workload: str, trace: bool) -> None:
+def sim(
+    seed: int, runs: int, minutes: float, mode: str, workload: str, protocol: str, moves: bool, trace: bool
+) -> None:
     """Simulate a broker and its clients under faults and check every rule.
 
     Stops with exit code 1 at the first seed that breaks a rule and prints the command that replays it.
     """
-    from partita.sim.run import simulate, simulate_transactions
-
-    play = simulate if workload == "groups" else simulate_transactions
+    if moves:
+        _show_moves()
+        return
     totals = Totals()
+    modes = {"safety": [False], "liveness": [True], "both": [False, True]}[mode]
     for number in range(seed, seed + runs):
-        for liveness in {"safety": [False], "liveness": [True], "both": [False, True]}[mode]:
+        for (which, play), liveness in product(_plays(workload, protocol), modes):
             verdict = play(number, liveness=liveness, minutes=minutes, keep_trace=trace)
             totals = totals.plus(verdict)
-            _show(verdict, trace=trace, in_full=runs == 1)
+            _show(verdict, which, trace=trace, in_full=runs == 1)
             if verdict.broken is not None:
-                _tell_how_to_replay(verdict, minutes, workload)
+                _tell_how_to_replay(verdict, minutes, which)
                 raise SystemExit(1)
     hours = totals.virtual_ms / 3_600_000
     say(f"{count(totals.runs, 'run')}, {totals.events} events, {hours:.1f} virtual hours: every rule held")
 
 
-def _show(verdict: Verdict[Drawn], *, trace: bool, in_full: bool) -> None:
+def _plays(workload: str, protocol: str) -> list[tuple[str, Callable[..., Verdict[Drawn]]]]:
+    """What is run for each seed, with the options that choose it."""
+    from partita.sim.fault_plan import PROTOCOLS
+    from partita.sim.run import simulate, simulate_transactions
+
+    if workload != "groups":
+        return [(f"--workload {workload}", simulate_transactions)]
+    spoken = PROTOCOLS if protocol == "all" else (protocol,)
+    return [(f"--workload groups --protocol {name}", partial(simulate, protocol=name)) for name in spoken]
+
+
+def _show_moves() -> None:
+    from partita.sim.moves import table
+
+    for line in table():
+        say(line)
+
+
+def _show(verdict: Verdict[Drawn], which: str, *, trace: bool, in_full: bool) -> None:
     from partita.sim.world.trace import LEGEND
 
     if trace:
@@ -82,16 +115,17 @@ def _show(verdict: Verdict[Drawn], *, trace: bool, in_full: bool) -> None:
     mode = "liveness" if verdict.liveness else "safety"
     outcome = verdict.broken or "ok"
     numbers = f"{verdict.events} events, {verdict.done}, digest {verdict.digest:08x}"
-    say(f"seed {verdict.seed} {mode:8} {numbers}: {outcome}")
+    kind = which.rpartition(" ")[2]
+    say(f"seed {verdict.seed} {kind:8} {mode:8} {numbers}: {outcome}")
     if in_full or verdict.broken is not None:
         for line in verdict.plan.lines():
             say(f"  {line}")
 
 
-def _tell_how_to_replay(verdict: Verdict[Drawn], minutes: float, workload: str) -> None:
+def _tell_how_to_replay(verdict: Verdict[Drawn], minutes: float, which: str) -> None:
     say("the last events:")
     for line in verdict.trace.lines():
         say(f"  {line}")
     mode = "liveness" if verdict.liveness else "safety"
-    told = f"--workload {workload} --seed {verdict.seed} --mode {mode} --minutes {minutes:g}"
+    told = f"{which} --seed {verdict.seed} --mode {mode} --minutes {minutes:g}"
     say(f"to replay it: partita sim {told} --trace")

@@ -82,6 +82,8 @@ REACTIONS: Mapping[str, Row] = {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
         ErrorCode.FENCED_MEMBER_EPOCH: Reaction.FORGET_MEMBER,
         ErrorCode.UNKNOWN_MEMBER_ID: Reaction.FORGET_MEMBER,
+        # Deviation: Kafka's consumer ends here; its group may have expired, or been deleted, while it was cut off.
+        ErrorCode.GROUP_ID_NOT_FOUND: Reaction.FORGET_MEMBER,
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.TELL,
     }, retriable=Reaction.FATAL, final=Reaction.FATAL),
     "LeaveGroup": Row({}, retriable=Reaction.IGNORE, final=Reaction.IGNORE),
@@ -99,7 +101,9 @@ REACTIONS: Mapping[str, Row] = {
     }, retriable=Reaction.RAISE, final=Reaction.RAISE),
     "OffsetFetch": Row({
         **_MOVED,
-        ErrorCode.STALE_MEMBER_EPOCH: Reaction.NEWER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH: Reaction.RETRY,
+        # Deviation: Kafka's consumer raises; the next heartbeat hears the same, and makes a member of it again.
+        ErrorCode.UNKNOWN_MEMBER_ID: Reaction.RETRY,
     }, retriable=Reaction.RETRY, final=Reaction.RAISE),
     "OffsetFetch, each partition": Row({
         ErrorCode.TOPIC_AUTHORIZATION_FAILED: Reaction.COLLECT,

@@ -6,7 +6,7 @@ fault with a little of another. Faults like to come at the very tick of a deadli
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from partita.sim.world.dice import Dice
 
@@ -26,6 +26,9 @@ KINDS = (
     "add_partition",
     "elect_leader",
 )
+
+
+CLASSIC, CONSUMER, MIXED = PROTOCOLS = ("classic", "consumer", "mixed")
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,28 @@ class Plan:
     """The mean milliseconds between two deeds of a client that keeps and deletes offsets by itself; 0: none."""
     retention_ms: int = 604_800_000
     """How long offsets of a group without members are kept."""
+    protocol: str = CLASSIC
+    """What members speak: classic, consumer (KIP-848), or mixed."""
+    changes_ms: tuple[int, ...] = ()
+    """mixed: when the fleet begins to change over to the consumer protocol, and back; none: each process speaks one."""
+    interval_ms: int = 1_000
+    """The least time between two targets of a KIP-848 group."""
+    server_assignor: str = "uniform"
+    solve_ms: int = 0
+    """How long the assignor of a KIP-848 group takes at most, beside the event loop; 0: a heartbeat waits for it."""
 
     @property
     def eager(self) -> bool:
         """Do members give up everything before they rejoin?"""
         return self.assignors[0] != "cooperative-sticky"
+
+    def speaks(self, ms: int, dice: Dice) -> str:
+        """The protocol of a process that starts at this virtual time."""
+        if self.protocol != MIXED:
+            return self.protocol
+        if not self.changes_ms:
+            return dice.choice((CLASSIC, CONSUMER))
+        return CONSUMER if sum(ms >= change for change in self.changes_ms) % 2 else CLASSIC
 
     def lines(self) -> list[str]:
         """The plan as text, in two lines."""
@@ -103,6 +123,21 @@ def draw(dice: Dice) -> Plan:
         stranger_ms=dice.choice((0, 500, 3_000)),
         keeper_ms=dice.choice((0, 0, 300, 1_000)),
         retention_ms=dice.choice((604_800_000, 8_000, 20_000)),
+    )
+
+
+def with_protocol(plan: Plan, protocol: str, dice: Dice) -> Plan:
+    """The plan with members of another protocol; one for the classic protocol stays as it is."""
+    if protocol == CLASSIC:
+        return plan
+    changes = dice.choice(((), (20_000,), (0, 30_000), (15_000, 45_000)))
+    return replace(
+        plan,
+        protocol=protocol,
+        changes_ms=changes if protocol == MIXED else (),
+        interval_ms=dice.choice((0, 500, 1_000)),
+        server_assignor=dice.choice(("uniform", "uniform", "range")),
+        solve_ms=dice.choice((0, 0, 50, 3_000)),
     )
 
 

@@ -30,10 +30,22 @@ class Mischief:
             self._cause,
             lambda: simulation.broker.coordinator.next_deadline_ms(),
         )
+        for ms in simulation.plan.changes_ms:
+            self._world.after(ms, self._change_over)
 
     def stop(self) -> None:
         """Cause nothing more."""
         self._is_over = self._storms.is_over = True
+
+    def _change_over(self) -> None:
+        """One process after another is stopped, and comes back with the protocol of now, until all have it."""
+        wanted = self._simulation.plan.speaks(self._world.ms, self._world.dice)
+        others = [c for c in self._simulation.clients if not c.is_over and self._simulation.speaks(c) != wanted]
+        if others and not self._is_over:
+            client = others[0]
+            self._saw(f"close {client.name}, to start it as {wanted}")
+            client.close()
+            self._world.after(self._world.dice.between(500, 5_000), self._change_over)
 
     def _ask_later(self, who: Stranger | Keeper, mean_ms: int) -> None:
         self._world.after(int(self._world.dice.interval(mean_ms)), self._ask, who, mean_ms)

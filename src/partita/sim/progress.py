@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from partita.protocol.messages.join_group import JoinGroupRequest
 from partita.sim.clients.consumer import SimConsumer
+from partita.sim.fault_plan import CLASSIC
 from partita.sim.rules.rule import must
 from partita.sim.simulation import EXPIRY_CHECK_MS, Simulation
 
 _STEP_MS = 500
 _QUIET_HEARTBEATS = 100
 _STRAGGLERS_MS = 10_000
-"""Clients that were closing or dead come back within this; only then membership changes no more."""
+"""Clients that were closing or dead come back within this; only then membership changes no more.
+
+With the consumer protocol a static member's new process also waits until the session of a killed one is over.
+"""
 
 
 class ProgressRules:
@@ -30,20 +34,21 @@ class ProgressRules:
         client_ms = 5_000 + plan.session_ms + 2_000
         """A client may be waiting for a request's end, and sit out a session, before it looks again."""
         self._stable_ms = plan.session_ms + 2 * max(plan.max_poll_ms, plan.initial_delay_ms) + client_ms + self._eps_ms
+        waits_for_old = plan.static and plan.protocol != CLASSIC
+        self._stragglers_ms = _STRAGGLERS_MS + (plan.session_ms if waits_for_old else 0)
         self._quiet_ms = _QUIET_HEARTBEATS * plan.heartbeat_ms
         self._join_ms = max(plan.max_poll_ms, plan.initial_delay_ms) + plan.session_ms + self._eps_ms
 
     def judge(self) -> None:
         """Demand that joins end, the group settles and stays so, and nothing is left to do."""
-        self._run(_STRAGGLERS_MS)
+        self._run(self._stragglers_ms)
         took = self._run_until_settled()
         must(took is not None, "L11", f"not settled {self._stable_ms} ms after healing: {self._why_not()}")
-        group = self._simulation.watch.group
-        assert group is not None, "a settled group exists"
-        generation = group.generation
+        watch = self._simulation.watch
+        generation = watch.generation
         self._run_until_done()
         self._run(self._quiet_ms)
-        must(group.generation == generation, "L12", f"generation {group.generation} after settling in {generation}")
+        must(watch.generation == generation, "L12", f"generation {watch.generation} after settling in {generation}")
         must(not self._why_not(), "L11", f"settled, and then not: {self._why_not()}")
         late_ms = self._world.now.wall_ms - 2 * EXPIRY_CHECK_MS
         overdue = self._simulation.watch.offsets.overdue(self._simulation.broker.coordinator, late_ms)
@@ -68,20 +73,25 @@ class ProgressRules:
         return None
 
     def _live(self) -> list[SimConsumer]:
-        return [c for c in self._simulation.clients if not c.is_over]
+        """Processes that may have a place in the group; where the old process of an instance wins, a twin has none."""
+        live = [c for c in self._simulation.clients if not c.is_over]
+        held = {c.instance_id for c in live if c.instance_id and c.core.member.generation.member_id}
+        return [c for c in live if c.core.member.generation.member_id or c.instance_id not in held]
 
     def _why_not(self) -> str:
         """What is missing for the group to be stable with all live clients, and all partitions owned."""
         watch, live = self._simulation.watch, self._live()
-        group = watch.group
-        if group is None or not watch.is_stable:
-            return f"the group is {group.state.value if group else 'absent'}"
+        coordinator, group_id = self._simulation.broker.coordinator, watch.group_id
+        if not watch.is_stable:
+            return f"the group is {coordinator.state_of(group_id)}"
         ids = {c.core.member.generation.member_id for c in live}
-        if ids != set(group.members):
-            return f"members are {sorted(group.members)}, clients {sorted(ids)}"
-        late = [c.name for c in live if c.core.member.generation.id != group.generation or not c.core.member.is_stable]
+        members = {known.member_id for known in coordinator.members_of(group_id)}
+        if ids != members:
+            return f"members are {sorted(members)}, clients {sorted(ids)}"
+        now = watch.generation
+        late = [c.name for c in live if c.core.member.generation.id != now or not c.core.member.is_stable]
         if late:
-            return f"{', '.join(late)} are not in generation {group.generation}"
+            return f"{', '.join(late)} are not in generation {now}"
         owned = sorted(tp for c in live for tp in watch.clients.owned_by(c.name))
         if owned != sorted(self._simulation.topics.all()):
             return f"owned are {owned}"

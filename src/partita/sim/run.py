@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from partita.sim.fault_plan import Plan, draw
+from partita.sim.fault_plan import CLASSIC, Plan, draw, with_protocol
 from partita.sim.mischief import Mischief
 from partita.sim.progress import ProgressRules
 from partita.sim.rules.rule import RuleBroken
@@ -68,10 +68,12 @@ class Verdict(Generic[P]):
         return f"{self.transactions} transactions" if self.transactions else f"{self.generations} generations"
 
 
-def simulate(seed: int, *, liveness: bool = False, minutes: float = 2.0, keep_trace: bool = False) -> Verdict[Plan]:
-    """Run one seed with consumers of a group. What breaks is in the verdict, not raised."""
+def simulate(
+    seed: int, *, protocol: str = CLASSIC, liveness: bool = False, minutes: float = 2.0, keep_trace: bool = False
+) -> Verdict[Plan]:
+    """Run one seed with members of this protocol (`PROTOCOLS`). What breaks is in the verdict, not raised."""
     dice = Dice(f"partita {seed} {liveness}")
-    plan = draw(dice)
+    plan = with_protocol(draw(dice), protocol, dice)
     trace = Trace(keep_all=keep_trace)
     return run_plan(seed, plan, trace, liveness=liveness, minutes=minutes)
 
@@ -89,8 +91,7 @@ def run_plan(seed: int, plan: Plan, trace: Trace, *, liveness: bool, minutes: fl
             ProgressRules(simulation).judge()
 
     broken = _broken_by(play, simulation.world)
-    group = simulation.watch.group
-    generations = group.generation if group is not None else 0
+    generations = simulation.watch.generation
     return _verdict(seed, liveness, plan, simulation.world, broken, generations=generations)
 
 

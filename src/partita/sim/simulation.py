@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from partita.group.config import GroupConfig
 from partita.protocol.messages.join_group import JoinGroupRequest
@@ -10,8 +11,8 @@ from partita.sim.broker.node import Broker
 from partita.sim.broker.topics import Topics
 from partita.sim.clients.application import Habits
 from partita.sim.clients.consumer import SimConsumer
-from partita.sim.fault_plan import Plan
-from partita.sim.rules.watch import Watch
+from partita.sim.fault_plan import CLASSIC, CONSUMER, Plan
+from partita.sim.rules.watch import Court, Watch
 from partita.sim.world.network import Network
 from partita.sim.world.trace import Trace
 from partita.sim.world.world import World
@@ -46,33 +47,44 @@ class Simulation:
             group_initial_rebalance_delay_ms=plan.initial_delay_ms,
             offsets_retention_check_interval_ms=EXPIRY_CHECK_MS,
             retention_ms=plan.retention_ms,
+            group_consumer_session_timeout_ms=plan.session_ms,
+            group_consumer_heartbeat_interval_ms=plan.heartbeat_ms,
+            group_consumer_assignment_interval_ms=plan.interval_ms,
+            group_consumer_assignors=(plan.server_assignor,),
         )
-        self.watch = Watch(self.world, GROUP, config, eager=plan.eager)
-        self.broker = Broker(self.world, self.network, self.topics, config, self.watch)
+        court = Court(
+            eager=plan.eager,
+            is_classic=plan.protocol == CLASSIC,
+            image=self.topics.image,
+            is_uniform=plan.server_assignor == "uniform",
+        )
+        self.watch = Watch(self.world, GROUP, config, court)
+        self.broker = Broker(self.world, self.network, self.topics, config, self.watch, solve_ms=plan.solve_ms)
         self.broker.log.sync_ms = (plan.sync_ms // 2, plan.sync_ms)
         self.broker.load_ms = (0, plan.load_ms)
         self.broker.cleans = plan.cleans
         self.clients: list[SimConsumer] = []
         self.is_producing = True
+        self.replaces_closed = True
+        """Does a process that has closed come back by itself?"""
         self._lives = 0
         for number in range(plan.clients):
-            self.world.after(self.world.dice.between(0, 2_000), self._start, number)
+            self.world.after(self.world.dice.between(0, 2_000), self.start, number)
         self._produce()
 
-    def _start(self, number: int) -> None:
+    def start(self, number: int) -> None:
+        """Start a process of the client with this number."""
         self._lives += 1
         plan = self.plan
-        options = {
+        protocol = plan.speaks(self.world.ms, self.world.dice)
+        options: dict[str, Any] = {
             "bootstrap_servers": "sim:9092",
             "group_id": GROUP,
             "group_instance_id": f"i{number}" if plan.static else None,
-            "partition_assignment_strategy": list(plan.assignors),
             "auto_offset_reset": "earliest",
             "enable_auto_commit": plan.commit in ("auto", "done"),
             "commit_done_only": plan.commit == "done",
             "auto_commit_interval_ms": 1_000,
-            "session_timeout_ms": plan.session_ms,
-            "heartbeat_interval_ms": plan.heartbeat_ms,
             "max_poll_interval_ms": plan.max_poll_ms,
             "max_poll_records": plan.max_poll_records,
             "request_timeout_ms": 5_000,
@@ -80,6 +92,11 @@ class Simulation:
             "metadata_max_age_ms": 10_000,
             "fetch_max_wait_ms": 3_000,
         }
+        if protocol == CONSUMER:
+            options["group_protocol"] = CONSUMER
+        else:
+            options["partition_assignment_strategy"] = list(plan.assignors)
+            options["session_timeout_ms"], options["heartbeat_interval_ms"] = plan.session_ms, plan.heartbeat_ms
         habits = Habits(
             options,
             tuple(self.topics.partitions),
@@ -92,16 +109,20 @@ class Simulation:
         client = SimConsumer(self.world, self.network, self.watch, name, habits, versions)
         client.on_end = self._ended
         self.clients.append(client)
-        self.world.saw("c", name, "start")
+        self.world.saw("c", name, "start" if plan.protocol == CLASSIC else f"start as {protocol}")
+
+    def speaks(self, client: SimConsumer) -> str:
+        """The protocol of this process."""
+        return client.core.config.group_protocol
 
     def restart(self, client: SimConsumer) -> None:
         """Start another life of the client's process."""
-        self._start(int(client.name[1:].partition(".")[0]))
+        self.start(int(client.name[1:].partition(".")[0]))
 
     def _ended(self, client: SimConsumer) -> None:
         """It stopped by itself; unless somebody fenced it, it comes back."""
         self.clients = [c for c in self.clients if not c.is_over]
-        if client.failure is None:
+        if client.failure is None and self.replaces_closed:
             self.world.after(self.world.dice.between(0, 3_000), self.restart, client)
 
     def _produce(self) -> None:

@@ -22,6 +22,7 @@ from partita.protocol.primitives import Structure
 from partita.records.builder import build_batch
 from partita.sim.broker.asked import Asked
 from partita.sim.rules.groups import GroupRules
+from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.world.network import Link
@@ -49,6 +50,7 @@ class Court:
 
     def __init__(self, *, eager: bool = True, initial_delay_ms: int = 0) -> None:
         self.groups = GroupRules(GROUP, eager=eager)
+        self.replay = LogRules()
         self.offsets = OffsetRules(RETENTION_MS, 4096)
         self.members = MemberRules(GROUP, GroupConfig(group_initial_rebalance_delay_ms=initial_delay_ms))
         self.clock = ManualClock(mono_ms=0, wall_ms=1_000_000)
@@ -97,7 +99,7 @@ class Court:
         """Show the rules what a step says."""
         if step.records:
             self.log.append(build_batch([(0, key, value, ()) for key, value in step.records]))
-            self.groups.appended(step.records, self.coordinator)
+            self.replay.appended(step.records, self.coordinator)
             self.members.appended(step.records)
             self.offsets.appended(step.records, self.coordinator, self.clock.now().wall_ms, cause)
         for asked, answer in step.replies:
@@ -115,7 +117,8 @@ class Court:
         self.groups.crashing(self.coordinator, all_durable=False)
         self.coordinator = GroupCoordinator(self.config, lambda prefix: f"{prefix}-{next(self._ids)}")
         self.coordinator.resume(self.clock.now(), clean=True)
-        self.groups.loaded(self.coordinator, self.log)
+        self.replay.loaded(self.coordinator, self.log)
+        self.groups.loaded(self.coordinator)
 
     def due(self) -> None:
         """Have what is due done."""

@@ -191,7 +191,7 @@ def test_s25_offsets_of_a_topic_that_is_read_are_deleted() -> None:
 def test_s29_the_log_does_not_say_what_the_coordinator_has() -> None:
     court = Court()
     court.stable()
-    breaks("S29", partial(court.groups.loaded, court.coordinator, []))
+    breaks("S29", partial(court.replay.loaded, court.coordinator, []))
 
 
 def test_s30_a_restart_changes_what_members_have() -> None:
@@ -199,7 +199,7 @@ def test_s30_a_restart_changes_what_members_have() -> None:
     joined = court.stable()
     court.groups.crashing(court.coordinator, all_durable=True)
     court.coordinator.groups[GROUP].members[joined.member_id].assignment = b"another"
-    breaks("S30", partial(court.groups.loaded, court.coordinator, court.log))
+    breaks("S30", partial(court.groups.loaded, court.coordinator))
 
 
 def test_l3_everybody_has_rejoined_and_the_join_phase_lasts(monkeypatch: pytest.MonkeyPatch) -> None:

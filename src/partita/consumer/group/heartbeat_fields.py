@@ -46,12 +46,12 @@ class HeartbeatFields:
             "rebalance_timeout_ms": self._config.max_poll_interval_ms,
             **self._topics(subscription),
             "server_assignor": self._config.group_remote_assignor,
-            "topic_partitions": (number, sorted(partitions)),
+            "topic_partitions": number,
         }
         news = {name: value for name, value in wanted.items() if self._told.get(name, self) != value or epoch == 0}
         self._told = wanted
         if "topic_partitions" in news:
-            news["topic_partitions"] = _by_topic(news["topic_partitions"][1])
+            news["topic_partitions"] = _by_topic(sorted(partitions))
         return ConsumerGroupHeartbeatRequest(
             group_id=self._config.group_id or "",
             member_id=member_id,

@@ -42,8 +42,13 @@ class Reconciliation:
 
     @property
     def owned(self) -> tuple[int, frozenset[TopicIdPartition]]:
-        """What the coordinator is to hear, with a number that grows with every reconciliation."""
-        return self.number, self.held or frozenset()
+        """What the coordinator is to hear, with a number that grows with every reconciliation.
+
+        What a target adds counts as owned before it is reached: it may be taken before the answer to the report comes,
+        and a coordinator that heard nothing of it could meanwhile give it to another member.
+        """
+        soon = frozenset(partition for partition in self.target if partition[0] in self._names)
+        return self.number, (self.held or frozenset()) | soon
 
     def forget(self) -> None:
         """The membership is over: nothing is held and nothing wanted."""

@@ -112,15 +112,16 @@ class CommittedOffsets:
             self._coordinator.mark_unknown()
         if told is not None and do is Reaction.TAKE:
             self._take(ask, told.topics, now)
-        elif do is Reaction.RAISE or (do is Reaction.NEWER_EPOCH and not self._knows_newer(request)):
+        elif do is Reaction.RAISE:
             told = f"committed offsets of group {self._group_id!r}"
             self._finish(ask, error=error_for(code, told, operation="READ", names=[self._group_id]))
-        elif do is Reaction.NEWER_EPOCH:
+        elif self._is_another_now(request):
             ask.not_before_ms = now.mono_ms
         else:
             self._again(ask, now)
 
-    def _knows_newer(self, request: Request) -> bool:
+    def _is_another_now(self, request: Request) -> bool:
+        """Does this member have another epoch by now than when it asked?"""
         group = request.message.groups[0]
         return self._asker() != (group.member_id, group.member_epoch)
 

@@ -28,6 +28,7 @@ from partita.group.records.consumer_group import (
     ConsumerMember,
     MemberState,
     Partition,
+    is_settled,
 )
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
@@ -221,15 +222,27 @@ def _joined(join: Join, member_id: str, generation: int) -> JoinGroupResponse:
 def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
     """The static member that goes was the last of the new protocol: the group is classic with the one that comes.
 
-    It rebalances only if the newcomer asks for other topics (KAFKA-19546).
+    It rebalances if the newcomer asks for other topics (KAFKA-19546).
+
+    Deviation: it also does so if some member is still on its way to its target. Kafka's group does not, and then nobody
+    reads what a member was never told that it has.
     """
     assert change.replaces is not None
     target = join.group.targets.get(change.replaces.member_id, NO_PARTITIONS)
     comes = replace(change.after, assigned=dict.fromkeys(target, 0))
-    differs = change.subscription_changed
     cause = cause_of(comes, STATIC_REPLACED)
-    conversion.downgrade(turn, join.group, [change.replaces], cause, comes=comes, rebalances=differs)
+    rebalances = change.subscription_changed or not _is_settled(join.group, change.replaces)
+    conversion.downgrade(turn, join.group, [change.replaces], cause, comes=comes, rebalances=rebalances)
     turn.out.answer(join.token, _joined(join, comes.member_id, turn.state.groups[join.group.group_id].generation))
+
+
+def _is_settled(group: ConsumerGroup, leaves: ConsumerMember) -> bool:
+    """Does every member have the target of the group's epoch? One that leaves for a while has what it holds."""
+    if group.epoch != group.assignment_epoch:
+        return False
+    others = [member for member in group.members.values() if member is not leaves]
+    holds_target = leaves.assigned.keys() == group.targets.get(leaves.member_id, NO_PARTITIONS)
+    return holds_target and all(is_settled(member, group.epoch) for member in others)
 
 
 class Claim(NamedTuple):

@@ -13,7 +13,6 @@ from partita.group import answers
 from partita.group.classic import rebalance
 from partita.group.consumer_group import errors, timers
 from partita.group.consumer_group.errors import Refused
-from partita.group.consumer_group.subscriptions import metadata_hash
 from partita.group.contract import Record
 from partita.group.notes import Cause, GroupConverted
 from partita.group.records import consumer_log
@@ -25,7 +24,7 @@ from partita.group.records.consumer_group import (
     Partition,
 )
 from partita.group.state.consumers import TopicImage
-from partita.group.state.model import COMPLETING, PREPARING, STABLE, Group, Member
+from partita.group.state.model import STABLE, Group, Member
 from partita.group.state.stored import group_record, group_tombstone
 from partita.group.state.turn import Turn
 from partita.protocol.error_codes import ErrorCode
@@ -66,31 +65,28 @@ def classic_tombstone(turn: Turn, group_id: str) -> tuple[Record, ...]:
 
 
 def upgrade(turn: Turn, group_id: str) -> Refused | None:
-    """Make a KIP-848 group of a classic one with members; each goes on with what it has, served as before."""
+    """Make a KIP-848 group of a classic one with members; each goes on with what it has, served as before.
+
+    Its epoch is written with the hash of no topics, so that whatever follows begins another one: the group leader may
+    not have known all partitions, and a group that was rebalancing has no assignment that counts for everybody.
+    """
     classic = turn.state.groups[group_id]
     members = _upgraded_members(turn, classic)
     if members is None:
         return errors.not_a_consumer_group(group_id)
-    group = ConsumerGroup(group_id)
-    for member in members:
-        group.replay_member(member)
-    found = metadata_hash(turn.state.topics, group.subscribed_topics())
     epoch = classic.generation
     records = [*classic_tombstone(turn, group_id)]
     records += [consumer_log.member_record(group_id, member) for member in members]
-    records.append(consumer_log.epoch_record(group_id, epoch, found))
+    records.append(consumer_log.epoch_record(group_id, epoch, 0))
     records += [consumer_log.target_record(group_id, member.member_id, member.assigned) for member in members]
     records.append(consumer_log.target_epoch_record(group_id, epoch, 0))
     records += [consumer_log.assignment_record(group_id, member) for member in members]
     if not turn.state.fits(records):
         return errors.not_a_consumer_group(group_id)
-    is_rebalancing = classic.state in (PREPARING, COMPLETING)
     end_classic(turn, group_id)
     turn.write(records)
     for member in members:
         timers.start_session(turn, group_id, member)
-        if is_rebalancing:
-            timers.expect_join(turn, group_id, member)
     turn.out.note(GroupConverted(group_id, CONSUMER, len(members), turn.now.wall_ms))
     return None
 

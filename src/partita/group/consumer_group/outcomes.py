@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from partita.group.consumer_group import expressions
 from partita.group.consumer_group.change import computed_note
 from partita.group.consumer_group.jobs import ComputeTarget, MatchExpressions
 from partita.group.consumer_group.target import target_records
 from partita.group.contract import Job
 from partita.group.notes import AssignorRaised
-from partita.group.records.consumer_group import NO_PARTITIONS
+from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, Target
 from partita.group.state.turn import Turn
 
 RETRY_MS = 5_000
@@ -35,11 +37,23 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
         name = job.problem.assignor.name
         turn.out.note(AssignorRaised(job.group_id, name, str(outcome), turn.now.wall_ms))
         return
-    if job.epoch <= group.assignment_epoch:
+    found = _of_successors(group, job, outcome)
+    is_for_everybody = found.keys() >= group.members.keys()
+    if not group.assignment_epoch < job.epoch <= group.epoch or (job.epoch == group.epoch and not is_for_everybody):
         return
-    targets = {member_id: outcome.get(member_id, NO_PARTITIONS) for member_id in group.members}
+    targets = {member_id: found.get(member_id, NO_PARTITIONS) for member_id in group.members}
     records = target_records(job.group_id, targets, group.targets, job.epoch, turn.now.wall_ms)
     if turn.state.fits(records):
         note = computed_note(turn, group, job.problem, targets, job.epoch)
         turn.write(records)
         turn.out.note(note)
+
+
+def _of_successors(group: ConsumerGroup, job: ComputeTarget, outcome: Mapping[str, Target]) -> dict[str, Target]:
+    """The targets, where a static member that was replaced meanwhile hands its own on: that begins no epoch."""
+    found = dict(outcome)
+    for member_id, subscription in job.problem.subscriptions.items():
+        heir = group.static.get(subscription.group_instance_id or "")
+        if heir is not None and member_id not in group.members:
+            found.setdefault(heir, found.pop(member_id, NO_PARTITIONS))
+    return found

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from partita.assignors.server_side import RangeOnServer
+from partita.assignors.uniform import UniformAssignor
 from partita.broker.groups.reply_gate import ReplyGate, refuse, release
 from partita.group.config import GroupConfig
-from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Reply, Step
+from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Reply, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.notes import Note
 from partita.group.refusals import first_check, not_here, refusal, while_loading
@@ -50,13 +52,19 @@ COMMIT_TIMEOUT_MS = 5_000
 
 
 class Broker:
-    """Faults crash it, move its shard, or make an append of its `log` fail; `watch` hears of every decision."""
+    """Faults crash it, move its shard, or make an append of its `log` fail; `watch` hears of every decision.
 
-    def __init__(self, world: World, network: Network, topics: Topics, config: GroupConfig, watch: Watch) -> None:
+    With `solve_ms`, assignors of KIP-848 groups run beside the event loop and take so long at most.
+    """
+
+    def __init__(
+        self, world: World, network: Network, topics: Topics, config: GroupConfig, watch: Watch, *, solve_ms: int = 0
+    ) -> None:
         self._world = world
         self._network = network
         self._config = config
         self._watch = watch
+        self._solve_ms = solve_ms
         self.topics = topics
         self.log = GroupLog(world)
         self.log.on_durable = self._release_durable
@@ -185,8 +193,18 @@ class Broker:
             self._gate.add(self._gate.last_offset(), step, self._world.now.mono_ms + COMMIT_TIMEOUT_MS)
         else:
             release(step)
+        for job in step.jobs:
+            self._world.after(self._world.dice.between(0, self._solve_ms), self._job_done, self._life, job, job.run())
         self.on_notes(step.notes)
         self._arm()
+
+    def _job_done(self, life: int, job: Job, outcome: object) -> None:
+        """What a job has come to, unless its shard is over."""
+        if life == self._life and self.is_up and not self.is_loading:
+            self._watch.waking(self.coordinator)
+            step = self.coordinator.job_done(job, outcome, self._world.now)
+            self._watch.stepped(self.coordinator)
+            self._take(step)
 
     def _release_durable(self) -> None:
         self._gate.release(self.log.durable)
@@ -216,7 +234,8 @@ class Broker:
         self.is_up = False
         self._gate = ReplyGate()
         self.topics.forget_waiting()
-        self._watch.crashing(self.coordinator, all_durable=not self.is_loading and self.log.durable == self.log.end)
+        all_durable = not self.is_loading and self.log.durable == self.log.end
+        self._watch.crashing(self.coordinator, all_durable=all_durable, is_loaded=not self.is_loading)
         lost = self.log.crash()
         self._world.saw("*", "broker", f"crash, {lost} batches lost")
         for link in list(self._network.links):
@@ -262,7 +281,10 @@ class Broker:
                 self._forget(name)
 
     def _new_coordinator(self) -> GroupCoordinator:
-        return GroupCoordinator(self._config, self._new_member_id)
+        known = (UniformBeside(), RangeBeside()) if self._solve_ms else (UniformAssignor(), RangeOnServer())
+        assignors = {assignor.name: assignor for assignor in known}
+        chosen = {name: assignors[name] for name in self._config.group_consumer_assignors}
+        return GroupCoordinator(self._config, self._new_member_id, topics=self.topics.image, assignors=chosen)
 
     def _new_member_id(self, prefix: str) -> str:
         bits = self._world.dice.bits
@@ -295,6 +317,14 @@ class Broker:
             self._take(step)
         if not self.is_loading:
             self._arm()
+
+
+class UniformBeside(UniformAssignor):
+    """As if a user had written it: an assignor that is not ours is not run on the event loop."""
+
+
+class RangeBeside(RangeOnServer):
+    """The other one of Kafka's, in the same way."""
 
 
 def _coordinator(wire: FindCoordinatorRequest) -> FindCoordinatorResponse:

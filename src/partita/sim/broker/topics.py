@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from partita.group.state.consumers import TopicFacts
+from partita.group.state.consumers import Topics as TopicImage
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch as fetching
 from partita.protocol.messages import list_offsets
@@ -85,6 +87,10 @@ class Topics:
         self._world = world
         self.ids = {name: (i + 1).to_bytes(16, "big") for i, name in enumerate(counts)}
         self.partitions = {name: [Partition() for _ in range(count)] for name, count in counts.items()}
+        self.image = TopicImage()
+        """The topics as the coordinator of KIP-848 groups sees them."""
+        for name, count in counts.items():
+            self.image.put(name, TopicFacts(self.ids[name], count))
         self._waiting: dict[int, tuple[fetching.FetchRequest, Answer]] = {}
         self._asked = 0
 
@@ -111,6 +117,7 @@ class Topics:
     def add_partition(self, topic: str) -> None:
         """Give the topic one more partition."""
         self.partitions[topic].append(Partition())
+        self.image.put(topic, TopicFacts(self.ids[topic], len(self.partitions[topic])))
 
     def forget_waiting(self) -> None:
         """The broker's process is gone."""

@@ -14,7 +14,7 @@ from partita.consumer.core import ConsumerCore
 from partita.consumer.group.commits import Kind
 from partita.consumer.request import Assigned, Event, Lost, Operation, Request, Revoked
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
-from partita.errors import FencedInstanceIdError, KafkaError
+from partita.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
 from partita.sim.rules.rule import RuleBroken
 from partita.sim.rules.watch import Watch
 from partita.sim.world.world import World
@@ -96,6 +96,7 @@ class Application:
         core.begin_poll(self._world.now)
         found: dict[TopicPartition, list[int]] = {}
         while not found:
+            core.go_on_polling()
             if self._has_raised(core.next_error()):
                 break
             self._step()
@@ -115,6 +116,8 @@ class Application:
     def _collect(self) -> dict[TopicPartition, list[int]]:
         core = self.core
         collected = core.collect(core.config.max_poll_records)
+        if collected.records:
+            core.hand_out()
         if not core.buffer:
             self._step()
         found = {tp: [r.offset for r in records] for tp, records in collected.records.items()}
@@ -212,13 +215,18 @@ class Application:
         yield from self._sleep(100, 100)
 
     def _has_raised(self, error: BaseException | None) -> bool:
-        """What the shell raises from poll ends that poll. Only being fenced ends an application here."""
+        """What the shell raises from poll ends that poll. Being fenced ends an application here.
+
+        So does an instance id that another process has not released; whoever started it tries again later.
+        """
         if error is None:
             return False
         self._errors += 1
         self._world.saw("c", self.name, f"poll raises {type(error).__name__}")
         if isinstance(error, FencedInstanceIdError):
             self.failure = error
+            self.is_closing = True
+        elif isinstance(error, UnreleasedInstanceIdError):
             self.is_closing = True
         elif not (isinstance(error, KafkaError) and error.retriable):
             raise RuleBroken("CLIENT", f"{self.name}: poll raises {error!r}")

@@ -57,6 +57,11 @@ class SimConsumer:
         world.after(0, self.turn)
 
     @property
+    def instance_id(self) -> str | None:
+        """Its group instance id, if it is a static member."""
+        return self.core.config.group_instance_id
+
+    @property
     def failure(self) -> BaseException | None:
         """Why its application ended, if it was fenced."""
         return self.application.failure
@@ -157,6 +162,7 @@ class SimConsumer:
             wire = self._wires[key] = Wire(link)
         message = request.message
         highest = min(message.MAX_VERSION, self._max_versions.get(message.API_KEY, message.MAX_VERSION))
+        request.sent_at_ms = self._world.now.mono_ms
         request.version = highest if request.max_version is None else min(highest, request.max_version)
         self._correlation += 1
         timeout = request.timeout_ms or self.core.config.request_timeout_ms

@@ -94,9 +94,8 @@ class Keeper:
 
     def _delete_group(self, group_id: str) -> None:
         """An empty group of the consumers is deleted only when its end is durable: a crash would bring members back."""
-        group = self._broker.coordinator.groups.get(group_id)
         log = self._broker.log
-        if group_id == GROUP or log.durable == log.end or (group is not None and group.members):
+        if group_id == GROUP or log.durable == log.end or self._broker.coordinator.members_of(group_id):
             self._send(DeleteGroupsRequest(groups_names=[group_id]), 2)
 
     def _send(self, message: Message, version: int) -> None:

@@ -6,8 +6,10 @@ anew, waits for no answer, and has no membership of its own.
 
 from __future__ import annotations
 
+from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.state.model import Group
 from partita.protocol.framing import encode_request
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.offset_commit import (
@@ -21,7 +23,13 @@ from partita.sim.rules.watch import Watch
 from partita.sim.world.network import Link, Network
 from partita.sim.world.world import World
 
-_VERSIONS = {HeartbeatRequest: 4, SyncGroupRequest: 5, LeaveGroupRequest: 5, OffsetCommitRequest: 9}
+_VERSIONS = {
+    HeartbeatRequest: 4,
+    SyncGroupRequest: 5,
+    LeaveGroupRequest: 5,
+    OffsetCommitRequest: 9,
+    ConsumerGroupHeartbeatRequest: 1,
+}
 
 
 class Stranger:
@@ -36,10 +44,13 @@ class Stranger:
 
     def ask(self) -> None:
         """Choose what to say, and say it."""
-        group = self._watch.group
-        if group is None or not group.members:
+        group, consumers = self._watch.group, self._watch.consumer_group
+        if consumers is not None and consumers.members:
+            message: Message | None = self._to_consumers(consumers)
+        elif group is not None and group.members:
+            message = self._message(group)
+        else:
             return
-        message = self._message(group)
         link = self._network.connect(self, f"stranger {self._asked}") if message is not None else None
         if message is None or link is None:
             return
@@ -48,6 +59,35 @@ class Stranger:
         self._world.saw("!", "fault", f"a stranger sends {type(message).__name__}")
         frame = b"".join(encode_request(message.API_KEY, version, self._asked, self.name, message))
         self._network.send(link, frame[4:])
+
+    def _to_consumers(self, group: ConsumerGroup) -> Message:
+        """To a KIP-848 group: in an epoch that is over, or not begun; or with an instance id that somebody has."""
+        dice, group_id = self._world.dice, self._watch.group_id
+        member = group.members[dice.choice(list(group.members))]
+        epoch = dice.choice((max(1, member.epoch - 2), member.epoch + 1))
+        if epoch == member.epoch:
+            epoch += 1
+        match dice.between(0, 2):
+            case 0 if member.instance_id is not None:
+                return ConsumerGroupHeartbeatRequest(
+                    group_id=group_id, member_id="stranger", member_epoch=epoch, instance_id=member.instance_id
+                )
+            case 1:
+                # An older epoch may commit what the member has had since then (KIP-1251); a far one nothing.
+                return self._commit(group_id, member.epoch + 1_000, member.member_id, member.instance_id)
+        return ConsumerGroupHeartbeatRequest(
+            group_id=group_id, member_id=member.member_id, member_epoch=epoch, instance_id=member.instance_id
+        )
+
+    def _commit(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> OffsetCommitRequest:
+        far = OffsetCommitRequestPartition(partition_index=0, committed_offset=1 << 40, committed_metadata="")
+        return OffsetCommitRequest(
+            group_id=group_id,
+            generation_id_or_member_epoch=generation,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            topics=[OffsetCommitRequestTopic(name="t0", partitions=[far])],
+        )
 
     def _message(self, group: Group) -> Message | None:
         dice, group_id = self._world.dice, self._watch.group_id
@@ -77,14 +117,7 @@ class Stranger:
                     protocol_type=group.protocol_type,
                     protocol_name=group.protocol_name,
                 )
-        far = OffsetCommitRequestPartition(partition_index=0, committed_offset=1 << 40, committed_metadata="")
-        return OffsetCommitRequest(
-            group_id=group_id,
-            generation_id_or_member_epoch=generation,
-            member_id=member_id,
-            group_instance_id=instance_id,
-            topics=[OffsetCommitRequestTopic(name="t0", partitions=[far])],
-        )
+        return self._commit(group_id, generation, member_id, instance_id)
 
     def arrived(self, link: Link, frame: bytes) -> None:
         """An answer, which does not matter here."""

@@ -220,6 +220,12 @@ class OffsetRules:
     def _check_expired(
         self, key: Key, commit_ms: int, expire_ms: int, wall_ms: int, coordinator: GroupCoordinator
     ) -> None:
+        consumers = coordinator.consumer_groups.get(key[0])
+        if consumers is not None:
+            must(key[1] not in consumers.subscribed_topics(), "S24", f"{key} expires while its group reads the topic")
+            due_ms = expire_ms if expire_ms != NO_EXPIRY else commit_ms + self._retention_ms
+            must(wall_ms >= due_ms, "S24", f"{key} expires {due_ms - wall_ms} ms too early")
+            return
         group = coordinator.groups.get(key[0])
         must(group is None or not group.members, "S24", f"{key} expires while its group has members")
         due_ms = self._due_ms(key, commit_ms, expire_ms)
@@ -232,11 +238,10 @@ class OffsetRules:
 
     def overdue(self, coordinator: GroupCoordinator, wall_ms: int) -> list[Key]:
         """Offsets of groups without members that should have expired by now."""
-        groups = coordinator.groups
         return [
             key
             for key, stored in self._log.items()
-            if not (key[0] in groups and groups[key[0]].members) and wall_ms > self._due_ms(key, *stored)
+            if not coordinator.members_of(key[0]) and wall_ms > self._due_ms(key, *stored)
         ]
 
     def loaded(self, coordinator: GroupCoordinator) -> None:

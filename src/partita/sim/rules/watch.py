@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from partita.group.config import GroupConfig
 from partita.group.contract import Record, Step
 from partita.group.coordinator import GroupCoordinator
-from partita.group.state.model import STABLE, Group
+from partita.group.records.consumer_group import ConsumerGroup
+from partita.group.state.consumers import TopicImage
+from partita.group.state.model import Group
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.metadata import MetadataResponse
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse
@@ -15,20 +19,48 @@ from partita.protocol.messages.sync_group import SyncGroupRequest
 from partita.protocol.primitives import Structure
 from partita.sim.broker.asked import Asked
 from partita.sim.rules.clients import ClientRules
+from partita.sim.rules.departures import DepartureRules
+from partita.sim.rules.epochs import EpochRules
 from partita.sim.rules.groups import GroupRules
+from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.rules.rule import must
+from partita.sim.rules.shares import ShareRules
 from partita.sim.world.world import World
 
 
-class Watch:
-    """The rules of one simulation with one group of consumers."""
+@dataclass(frozen=True, slots=True)
+class Court:
+    """What the rules have to know of a simulation."""
 
-    def __init__(self, world: World, group_id: str, config: GroupConfig, *, eager: bool) -> None:
+    eager: bool
+    """Do members of the classic protocol give everything up before they join again?"""
+    is_classic: bool
+    """Does nobody speak the consumer protocol?"""
+    image: TopicImage
+    """The topics that the coordinator sees."""
+    is_uniform: bool = True
+    """Does the coordinator's assignor make all shares even?"""
+
+
+class Watch:
+    """The rules of one simulation with one group of consumers.
+
+    Where somebody speaks the consumer protocol, the rules of KIP-848 groups judge; the rules of the classic protocol's
+    generations do so where nobody does.
+    """
+
+    def __init__(self, world: World, group_id: str, config: GroupConfig, court: Court) -> None:
         self._world = world
         self.group_id = group_id
-        self.groups = GroupRules(group_id, eager=eager)
+        self._is_classic = court.is_classic
+        self.log = LogRules()
+        self.groups = GroupRules(group_id, eager=court.eager)
+        self.epochs = EpochRules(group_id)
+        interval_ms = config.group_consumer_assignment_interval_ms
+        self.shares = ShareRules(group_id, court.image, interval_ms, is_uniform=court.is_uniform)
+        self.departures = DepartureRules(group_id, config)
         self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
         self.members = MemberRules(group_id, config)
         self.clients = ClientRules(self._is_member)
@@ -43,10 +75,20 @@ class Watch:
         return None if self._coordinator is None else self._coordinator.groups.get(self.group_id)
 
     @property
+    def consumer_group(self) -> ConsumerGroup | None:
+        """The group as the coordinator has it now, if it is a KIP-848 group."""
+        return None if self._coordinator is None else self._coordinator.consumer_groups.get(self.group_id)
+
+    @property
+    def generation(self) -> int:
+        """The generation of the group, or its epoch; 0 if there is no group."""
+        group, consumers = self.group, self.consumer_group
+        return consumers.epoch if consumers is not None else 0 if group is None else group.generation
+
+    @property
     def is_stable(self) -> bool:
-        """Is the group in state Stable?"""
-        group = self.group
-        return group is not None and group.state is STABLE
+        """Is the group in state Stable, of whichever protocol it is?"""
+        return self._coordinator is not None and self._coordinator.state_of(self.group_id) == "Stable"
 
     def oldest_open(self) -> Asked | None:
         """The request that has waited longest for its answer."""
@@ -54,10 +96,12 @@ class Watch:
 
     def _is_member(self, member_id: str) -> bool:
         """Of the current generation; whoever is not is a zombie until it hears so."""
-        group = self.group
+        consumers, group = self.consumer_group, self.group
+        if consumers is not None:
+            return member_id in consumers.members
         if group is None or member_id not in group.members:
             return False
-        return self.groups.has_joined(member_id, group.generation)
+        return not self._is_classic or self.groups.has_joined(member_id, group.generation)
 
     # The broker's side
 
@@ -66,14 +110,20 @@ class Watch:
         self._coordinator = coordinator
         self._open[asked.number] = asked
         self.offsets.observe(coordinator, self._world.now.wall_ms)
-        self.groups.before(asked, coordinator)
-        self.members.before(asked, coordinator, self._world.now.mono_ms)
+        if self._is_classic:
+            self.groups.before(asked, coordinator)
+            self.members.before(asked, coordinator, self._world.now.mono_ms)
+        else:
+            self.departures.look(coordinator, asked)
+            self.epochs.before(asked, coordinator)
+            self.shares.before(asked)
         self.offsets.before(asked)
 
     def after(self, asked: Asked, coordinator: GroupCoordinator, step: Step) -> None:
         """The broker has decided a group request."""
-        self.groups.after(asked, coordinator)
-        self.members.decided(asked, step, coordinator, self._world.now.mono_ms)
+        if self._is_classic:
+            self.groups.after(asked, coordinator)
+            self.members.decided(asked, step, coordinator, self._world.now.mono_ms)
 
     def answered(self, asked: Asked, response: Structure) -> None:
         """The broker has answered a request."""
@@ -82,43 +132,69 @@ class Watch:
         name = type(response).__name__
         error = getattr(response, "error_code", 0)
         self._world.saw("=", asked.link.caller.name, f"{name} {int(error)}" if error else name)
-        self.groups.answered(asked, response)
-        self.members.answered(asked, response)
+        if self._is_classic:
+            self.groups.answered(asked, response)
+            self.members.answered(asked, response)
+        else:
+            self.epochs.answered(asked, response)
+            self.shares.answered(asked, response)
+            self.departures.answered(asked, response)
         self.offsets.answered(asked, response)
 
     def appended(self, records: tuple[Record, ...], cause: Asked | str | None) -> None:
         """The broker has appended a batch to its log: for a request, a deleted topic, or because something was due."""
         assert self._coordinator is not None, "a coordinator is loaded before it appends"
-        self.groups.appended(records, self._coordinator)
-        self.members.appended(records)
+        self.log.appended(records, self._coordinator)
+        if self._is_classic:
+            self.members.appended(records)
+        else:
+            self.shares.appended(records)
         self.offsets.appended(records, self._coordinator, self._world.now.wall_ms, cause)
 
     def waking(self, coordinator: GroupCoordinator) -> None:
         """The broker is about to do what is due."""
-        self.members.look(coordinator, self._world.now.mono_ms)
+        if self._is_classic:
+            self.members.look(coordinator, self._world.now.mono_ms)
+        else:
+            self.departures.look(coordinator)
         self.offsets.observe(coordinator, self._world.now.wall_ms)
 
     def stepped(self, coordinator: GroupCoordinator) -> None:
         """The broker is between two steps."""
-        self.groups.stepped(coordinator)
-        self.members.stepped(coordinator, self._world.now.mono_ms)
+        if self._is_classic:
+            self.groups.stepped(coordinator)
+            self.members.stepped(coordinator, self._world.now.mono_ms)
+        else:
+            self.epochs.stepped(coordinator)
+            self.shares.stepped(coordinator, self._world.now.wall_ms)
+            self.departures.stepped(coordinator, self._world.now.mono_ms)
 
     def did_what_was_due(self, coordinator: GroupCoordinator, step: Step) -> None:
         """The broker has done what was due."""
-        self.members.decided(None, step, coordinator, self._world.now.mono_ms)
+        if self._is_classic:
+            self.members.decided(None, step, coordinator, self._world.now.mono_ms)
 
-    def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool) -> None:
+    def crashing(self, coordinator: GroupCoordinator, *, all_durable: bool, is_loaded: bool) -> None:
         """The process of the broker dies now."""
         self._open.clear()
         self.offsets.crashed()
-        self.groups.crashing(coordinator, all_durable=all_durable)
+        if is_loaded:
+            self.log.crashing(coordinator)
+        if self._is_classic:
+            self.groups.crashing(coordinator, all_durable=all_durable)
 
     def loaded(self, coordinator: GroupCoordinator, batches: list[bytes], *, is_orderly: bool) -> None:
         """A coordinator has replayed the log; `is_orderly`: the one before was unloaded in order."""
         self._coordinator = coordinator
-        self.groups.loaded(coordinator, batches)
+        self.log.loaded(coordinator, batches)
         self.offsets.loaded(coordinator)
-        self.members.loaded(coordinator, self._world.now.mono_ms, is_orderly=is_orderly)
+        if self._is_classic:
+            self.groups.loaded(coordinator)
+            self.members.loaded(coordinator, self._world.now.mono_ms, is_orderly=is_orderly)
+        else:
+            self.epochs.loaded(coordinator)
+            self.shares.loaded()
+            self.departures.loaded(coordinator, self._world.now.mono_ms, is_orderly=is_orderly)
 
     # The clients' side
 
@@ -129,6 +205,8 @@ class Watch:
             self.clients.commit_sent(client, message)
             offsets = [(t.name, p.partition_index, p.committed_offset) for t in message.topics for p in t.partitions]
             detail = f" generation {message.generation_id_or_member_epoch} {offsets}"
+        elif isinstance(message, ConsumerGroupHeartbeatRequest):
+            detail = f" epoch {message.member_epoch}"
         elif hasattr(message, "generation_id"):
             detail = f" generation {message.generation_id}"
         if isinstance(message, SyncGroupRequest) and message.assignments:

@@ -32,6 +32,10 @@ class Trace:
         self.digest = crc32(f"{ms}{kind}{who} {what}".encode(), self.digest)
         self._lines.append((ms, kind, who, what))
 
+    def events_of(self, *kinds: str) -> Iterator[tuple[int, str, str, str]]:
+        """The kept events of these kinds: when, kind, who, what."""
+        return (event for event in self._lines if event[1] in kinds)
+
     def lines(self) -> Iterator[str]:
         """The kept lines, rendered."""
         for ms, kind, who, what in self._lines:

@@ -259,6 +259,19 @@ def test_a_static_member_that_goes_back_makes_the_group_classic_and_rebalances_i
     assert [n for _, n in decode_assignment(group.members[joined.member_id].assignment)[0]] == had
 
 
+def test_a_static_member_that_goes_back_rebalances_the_group_if_others_are_on_their_way() -> None:
+    """Otherwise nobody would read what another member was never told that it has."""
+    world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
+    ids, _ = stable_classic(world, [0, 1], [2, 3], instances=["i"])
+    world.join("C", instance="i")
+    settle(world, ids[1:])
+    world.put("t", 6)
+    world.go_on("C")
+    assert world.group.epoch > world.group.members[ids[1]].epoch
+    classic_join(world, instance="i")
+    assert world.coordinator.groups["g"].state is PREPARING
+
+
 @pytest.mark.case("GC-U13")
 def test_members_of_both_protocols_are_removed_by_one_leave_with_one_new_epoch() -> None:
     world, ids = mixed()

@@ -7,7 +7,9 @@ import pytest
 
 from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
 from partita.assignors.server_side import create_server_assignors
+from partita.group.consumer_group.jobs import ComputeTarget
 from partita.group.notes import AssignorRaised, TargetComputed
+from partita.group.requests import DeleteGroup
 from partita.protocol.error_codes import ErrorCode
 from support.group.consumers import World, error
 
@@ -140,3 +142,38 @@ def test_a_target_that_comes_late_counts_for_those_who_are_still_there() -> None
     world.holds_jobs = False
     world.settle()
     assert world.has("c") == {"t": [0, 1]}
+
+
+def test_a_static_member_that_comes_back_meanwhile_gets_what_was_computed_for_it() -> None:
+    """Its return begins no epoch, so no other target would follow, and nobody would have its partitions."""
+    world, _ = greedy_world()
+    world.holds_jobs = True
+    world.join("z", assignor="greedy", instance="i")
+    world.beat("z", -2, instance="i")
+    world.join("y", assignor="greedy", instance="i")
+    world.release_jobs()
+    assert (world.group.epoch, world.group.assignment_epoch) == (2, 2)
+    assert {member: len(target) for member, target in world.group.targets.items()} == {"y": 2}
+    world.settle()
+    assert world.has("y") == {"t": [0, 1]}
+
+
+def test_a_target_for_a_group_that_is_another_by_now_does_not_count() -> None:
+    world, _ = greedy_world()
+    world.holds_jobs = True
+    for member in ("a", "b", "c"):
+        world.join(member, assignor="greedy")
+    (late,) = world.held
+    assert isinstance(late, ComputeTarget)
+    world.held.clear()
+    for member in ("a", "b", "c"):
+        world.beat(member, -1)
+    world.ask(DeleteGroup("g"))
+    world.join("d", assignor="greedy")
+    world.held.clear()
+    world.held.append(late._replace(epoch=2))
+    world.release_jobs()
+    assert (world.group.epoch, world.group.assignment_epoch, world.group.targets) == (2, 1, {})
+    world.held.append(late)
+    world.release_jobs()
+    assert (world.group.epoch, world.group.assignment_epoch, world.group.targets) == (2, 1, {})
