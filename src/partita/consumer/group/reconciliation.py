@@ -47,8 +47,7 @@ class Reconciliation:
         What a target adds counts as owned before it is reached: it may be taken before the answer to the report comes,
         and a coordinator that heard nothing of it could meanwhile give it to another member.
         """
-        soon = frozenset(partition for partition in self.target if partition[0] in self._names)
-        return self.number, (self.held or frozenset()) | soon
+        return self.number, (self.held or frozenset()) | frozenset(self._resolved().values())
 
     def forget(self) -> None:
         """The membership is over: nothing is held and nothing wanted."""

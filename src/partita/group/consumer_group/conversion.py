@@ -7,6 +7,7 @@ convertToConsumerGroup, convertToClassicGroup, ClassicGroup.fromConsumerGroup; s
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from partita.assignors.payloads import decode_assignment, decode_subscription, encode_assignment
 from partita.group import answers
@@ -21,6 +22,7 @@ from partita.group.records.consumer_group import (
     ClassicPart,
     ConsumerGroup,
     ConsumerMember,
+    MemberState,
     Partition,
 )
 from partita.group.state.consumers import TopicImage
@@ -69,6 +71,9 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
 
     Its epoch is written with the hash of no topics, so that whatever follows begins another one: the group leader may
     not have known all partitions, and a group that was rebalancing has no assignment that counts for everybody.
+
+    Deviation: what a cooperative member owned when it joined and was not assigned again, it has to give up first. In
+    Kafka's group another member gets it at once, while the old owner may not have seen its new assignment.
     """
     classic = turn.state.groups[group_id]
     members = _upgraded_members(turn, classic)
@@ -87,6 +92,7 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
     turn.write(records)
     for member in members:
         timers.start_session(turn, group_id, member)
+        timers.follow_state(turn, group_id, member)
     turn.out.note(GroupConverted(group_id, CONSUMER, len(members), turn.now.wall_ms))
     return None
 
@@ -97,9 +103,25 @@ def _upgraded_members(turn: Turn, classic: Group) -> list[ConsumerMember] | None
     if policy(turn) not in _UPGRADES or classic.protocol_type != CONSUMER or not fits_in:
         return None
     try:
-        return [_upgraded(turn.state.topics, classic, member) for member in classic.members.values()]
+        members = [_upgraded(turn.state.topics, classic, member) for member in classic.members.values()]
+        claims = [_claimed(turn.state.topics, member) for member in classic.members.values()]
     except MalformedRequest:
         return None
+    taken = {partition for member in members for partition in member.assigned}
+    return [_with_claims(member, claim, taken) for member, claim in zip(members, claims, strict=True)]
+
+
+def _claimed(image: TopicImage, member: Member) -> list[Partition]:
+    """What the member said it owned when it joined; an eager one says nothing."""
+    owned = decode_subscription(member.protocols[0][1]).owned_partitions
+    return [(topic.topic_id, number) for name, number in owned if (topic := image.get(name)) is not None]
+
+
+def _with_claims(member: ConsumerMember, claims: Collection[Partition], taken: set[Partition]) -> ConsumerMember:
+    """The member as one that has to give up what it claims and nobody is assigned; `taken` grows by that."""
+    gone = {partition: member.epoch for partition in claims if partition not in taken}
+    taken.update(gone)
+    return replace(member, state=MemberState.UNREVOKED_PARTITIONS, revoking=gone) if gone else member
 
 
 def _upgraded(image: TopicImage, classic: Group, member: Member) -> ConsumerMember:

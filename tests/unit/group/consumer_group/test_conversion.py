@@ -77,11 +77,20 @@ class Parked:
         return next(r.message for step in self.world.steps for r in step.replies if r.token == token)
 
 
-def stable_classic(world: World, *given: Sequence[int], instances: Sequence[str | None] = ()) -> tuple[list[str], int]:
-    """A stable classic group whose members have these partitions of t: their ids, and the generation."""
+def stable_classic(
+    world: World, *given: Sequence[int], instances: Sequence[str | None] = (), claims: Sequence[Sequence[int]] = ()
+) -> tuple[list[str], int]:
+    """A stable classic group whose members have these partitions of t: their ids, and the generation.
+
+    `claims` are what the first members say they own when they join.
+    """
     parked = Parked(world)
     named = [*instances, *[None] * (len(given) - len(instances))]
-    tokens = [parked.send(join_request(instance=instance), 3 if instance is None else 5) for instance in named]
+    claimed = [*claims, *[()] * (len(given) - len(claims))]
+    tokens = [
+        parked.send(join_request(instance=instance, owned={"t": owned}), 3 if instance is None else 5)
+        for instance, owned in zip(named, claimed, strict=True)
+    ]
     world.wait(1)
     ids = [parked.answer(token).member_id for token in tokens]
     group = world.coordinator.groups["g"]
@@ -270,6 +279,34 @@ def test_a_static_member_that_goes_back_rebalances_the_group_if_others_are_on_th
     assert world.group.epoch > world.group.members[ids[1]].epoch
     classic_join(world, instance="i")
     assert world.coordinator.groups["g"].state is PREPARING
+
+
+def test_what_a_cooperative_member_has_not_given_up_yet_is_nobody_elses_after_an_upgrade() -> None:
+    world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
+    ids, _ = stable_classic(world, [0], [1], claims=[[0, 2, 3], [1, 0]])
+    world.join("C")
+    world.go_on("C")
+    assert world.has("C") == {}
+    assert beat(world, ids[0], world.group.members[ids[0]].epoch) == REBALANCE
+    rejoin(world, ids[0], [0, 2, 3])
+    world.go_on("C")
+    assert world.has("C") == {}
+    rejoin(world, ids[0], [0])
+    settle(world, ids)
+    assert [len(world.has(member)["t"]) for member in (*ids, "C")] in ([1, 1, 2], [1, 2, 1], [2, 1, 1])
+
+
+def test_whoever_keeps_what_it_had_to_give_up_is_fenced_after_an_upgrade_too() -> None:
+    world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
+    ids, _ = stable_classic(world, [0], [1], claims=[[0, 2, 3]])
+    world.join("C")
+    for _ in range(5):
+        world.wait(5_000)
+        for member in ids:
+            if member in world.group.members:
+                beat(world, member, world.group.members[member].epoch)
+        world.go_on("C")
+    assert ids[0] not in world.group.members
 
 
 @pytest.mark.case("GC-U13")
