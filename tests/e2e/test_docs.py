@@ -42,6 +42,7 @@ PAGES = (
     "schema-registry",
     "tracing",
     "monitoring",
+    "operating",
     "transactions",
     "dashboard",
 )

@@ -18,6 +18,7 @@ from partita.cli.terminal import complain
 
 COMMANDS = {
     "broker": ("broker", "Run a broker."),
+    "backup": ("service.backup", "Copy a broker's data directory, also while it runs."),
     "cluster": ("cluster.cluster", "Show brokers, controller and supported API versions."),
     "topics": ("cluster.topics", "Create, list, describe and delete topics."),
     "partitions": ("cluster.partitions", "Move partitions between brokers and elect their leaders."),

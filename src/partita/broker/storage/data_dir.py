@@ -44,7 +44,7 @@ log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
-_FORMAT, _LOCK, _CLEAN, _HANDOVER = "format", "lock", "clean", "handover"
+FORMAT, _LOCK, CLEAN, HANDOVER = "format", "lock", "clean", "handover"
 _SURVIVES = {
     Durability.MEMORY: "kept in memory, gone when the broker stops",
     Durability.OS: "durability os: survives a kill of the broker; a power loss may take the last second",
@@ -147,19 +147,19 @@ class DiskStore(LogStore):
         """Whether the directory is new. Nothing is changed, least of all in one of a newer format (D12)."""
         if not os.path.isdir(self.root):
             return True
-        names = [name for name in os.listdir(self.root) if name not in (_LOCK, "lost+found", f"{_FORMAT}.tmp")]
+        names = [name for name in os.listdir(self.root) if name not in (_LOCK, "lost+found", f"{FORMAT}.tmp")]
         if not names:
             return True
-        if _FORMAT not in names and TOPICS in names:
+        if FORMAT not in names and TOPICS in names:
             raise DataDirectoryError(
-                f"{self.root}/{_FORMAT} is missing; `partita doctor --repair {self.root}` writes it again"
+                f"{self.root}/{FORMAT} is missing; `partita doctor --repair {self.root}` writes it again"
             )
-        if _FORMAT not in names:
+        if FORMAT not in names:
             raise DataDirectoryError(f"{self.root} is neither empty nor a Partita data directory; choose another one")
-        with open(os.path.join(self.root, _FORMAT), encoding="ascii", errors="replace") as file:
+        with open(os.path.join(self.root, FORMAT), encoding="ascii", errors="replace") as file:
             title, _, version = file.read().strip().rpartition(" ")
         if title != _FORMAT_TITLE or not version.isdigit():
-            raise DataDirectoryError(f"{self.root}/{_FORMAT} does not say a Partita format; choose another directory")
+            raise DataDirectoryError(f"{self.root}/{FORMAT} does not say a Partita format; choose another directory")
         if int(version) > FORMAT_VERSION:
             raise DataDirectoryError(
                 f"{self.root} has format {version}, written by a newer Partita; this one reads up to {FORMAT_VERSION}"
@@ -168,20 +168,20 @@ class DiskStore(LogStore):
 
     def _begin(self, is_new: bool) -> None:
         if is_new:
-            replace_file(self._small, "", _FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
+            replace_file(self._small, "", FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
         names = self._small.list("")
-        self._was_clean = _CLEAN in names
+        self._was_clean = CLEAN in names
         self.unclean = CATALOGUE in names and not self._was_clean
         self._owed: list[bytes] = []
         # Of an unclean stop nobody knows what was synced.
         self._lines_written, self._lines_durable = int(self.unclean), 0
         if self._was_clean:
             # Before anything else is written: from here on the next start must check.
-            self._small.unlink(_CLEAN)
+            self._small.unlink(CLEAN)
             self._small.sync_dir("")
             self.handover = self._read_handover()
-        if _HANDOVER in names:
-            self._small.unlink(_HANDOVER)
+        if HANDOVER in names:
+            self._small.unlink(HANDOVER)
         self._small.make_dir(TOPICS)
         for name in self._small.list(TOPICS):
             if name.endswith(DELETED_SUFFIX):
@@ -192,7 +192,7 @@ class DiskStore(LogStore):
             self.notice("unclean start", directory=self.root)
 
     def _read_handover(self) -> bytes | None:
-        content = read_file(self._small, "", _HANDOVER)
+        content = read_file(self._small, "", HANDOVER)
         if content is None:
             return None
         lines = decode(bytes(content)).good
@@ -363,8 +363,8 @@ class DiskStore(LogStore):
 
     def _leave_mark(self) -> None:
         if self.handover is not None:
-            replace_file(self._small, "", _HANDOVER, encode(self.handover))
-        replace_file(self._small, "", _CLEAN, b"stopped in order\n")
+            replace_file(self._small, "", HANDOVER, encode(self.handover))
+        replace_file(self._small, "", CLEAN, b"stopped in order\n")
 
 
 def repair(root: str) -> list[str]:
@@ -374,7 +374,7 @@ def repair(root: str) -> list[str]:
     Raises DataDirectoryError.
     """
     root = os.path.abspath(root)
-    has_format = os.path.exists(os.path.join(root, _FORMAT))
+    has_format = os.path.exists(os.path.join(root, FORMAT))
     if not has_format and not os.path.isdir(os.path.join(root, TOPICS)):
         raise DataDirectoryError(f"{root} is no Partita data directory")
     lock = _take_lock(root)
@@ -387,8 +387,8 @@ def repair(root: str) -> list[str]:
                 replace_file(storage, "", f"{CATALOGUE}.damaged", old)
             replace_file(storage, "", CATALOGUE, b"".join(map(encode, found.lines)))
         if not has_format:
-            replace_file(storage, "", _FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
-            found.done.append(f"the file {_FORMAT} was written again")
+            replace_file(storage, "", FORMAT, f"{_FORMAT_TITLE} {FORMAT_VERSION}\n".encode())
+            found.done.append(f"the file {FORMAT} was written again")
         return found.done
     except StorageError as error:
         raise DataDirectoryError(str(error)) from error
