@@ -102,7 +102,12 @@ def test_a_mirror_copies_records_and_groups(run: Run, broker: Broker) -> None:
                 records += consumer.poll(1.0)
         first = next(record for record in records if record.partition == 0)
         assert (first.key, first.value, first.headers, first.timestamp) == (b"k", b"\xff4", (("h", None),), 4)
+        with Admin(bootstrap_servers=broker.bootstrap) as admin:
+            admin.alter_group_offsets("readers", {("t", 0): 5, ("t", 1): 2})
         run(*words, "--until-end", told="copied 0 records")
+        with Admin(bootstrap_servers=other.bootstrap) as there:
+            moved = {(c.topic, c.partition): c.offset for c in there.group_offsets("readers")}
+        assert moved == {("from.t", 0): 3, ("from.t", 1): 2}, "translated by what the run before had copied"
         with Consumer(bootstrap_servers=other.bootstrap, group_id="readers") as member:
             member.subscribe(["from.t"])
             while not member.assignment():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.cli.records.translation import Translation
+from partita.cli.records.translation import TEXT_CHARACTERS_MAX, Translation
 
 
 @given(
@@ -38,3 +39,18 @@ def test_a_stretch_without_gaps_is_one_entry() -> None:
     for offset in range(1000):
         translation.add(5 + offset, offset)
     assert translation.stretches == [(5, 0, 1000)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12), st.integers(1, 10**9)), max_size=400))
+def test_a_translation_survives_as_text_from_its_newest_stretches_on(stretches: list[tuple[int, int, int]]) -> None:
+    translation = Translation(sorted(stretches))
+    text = translation.as_text()
+    again = Translation.from_text(text)
+    assert len(text) <= TEXT_CHARACTERS_MAX
+    assert again.stretches == translation.stretches[len(translation.stretches) - len(again.stretches) :]
+    assert len(again.stretches) >= min(len(stretches), 40)
+
+
+@pytest.mark.parametrize("text", [None, "", "spark:q:7", "partita.mirror 2 1:1:1", "partita.mirror 1 x:y"])
+def test_metadata_of_others_translates_nothing(text: str | None) -> None:
+    assert Translation.from_text(text).stretches == []

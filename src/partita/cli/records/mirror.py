@@ -46,7 +46,7 @@ def mirror(
     """Copy TOPICs with keys, values, headers, timestamps and partitions to another cluster, until Ctrl-C.
 
     Missing topics are created with the same number of partitions. Every record is copied at least once: with --group a
-    restart goes on after the last record that the target has confirmed.
+    restart goes on after the last record that the target has confirmed, and translates what earlier runs have copied.
     """
     from partita import Consumer, Producer
 
@@ -67,6 +67,8 @@ def mirror(
             consumer.assign(partitions)
             if group is None:
                 consumer.seek_to_beginning()
+            else:
+                copied.go_on(consumer.committed(partitions))
             ends = consumer.end_offsets(partitions) if until_end else None
             carry = Carrying(admin, other, translated, copied, prefix)
             with suppress(KeyboardInterrupt):
@@ -104,7 +106,7 @@ class Copying:
         self.total = 0
         self.translations: dict[tuple[str, int], Translation] = {}
 
-    def copy(self, records: ConsumerRecords, producer: Producer) -> Mapping[tuple[str, int], OffsetAndMetadata | int]:
+    def copy(self, records: ConsumerRecords, producer: Producer) -> Mapping[tuple[str, int], OffsetAndMetadata]:
         """Send records and wait until the target has them all. Returns the next offset of each partition.
 
         Raises KafkaError if one could not be delivered.
@@ -117,13 +119,22 @@ class Copying:
             )  # fmt: skip
             sent.append((record, future))
         producer.flush()
-        done: dict[tuple[str, int], OffsetAndMetadata | int] = {}
+        done: dict[tuple[str, int], int] = {}
         for record, future in sent:
             where = record.topic, record.partition
             self.translations.setdefault(where, Translation()).add(record.offset, future.result(0).offset)
             done[where] = record.offset + 1
         self.total += len(sent)
-        return done
+        return {
+            where: OffsetAndMetadata(offset, metadata=self.translations[where].as_text())
+            for where, offset in done.items()
+        }
+
+    def go_on(self, committed: Mapping[TopicPartition, OffsetAndMetadata | None]) -> None:
+        """Translate with what an earlier run has left with its commits."""
+        for where, left in committed.items():
+            if left is not None:
+                self.translations[where] = Translation.from_text(left.metadata)
 
 
 class Carrying:

@@ -6,10 +6,15 @@ the copy held records before. Copied stretches without a gap are kept as one ent
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
 Partition = tuple[str, int]
+TEXT_PREFIX = "partita.mirror 1 "
+TEXT_CHARACTERS_MAX = 2_000
+"""How long a translation is as text: half of what Kafka's brokers take as metadata of a commit by default."""
+_STRETCH = re.compile(r"(\d+):(\d+):(\d+)")
 
 
 @dataclass(slots=True)
@@ -40,3 +45,23 @@ class Translation:
             return None
         first, first_copy, length = self.stretches[place]
         return first_copy + min(offset - first, length)
+
+    def as_text(self) -> str:
+        """The newest stretches, for the metadata of a commit: what a restart translates with."""
+        kept: list[str] = []
+        room = TEXT_CHARACTERS_MAX - len(TEXT_PREFIX)
+        for first, first_copy, length in reversed(self.stretches):
+            stretch = f"{first}:{first_copy}:{length}"
+            room -= len(stretch) + 1
+            if room < 0:
+                break
+            kept.append(stretch)
+        return TEXT_PREFIX + ",".join(reversed(kept))
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Translation:
+        """The translation of `as_text`; an empty one if the text is not from there."""
+        if text is None or not text.startswith(TEXT_PREFIX):
+            return cls()
+        parts = [_STRETCH.fullmatch(part) for part in text.removeprefix(TEXT_PREFIX).split(",")]
+        return cls([(int(part[1]), int(part[2]), int(part[3])) for part in parts if part is not None])

@@ -45,7 +45,8 @@ def partitions(given: Partitions, call: str) -> list[TopicPartition]:
     some = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
     if some is None or not all(map(_is_pair, some)):
         shown = given if some is None or isinstance(given, tuple) else some
-        raise TypeError(f"{call} takes a list of (topic, partition) pairs such as [('orders', 0)], not {shown!r}")
+        hint = f"; one pair goes in a list, too: [{given!r}]" if _is_pair(given) else ""
+        raise TypeError(f"{call} takes a list of (topic, partition) pairs such as [('orders', 0)], not {shown!r}{hint}")
     return [partition(tp, call) for tp in some]
 
 

@@ -383,15 +383,15 @@ class AsyncConsumer(Generic[K, V]):
 
     def seek_to_beginning(self, partitions: Partitions = ()) -> None:
         """Go to the first kept offset of these partitions (none given: all), at the next poll."""
-        self._reset(partitions, EARLIEST)
+        self._reset(partitions, EARLIEST, "seek_to_beginning")
 
     def seek_to_end(self, partitions: Partitions = ()) -> None:
         """Go behind the last record of these partitions (none given: all), at the next poll."""
-        self._reset(partitions, LATEST)
+        self._reset(partitions, LATEST, "seek_to_end")
 
-    def _reset(self, partitions: Partitions, reset: Reset) -> None:
+    def _reset(self, partitions: Partitions, reset: Reset, call: str) -> None:
         with self._driver.owned(), self._driver.io.lock:
-            wanted = arguments.partitions(partitions, "seek") or list(self._core.subscription.assignment)
+            wanted = arguments.partitions(partitions, call) or list(self._core.subscription.assignment)
             for tp in wanted:
                 self._core.subscription.state(tp)
             for tp in wanted:
