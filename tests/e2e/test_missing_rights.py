@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from partita import Broker, Consumer, Producer
+from partita import Admin, Broker, Consumer, Producer, SomeFailed
 from partita.cli.main import cli
 from partita.errors import KafkaError, MissingRightError, error_for
 from partita.protocol.error_codes import ErrorCode
@@ -112,3 +112,40 @@ def test_other_errors_keep_their_text() -> None:
     told: dict[str, Any] = {"operation": "READ", "names": ["t"], "user": "u"}
     assert str(error_for(ErrorCode.NOT_COORDINATOR, "gone", **told)) == "NOT_COORDINATOR: gone"
     assert json.dumps(str(error_for(3, "", **told))).startswith('"UNKNOWN_TOPIC_OR_PARTITION')
+
+
+ADMIN: list[tuple[Callable[[Admin], Any], str]] = [
+    (lambda a: a.create_topics("new"), "CREATE topic 'new'"),
+    (lambda a: a.delete_topics("in"), "DELETE topic 'in'"),
+    (lambda a: a.delete_records({("in", 0): 0}), "DELETE topic 'in'"),
+    (lambda a: a.create_partitions("in", 3), "ALTER topic 'in'"),
+    (lambda a: a.create_acls("allow User:x read topic y"), "ALTER the cluster"),
+    (lambda a: a.describe_acls(), "DESCRIBE the cluster"),
+    (lambda a: a.describe_client_quotas(), "DESCRIBE_CONFIGS the cluster"),
+    (lambda a: a.describe_scram_users(), "DESCRIBE the cluster"),
+    (lambda a: a.elect_leaders([("in", 0)]), "ALTER the cluster"),
+    (lambda a: a.list_partition_reassignments(), "DESCRIBE the cluster"),
+    (lambda a: a.describe_group("shut"), "DESCRIBE group 'shut'"),
+    (lambda a: a.delete_groups("shut"), "DELETE group 'shut'"),
+    (lambda a: a.group_offsets("shut"), "DESCRIBE group 'shut'"),
+    (lambda a: a.alter_group_offsets("shut", {("in", 0): 1}), "READ group 'shut'"),
+    (lambda a: a.alter_group_offsets("open", {("out", 0): 1}), "READ topic 'out'"),
+]
+
+
+@pytest.mark.parametrize(("act", "right"), ADMIN, ids=[right for _, right in ADMIN])
+def test_the_admin_client_names_whose_right_is_missing_too(
+    broker: Broker, act: Callable[[Admin], Any], right: str
+) -> None:
+    with Admin(**broker.client_options("alice")) as admin, pytest.raises(MissingRightError) as refused:
+        act(admin)
+    told = str(refused.value)
+    assert told.startswith(f"user 'alice' may not {right} (")
+    assert f"partita acls add --allow User:alice --operation {right.split()[0]} --" in told
+
+
+def test_of_several_each_failure_names_its_own_thing(broker: Broker) -> None:
+    with Admin(**broker.client_options("alice")) as admin, pytest.raises(SomeFailed) as refused:
+        admin.delete_topics(["in", "out"])
+    assert "may not DELETE topic 'in' (" in str(refused.value.failures["in"])
+    assert "may not DELETE topic 'out' (" in str(refused.value.failures["out"])

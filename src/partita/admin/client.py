@@ -19,6 +19,7 @@ from partita.admin import configs, groups, offsets, placement, reset_plan, scram
 from partita.admin import quotas as quota_calls
 from partita.admin.config import admin_config
 from partita.admin.configs import Kind
+from partita.admin.missing_rights import needs
 from partita.admin.offsets import OffsetSpec, TopicPartition, timestamp_of
 from partita.admin.reset import Target
 from partita.admin.results import (
@@ -105,6 +106,11 @@ class AsyncAdmin:
             self._metrics, "kafka.admin.client", time.monotonic() * 1000, client_id=self._config.client_id
         )
 
+    @property
+    def user(self) -> str | None:
+        """The name that the client logs in with; None without a login."""
+        return self._config.security.user
+
     def _open_count(self) -> int:
         return 0 if self._cluster is None else self._cluster.pool.open_count
 
@@ -117,6 +123,7 @@ class AsyncAdmin:
 
     # Topics
 
+    @needs(topic="CREATE", cluster="CREATE")
     async def create_topics(
         self, *new: NewTopic | str, validate_only: bool = False, timeout_ms: int = 30_000
     ) -> list[CreatedTopic]:
@@ -127,6 +134,7 @@ class AsyncAdmin:
         wanted = [topic if isinstance(topic, NewTopic) else NewTopic(topic) for topic in new]
         return await topics.create_topics(self.cluster, wanted, validate_only=validate_only, timeout_ms=timeout_ms)
 
+    @needs(topic="CREATE", cluster="CREATE")
     async def create_topic(
         self,
         name: str,
@@ -138,6 +146,7 @@ class AsyncAdmin:
         (created,) = await self.create_topics(NewTopic(name, partitions, replication_factor, configs or {}))
         return created
 
+    @needs(topic="DELETE")
     async def delete_topics(self, names: str | Iterable[str], *, timeout_ms: int = 30_000) -> None:
         """Delete topics with all their records, for good. Raises UnknownTopicOrPartitionError."""
         await topics.delete_topics(self.cluster, names_of(names), timeout_ms=timeout_ms)
@@ -146,10 +155,12 @@ class AsyncAdmin:
         """Every topic by name, with its number of partitions; internal ones such as __consumer_offsets on demand."""
         return await topics.list_topics(self.cluster, include_internal=include_internal)
 
+    @needs(topic="DESCRIBE")
     async def describe_topics(self, names: str | Iterable[str]) -> list[TopicDescription]:
         """Partitions, leaders and replicas. Raises UnknownTopicOrPartitionError."""
         return await topics.describe_topics(self.cluster, names_of(names))
 
+    @needs(topic="ALTER")
     async def create_partitions(
         self,
         topic: str,
@@ -177,6 +188,7 @@ class AsyncAdmin:
 
     # Access
 
+    @needs(cluster="ALTER")
     async def create_acls(self, *acls: AclBinding | str) -> None:
         """Add ACLs, each given as AclBinding or in words: "allow User:alice read,describe topic orders-*".
 
@@ -184,10 +196,12 @@ class AsyncAdmin:
         """
         await access.create_acls(self.cluster, access.bindings(acls))
 
+    @needs(cluster="DESCRIBE")
     async def describe_acls(self, wanted: AclFilter | None = None) -> list[AclBinding]:
         """The ACLs that a filter selects; all of them without one."""
         return await access.describe_acls(self.cluster, wanted or AclFilter())
 
+    @needs(cluster="ALTER")
     async def delete_acls(self, *wanted: AclFilter | AclBinding | str) -> list[AclBinding]:
         """Remove the ACLs that filters select, or just these ACLs, and return what was removed."""
         filters = [
@@ -197,6 +211,7 @@ class AsyncAdmin:
         ]
         return await access.delete_acls(self.cluster, filters)
 
+    @needs(cluster="ALTER_CONFIGS")
     async def alter_client_quotas(
         self,
         quotas: Mapping[str, float | None],
@@ -213,6 +228,7 @@ class AsyncAdmin:
         whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
         await quota_calls.alter(self.cluster, whose, quotas, validate_only=validate_only)
 
+    @needs(cluster="DESCRIBE_CONFIGS")
     async def describe_client_quotas(
         self, *, user: str | None = "", client_id: str | None = "", ip: str | None = "", strict: bool = False
     ) -> list[ClientQuota]:
@@ -220,6 +236,7 @@ class AsyncAdmin:
         whose = quota_calls.entity(user=user, client_id=client_id, ip=ip)
         return await quota_calls.describe(self.cluster, whose, strict=strict)
 
+    @needs(cluster="ALTER")
     async def alter_scram_users(
         self, set: Mapping[str, ScramUser] | None = None, *, remove: Iterable[tuple[str, str]] = ()
     ) -> None:
@@ -229,12 +246,14 @@ class AsyncAdmin:
         """
         await scram.alter_scram_users(self.cluster, set or {}, remove)
 
+    @needs(cluster="DESCRIBE")
     async def describe_scram_users(self, users: Iterable[str] | None = None) -> list[ScramCredential]:
         """The SCRAM credentials of users, or of all; a user without one is left out."""
         return await scram.describe_scram_users(self.cluster, users)
 
     # Placement of partitions
 
+    @needs(cluster="ALTER")
     async def elect_leaders(
         self,
         partitions: Iterable[TopicPartition] | None = None,
@@ -249,6 +268,7 @@ class AsyncAdmin:
         """
         return await placement.elect_leaders(self.cluster, partitions, unclean=unclean, timeout_ms=timeout_ms)
 
+    @needs(cluster="ALTER")
     async def alter_partition_reassignments(
         self, replicas: Mapping[TopicPartition, Sequence[int] | None], *, timeout_ms: int = 30_000
     ) -> None:
@@ -259,12 +279,14 @@ class AsyncAdmin:
         """
         await placement.move_replicas(self.cluster, replicas, timeout_ms=timeout_ms)
 
+    @needs(cluster="DESCRIBE")
     async def list_partition_reassignments(self, *, timeout_ms: int = 30_000) -> list[OngoingMove]:
         """The moves that are not finished yet."""
         return await placement.list_moves(self.cluster, timeout_ms=timeout_ms)
 
     # Options
 
+    @needs(topic="DESCRIBE_CONFIGS", group="DESCRIBE_CONFIGS", cluster="DESCRIBE_CONFIGS")
     async def describe_configs(
         self, kind: Kind, name: str, names: Iterable[str] | None = None, *, documentation: bool = False
     ) -> list[ConfigEntry]:
@@ -274,6 +296,7 @@ class AsyncAdmin:
         """
         return await configs.describe_configs(self.cluster, kind, name, names, documentation=documentation)
 
+    @needs(topic="ALTER_CONFIGS", group="ALTER_CONFIGS", cluster="ALTER_CONFIGS")
     async def alter_configs(
         self,
         kind: Kind,
@@ -302,6 +325,7 @@ class AsyncAdmin:
 
     # Offsets and records of partitions
 
+    @needs(topic="DESCRIBE")
     async def list_offsets(
         self, specs: Mapping[TopicPartition, OffsetSpec], *, isolation_level: Isolation = "read_uncommitted"
     ) -> dict[TopicPartition, FoundOffset]:
@@ -311,6 +335,7 @@ class AsyncAdmin:
             self.cluster, wanted, isolation_level=int(isolation_level == "read_committed")
         )
 
+    @needs(topic="DELETE")
     async def delete_records(
         self, before: Mapping[TopicPartition, int], *, timeout_ms: int = 30_000
     ) -> dict[TopicPartition, int]:
@@ -336,16 +361,19 @@ class AsyncAdmin:
         """
         return await transactions.list_transactions(self.cluster, states, producer_ids, min_duration_ms, pattern)
 
+    @needs(topic="DESCRIBE", transaction="DESCRIBE")
     async def describe_transactions(self, ids: str | Iterable[str]) -> list[TransactionDescription]:
         """State, producer, timeout and partitions of transactional ids. Raises TransactionalIdNotFoundError."""
         return await transactions.describe_transactions(self.cluster, names_of(ids))
 
+    @needs(topic="READ")
     async def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, list[ProducerDescription]]:
         """The producers that partitions remember, with their open transactions."""
         return await transactions.describe_producers(self.cluster, partitions)
 
+    @needs(transaction="WRITE")
     async def fence_producers(self, ids: str | Iterable[str]) -> dict[str, tuple[int, int]]:
         """Fence whoever uses these transactional ids, abort what they left open; return each producer id and epoch."""
         return {name: await transactions.fence_producer(self.cluster, name) for name in names_of(ids)}
@@ -366,6 +394,7 @@ class AsyncAdmin:
         now_ms = time.time_ns() // 1_000_000
         return await transactions.find_hanging(self.cluster, partitions, now_ms, max_transaction_timeout_ms)
 
+    @needs(topic="READ", cluster="ALTER")
     async def abort_hanging_transaction(self, topic: str, partition: int, start_offset: int) -> ProducerDescription:
         """End the open transaction of a partition that begins at this offset, whatever its coordinator thinks.
 
@@ -384,10 +413,12 @@ class AsyncAdmin:
         """All groups of the cluster, or those in certain states ("Stable") or of certain types ("classic")."""
         return await groups.list_groups(self.cluster, states, types)
 
+    @needs(group="DESCRIBE")
     async def describe_group(self, group_id: str) -> GroupDescription:
         """State, assignor, coordinator, and members with what they hold. Raises GroupIdNotFoundError."""
         return await groups.describe_group(self.cluster, group_id)
 
+    @needs(group="DESCRIBE", topic="DESCRIBE")
     async def group_lag(self, group_id: str) -> list[PartitionLag]:
         """How far the group is behind, partition by partition, and who reads it.
 
@@ -395,14 +426,17 @@ class AsyncAdmin:
         """
         return await groups.group_lag(self.cluster, group_id)
 
+    @needs(group="DELETE")
     async def delete_groups(self, group_ids: str | Iterable[str]) -> None:
         """Delete groups with all their offsets. Raises NonEmptyGroupError while they have members."""
         await groups.delete_groups(self.cluster, names_of(group_ids))
 
+    @needs(group="DESCRIBE")
     async def group_offsets(self, group_id: str) -> list[CommittedOffset]:
         """What the group has committed; empty for a group that is not there."""
         return await groups.committed_offsets(self.cluster, group_id)
 
+    @needs(group="READ", topic="READ")
     async def alter_group_offsets(self, group_id: str, new: Mapping[TopicPartition, int]) -> None:
         """Commit offsets (the next ones to read) on behalf of a group without members.
 
@@ -410,6 +444,7 @@ class AsyncAdmin:
         """
         await groups.write_offsets(self.cluster, group_id, new)
 
+    @needs(group="DELETE", topic="READ")
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget committed offsets. Raises GroupSubscribedToTopicError for topics somebody reads."""
         await groups.delete_offsets(self.cluster, group_id, partitions)
