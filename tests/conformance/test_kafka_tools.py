@@ -246,3 +246,24 @@ def test_transactions_are_listed(twins: Twins) -> None:
     for output in twins.both("TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "list"):
         assert output.code == 0
         assert output.lines[0].split() == ["TransactionalId", "Coordinator", "ProducerId", "TransactionState"]
+
+
+@pytest.mark.case("TX-L12", "TX-L01", "TX-L09")
+def test_many_transactions_are_measured_and_their_producer_is_described(twins: Twins, topic: str) -> None:
+    name = fresh("performance")
+    for output in twins.both(
+        "ProducerPerformance",
+        *("--bootstrap-server", "BOOTSTRAP", "--topic", topic, "--num-records", "2000", "--record-size", "100"),
+        *("--throughput", "4000", "--transactional-id", name, "--transaction-duration-ms", "50"),
+    ):
+        assert (output.code, output.lines[-1].startswith("2000 records sent")) == (0, True), output
+    for output in twins.both(
+        "TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "describe", "--transactional-id", name
+    ):
+        assert output.code == 0
+        assert any("CompleteCommit" in line for line in output.lines), output
+    for output in twins.both(
+        *("TransactionsCommand", "--bootstrap-server", "BOOTSTRAP", "describe-producers"),
+        *("--topic", topic, "--partition", "0"),
+    ):
+        assert (output.code, output.lines[0].split()[0]) == (0, "ProducerId"), output

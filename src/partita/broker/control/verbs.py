@@ -12,9 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from partita.broker.control.fault import WAIT_SECONDS, Asked, Fault, Only, facts, match_of
-from partita.broker.groups.runner import ShardRunner, State
+from partita.broker.groups.runner import ShardRunner
 from partita.broker.requests.apis import TABLE
 from partita.broker.requests.injected_faults import Rule, answering_late, dropping, failing, throttling, truncating
+from partita.broker.shard_leadership import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.secret import Secret

@@ -1,7 +1,7 @@
 """All coordinator shards of the process: one runner per led partition of `__consumer_offsets`.
 
-Finds the shard of a group, starts and ends shards as leadership moves, and passes on what concerns all of them (topics
-deleted, settings changed, the clock advanced). (Kafka: GroupCoordinatorService, onElection and onResignation.)
+Finds the shard of a group, and passes on what concerns all of them: topics deleted, settings changed. (Kafka:
+GroupCoordinatorService.)
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from partita.assignors.interface import Assignor
 from partita.broker.groups.handovers import decode_handovers, encode_handovers
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
-from partita.broker.groups.runner import ForConsumerGroups, ShardRunner, State
+from partita.broker.groups.runner import ForConsumerGroups, ShardRunner
 from partita.broker.groups.settings import all_settings, change
 from partita.broker.groups.topic_image import CatalogueImage
+from partita.broker.shard_leadership import ShardLeadership
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition, Topic
 from partita.group import partition_for
 from partita.group.config import GroupConfig
@@ -46,27 +47,21 @@ class Asker(Protocol):
     client_host: str
 
 
-class Coordinators:
+class Coordinators(ShardLeadership[ShardRunner]):
     """Runners by partition index; `runner_of` finds the one of a group."""
 
     def __init__(self, cluster: Cluster, assignors: Mapping[str, Assignor]) -> None:
-        self.cluster = cluster
+        super().__init__(cluster)
         self._consumer_groups = ForConsumerGroups(
             CatalogueImage(cluster.catalogue, cluster.config),
             assignors,
             Jobs(cluster.loop),
             all_settings(cluster.catalogue),
         )
-        self.runners: dict[int, ShardRunner] = {}
         self.group_config = self._read_config()
         self.by_group: dict[str, ShardRunner] = {}
-        self._epochs: dict[int, int] = {}
-        """The leader epoch each partition was last elected or resigned with."""
-        self._ended: list[ShardRunner] = []
         self._first_handover = None if cluster.store.unclean else NO_HANDOVER
         """For shards that nobody has led since the start, unless the last process said something of them."""
-        self._held: set[int] = set()
-        """Partitions whose shards a test keeps loading."""
         self._handovers: dict[int, Handover | None] = {}
         """What each shard left when it ended, for whoever loads it next."""
         self._take_handovers()
@@ -74,7 +69,7 @@ class Coordinators:
         self._unforgotten: dict[str, set[int]] = {}
         """Deleted topics, and the partitions whose shards have not durably forgotten their offsets."""
         self._waiting: list[tuple[frozenset[str], asyncio.Future[None]]] = []
-        cluster.config.on_change(lambda name: self._config_changed())
+        cluster.config.on_change(lambda name: self.settings_changed())
         cluster.catalogue.on_configured(self._topic_configured)
         if cluster.catalogue.unforgotten:
             # A crash came between a deletion and its tombstones.
@@ -86,76 +81,10 @@ class Coordinators:
 
         return f"{prefix}-{uuid4()}"
 
-    def lead_all(self, topic: Topic) -> None:
-        """Load the shard of every partition that has a leader and no shard yet."""
-        self._config_changed()
-        for partition in topic.partitions:
-            if partition.index not in self.runners and self._leader_is_alive(partition):
-                self.elected(partition)
-
-    def leadership_changed(self, partition: Partition) -> None:
-        """A partition has another leader, or the same one at another leader epoch."""
-        if self._leader_is_alive(partition):
-            self.elected(partition)
-        else:
-            self.resigned(partition.index, partition.leader_epoch)
-
-    def elected(self, partition: Partition) -> None:
-        """Load the shard for its leader. An epoch not above the known one changes nothing, as late news (S28)."""
-        known = self._epochs.get(partition.index, -1)
-        if partition.leader_epoch <= known:
-            return
-        self._epochs[partition.index] = partition.leader_epoch
-        runner = self.runners.get(partition.index)
-        if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
-            runner.leader_epoch = partition.leader_epoch
-            return
-        if runner is not None:
-            self._end(runner)
-        self._load(partition)
-
-    def resigned(self, index: int, leader_epoch: int | None = None) -> None:
-        """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
-        if leader_epoch is not None:
-            if leader_epoch <= self._epochs.get(index, -1):
-                return
-            self._epochs[index] = leader_epoch
-        runner = self.runners.get(index)
-        if runner is not None:
-            self._end(runner)
-
-    def hold_load(self, index: int) -> None:
-        """Unload a shard in order, and let no load of it end before `release_load`."""
-        self._held.add(index)
-        runner = self.runners.get(index)
-        if runner is not None and runner.state is not State.LOADING:
-            self._end(runner)
-            self._load(runner.partition)
-
-    def release_load(self, index: int) -> None:
-        """Let the held load of a shard begin."""
-        self._held.discard(index)
-        runner = self.runners.get(index)
-        if runner is not None:
-            runner.go_on()
-
-    def release_loads(self) -> None:
-        """Let every held load begin."""
-        for index in list(self._held):
-            self.release_load(index)
-
     def resign_all(self) -> None:
         """The offsets topic is gone, or the process stops: what shards leave is kept for the next start."""
-        self._epochs.clear()
-        for runner in list(self.runners.values()):
-            self._end(runner)
+        super().resign_all()
         self.cluster.store.handover = encode_handovers(self._handovers)
-
-    async def settle(self) -> None:
-        """Wait for the loads that were cut short."""
-        for runner in self._ended:
-            await runner.settle()
-        self._ended.clear()
 
     def partition_of(self, group_id: str) -> Partition | None:
         """The partition of `__consumer_offsets` that holds the group; None while the topic is missing."""
@@ -196,15 +125,6 @@ class Coordinators:
         if runner is not None and runner.node_id == asker.node_id:
             return runner.decide(request)
         return first_check(request, self.group_config) or not_here(request)
-
-    def led_by(self, node_id: int) -> list[ShardRunner]:
-        """The runners of the shards that this node leads."""
-        return [runner for runner in self.runners.values() if runner.node_id == node_id]
-
-    def storage_failed(self) -> None:
-        """The log directory is offline: end every shard, replay nothing."""
-        for runner in list(self.runners.values()):
-            runner.fail(self.cluster.store.failure or "the log directory is offline")
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Remove the committed offsets of topics that are gone; of shards that are not loaded, once they are."""
@@ -250,15 +170,6 @@ class Coordinators:
         for runner in self.runners.values():
             runner.set_consumer_groups(self._consumer_groups)
 
-    def clock_jumped(self) -> None:
-        """Do in every shard what became due."""
-        for runner in list(self.runners.values()):
-            runner.on_timer()
-
-    def _leader_is_alive(self, partition: Partition) -> bool:
-        node = self.cluster.nodes.get(partition.leader)
-        return node is not None and node.is_alive
-
     def _take_handovers(self) -> None:
         """Read what the last process left. What cannot be read counts as an unclean stop."""
         store = self.cluster.store
@@ -270,7 +181,8 @@ class Coordinators:
                 log.warning("what the coordinators left at the last stop cannot be read: %s", error)
                 self._first_handover = None
 
-    def _load(self, partition: Partition) -> None:
+    def load_shard(self, partition: Partition, *, is_held: bool) -> None:
+        """Load the shard with what its last leader left, if that is known."""
         runner = self.runners[partition.index] = ShardRunner(
             self.cluster,
             partition,
@@ -284,17 +196,15 @@ class Coordinators:
         runner.on_forgotten = self._shard_has_forgotten
         self.by_group.clear()
         handover = self._handovers.pop(partition.index, self._first_handover)
-        if partition.index in self._held:
+        if is_held:
             runner.hold(handover)
         else:
             runner.load(handover)
 
-    def _end(self, runner: ShardRunner) -> None:
+    def end_shard(self, runner: ShardRunner) -> None:
+        """Resign, and keep what is left for whoever loads the shard next."""
         self.by_group.clear()
-        index = runner.partition.index
-        del self.runners[index]
-        self._ended.append(runner)
-        self._handovers[index] = runner.resign()
+        self._handovers[runner.partition.index] = runner.resign()
 
     def _groups_held(self) -> int:
         return sum(runner.coordinator.groups_count for runner in self.runners.values())
@@ -308,9 +218,10 @@ class Coordinators:
 
     def _topic_configured(self, topic: Topic) -> None:
         if topic.name == OFFSETS_TOPIC:
-            self._config_changed()
+            self.settings_changed()
 
-    def _config_changed(self) -> None:
+    def settings_changed(self) -> None:
+        """Read the settings again, and let every shard go on with them."""
         self.group_config = self._read_config()
         for runner in self.runners.values():
             runner.configure(self.group_config)

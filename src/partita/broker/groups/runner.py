@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from partita.assignors.interface import Assignor
@@ -20,6 +19,7 @@ from partita.broker.groups.batching import encode, shared_batches
 from partita.broker.groups.jobs import Jobs
 from partita.broker.groups.lost_tails import LostTails
 from partita.broker.groups.reply_gate import Call, ReplyGate, refuse, release
+from partita.broker.shard_leadership import State, load_in_slices
 from partita.group.config import GroupConfig
 from partita.group.contract import NO_HANDOVER, GroupRequest, Handover, Job, Marker, Producer, Record, Step
 from partita.group.coordinator import GroupCoordinator
@@ -58,15 +58,6 @@ class ForConsumerGroups(NamedTuple):
     jobs: Jobs
     settings: Mapping[str, Mapping[str, int]]
     """Of groups that have some of their own."""
-
-
-class State(Enum):
-    """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
-
-    LOADING = "loading"
-    ACTIVE = "active"
-    FAILED = "failed"
-    CLOSED = "closed"
 
 
 class ShardRunner:
@@ -134,26 +125,13 @@ class ShardRunner:
         self._retry = None
         self._handover = handover
         self._is_held = False
-        slices = self._replay()
-        try:
-            if next(slices, None) is None:
-                self._loaded()
-                return
-        except Exception as error:
-            self._load_failed(error)
-            return
-
-        async def continue_load() -> None:
-            try:
-                for _ in slices:
-                    await asyncio.sleep(0)
-                    if self.state is not State.LOADING:
-                        return
-                self._loaded()
-            except Exception as error:
-                self._load_failed(error)
-
-        self._load = self._loop.create_task(continue_load())
+        self._load = load_in_slices(
+            self._loop,
+            self._replay(),
+            is_wanted=lambda: self.state is State.LOADING,
+            loaded=self._loaded,
+            failed=self._load_failed,
+        )
 
     def hold(self, handover: Handover | None) -> None:
         """Be loading, as after `load`, and do not begin before `go_on`."""

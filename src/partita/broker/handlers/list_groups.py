@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from partita.broker.groups.across_shards import when_all
-from partita.broker.groups.runner import State
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.shard_leadership import State
 from partita.group.contract import GroupRequest
 from partita.group.requests import ListShardGroups
 from partita.protocol.error_codes import ErrorCode

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.groups.runner import State
 from partita.broker.requests.context import RequestContext
+from partita.broker.shard_leadership import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_transactions import (
     ListedTransaction,

@@ -9,9 +9,9 @@ import asyncio
 from typing import Any
 
 from partita.broker.groups.across_shards import when_all
-from partita.broker.groups.runner import State
 from partita.broker.handlers._partitions import merged, take_out_missing
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.shard_leadership import State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
 from partita.group.answers import txn_offset_commit_error
 from partita.protocol.error_codes import ErrorCode

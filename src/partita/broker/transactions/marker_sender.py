@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from partita.broker.groups.runner import State
+from partita.broker.shard_leadership import State
 from partita.broker.transactions.marker_writing import EndMarker, Shards, write_marker
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import SendMarkers

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from partita.broker.groups.runner import State
+from partita.broker.shard_leadership import State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, Partition
 from partita.group.contract import GroupRequest
 from partita.group.requests import EndTransaction, TransactionEnded

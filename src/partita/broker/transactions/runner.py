@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from partita.broker.groups.runner import State
+from partita.broker.shard_leadership import State, load_in_slices
 from partita.log.partition_log import AppendRefused
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -99,26 +99,13 @@ class TransactionRunner:
         """Replay the partition's log. A short one is replayed at once, a long one in slices between other work."""
         self._retry = None
         self._is_held = False
-        slices = self._replay()
-        try:
-            if next(slices, None) is None:
-                self._replayed()
-                return
-        except Exception as error:
-            self._load_failed(error)
-            return
-
-        async def continue_load() -> None:
-            try:
-                for _ in slices:
-                    await asyncio.sleep(0)
-                    if self.state is not State.LOADING:
-                        return
-                self._replayed()
-            except Exception as error:
-                self._load_failed(error)
-
-        self._load = self._loop.create_task(continue_load())
+        self._load = load_in_slices(
+            self._loop,
+            self._replay(),
+            is_wanted=lambda: self.state is State.LOADING,
+            loaded=self._replayed,
+            failed=self._load_failed,
+        )
 
     def hold(self) -> None:
         """Be loading, as after `load`, and do not begin before `go_on`."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from partita.broker.groups.runner import State
 from partita.broker.handlers import list_groups
+from partita.broker.shard_leadership import State
 from partita.group import partition_for
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode

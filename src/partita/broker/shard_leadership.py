@@ -1,0 +1,200 @@
+"""Which shards of a coordinator this process leads: they load and end as elections say.
+
+Groups and transactions share it: each has a topic with one shard per partition, and a runner for each shard that it
+leads. (Kafka: onElection and onResignation of GroupCoordinatorService and TransactionCoordinator.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from partita.broker.topics.catalogue import Partition, Topic
+
+if TYPE_CHECKING:
+    from partita.broker.nodes import Cluster
+
+
+class State(Enum):
+    """LOADING answers COORDINATOR_LOAD_IN_PROGRESS, FAILED and CLOSED answer NOT_COORDINATOR."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class Runner(Protocol):
+    """Runs one shard for the node that leads its partition."""
+
+    partition: Partition
+    node_id: int
+    leader_epoch: int
+    state: State
+
+    def go_on(self) -> None:
+        """Begin the load if it was held."""
+
+    def fail(self, reason: str) -> None:
+        """The log has failed: nobody is answered any more."""
+
+    def on_timer(self) -> None:
+        """Do what is due."""
+
+    async def settle(self) -> None:
+        """Wait for a load that was cut short to notice it."""
+
+
+def load_in_slices(
+    loop: asyncio.AbstractEventLoop,
+    slices: Iterator[object],
+    *,
+    is_wanted: Callable[[], bool],
+    loaded: Callable[[], None],
+    failed: Callable[[Exception], None],
+) -> asyncio.Task[None] | None:
+    """Replay a log: a short one at once, a long one in a task, in slices between other work.
+
+    Ends with `loaded()`, with `failed(error)`, or with nothing once it is no longer wanted. Returns the task, if any.
+    """
+    try:
+        if next(slices, None) is None:
+            loaded()
+            return None
+    except Exception as error:
+        failed(error)
+        return None
+
+    async def go_on() -> None:
+        try:
+            for _ in slices:
+                await asyncio.sleep(0)
+                if not is_wanted():
+                    return
+            loaded()
+        except Exception as error:
+            failed(error)
+
+    return loop.create_task(go_on())
+
+
+R = TypeVar("R", bound=Runner)
+
+
+class ShardLeadership(Generic[R]):
+    """Runners by partition index. Who derives from it says how a shard is loaded and what its end leaves."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.runners: dict[int, R] = {}
+        self._epochs: dict[int, int] = {}
+        """The leader epoch each partition was last elected or resigned with."""
+        self._ended: list[R] = []
+        self._held: set[int] = set()
+        """Partitions whose shards a test keeps loading."""
+
+    def load_shard(self, partition: Partition, *, is_held: bool) -> None:
+        """Put a runner of the partition among `runners` and let it load, or be held before its load."""
+        raise NotImplementedError
+
+    def end_shard(self, runner: R) -> None:
+        """Let the runner, which is no longer among `runners`, resign."""
+        raise NotImplementedError
+
+    def settings_changed(self) -> None:
+        """Read the settings again, and let every shard go on with them."""
+        raise NotImplementedError
+
+    def lead_all(self, topic: Topic) -> None:
+        """Load the shard of every partition that has a leader and no shard yet."""
+        self.settings_changed()
+        for partition in topic.partitions:
+            if partition.index not in self.runners and self._leader_is_alive(partition):
+                self.elected(partition)
+
+    def leadership_changed(self, partition: Partition) -> None:
+        """A partition has another leader, or the same one at another leader epoch."""
+        if self._leader_is_alive(partition):
+            self.elected(partition)
+        else:
+            self.resigned(partition.index, partition.leader_epoch)
+
+    def elected(self, partition: Partition) -> None:
+        """Load the shard for its leader. An epoch not above the known one changes nothing, as late news (S28)."""
+        if partition.leader_epoch <= self._epochs.get(partition.index, -1):
+            return
+        self._epochs[partition.index] = partition.leader_epoch
+        runner = self.runners.get(partition.index)
+        if runner is not None and runner.node_id == partition.leader and runner.state in (State.LOADING, State.ACTIVE):
+            runner.leader_epoch = partition.leader_epoch
+            return
+        self._end(partition.index)
+        self._load(partition)
+
+    def resigned(self, index: int, leader_epoch: int | None = None) -> None:
+        """Unload a shard. With an epoch not above the known one nothing happens: a newer leadership stands."""
+        if leader_epoch is not None:
+            if leader_epoch <= self._epochs.get(index, -1):
+                return
+            self._epochs[index] = leader_epoch
+        self._end(index)
+
+    def resign_all(self) -> None:
+        """The topic is gone, or the process stops."""
+        self._epochs.clear()
+        for index in list(self.runners):
+            self._end(index)
+
+    def hold_load(self, index: int) -> None:
+        """Unload a shard in order, and let no load of it end before `release_load`."""
+        self._held.add(index)
+        runner = self.runners.get(index)
+        if runner is not None and runner.state is not State.LOADING:
+            self._end(index)
+            self._load(runner.partition)
+
+    def release_load(self, index: int) -> None:
+        """Let the held load of a shard begin."""
+        self._held.discard(index)
+        if index in self.runners:
+            self.runners[index].go_on()
+
+    def release_loads(self) -> None:
+        """Let every held load begin."""
+        for index in list(self._held):
+            self.release_load(index)
+
+    async def settle(self) -> None:
+        """Wait for the loads that were cut short."""
+        for runner in self._ended:
+            await runner.settle()
+        self._ended.clear()
+
+    def led_by(self, node_id: int) -> list[R]:
+        """The runners of the shards that this node leads."""
+        return [runner for runner in self.runners.values() if runner.node_id == node_id]
+
+    def storage_failed(self) -> None:
+        """The log directory is offline: end every shard, replay nothing."""
+        for runner in list(self.runners.values()):
+            runner.fail(self.cluster.store.failure or "the log directory is offline")
+
+    def clock_jumped(self) -> None:
+        """Do in every shard what became due."""
+        for runner in list(self.runners.values()):
+            runner.on_timer()
+
+    def _leader_is_alive(self, partition: Partition) -> bool:
+        node = self.cluster.nodes.get(partition.leader)
+        return node is not None and node.is_alive
+
+    def _load(self, partition: Partition) -> None:
+        self.load_shard(partition, is_held=partition.index in self._held)
+
+    def _end(self, index: int) -> None:
+        runner = self.runners.pop(index, None)
+        if runner is not None:
+            self._ended.append(runner)
+            self.end_shard(runner)
