@@ -277,16 +277,11 @@ def _more_partitions(step: Step, before: Assigned, *, is_alone: bool) -> Iterato
     Beside another cause they may just have been noticed by the rebalance that it began; alone, another reason to rejoin
     that no record shows is possible, though rare.
     """
-    earlier = [a for a in step.history.assigned if a.at_ms <= before.at_ms]
-    known = {partition for assigned in earlier for partition in partitions_of(assigned)}
+    new = partitions_of(step.after) - step.known
     counted = dict[str, int]()
-    for topic, number in known:
+    for topic, number in step.known if new else ():
         counted[topic] = max(counted.get(topic, 0), number + 1)
-    fresh = sorted(
-        partition
-        for partition in partitions_of(step.after) - known
-        if partition[0] in counted and partition[1] >= counted[partition[0]]
-    )
+    fresh = sorted(partition for partition in new if partition[0] in counted and partition[1] >= counted[partition[0]])
     if fresh:
         names = listed([partition_name(partition) for partition in fresh])
         yield Cause(
@@ -299,8 +294,7 @@ def _given_up(step: Step, before: Assigned) -> Iterator[Cause]:
     """A cooperative assignor takes a partition from its owner in one generation and gives it away in the next."""
     after = step.after
     same = {m.member_id for m in before.members} == {m.member_id for m in after.members}
-    known = {p for a in step.history.assigned if a.at_ms < before.at_ms for p in partitions_of(a)}
-    waiting = sorted((partitions_of(after) - partitions_of(before)) & known)
+    waiting = sorted((partitions_of(after) - partitions_of(before)) & step.known_earlier)
     if same and waiting and "cooperative" in (after.protocol or ""):
         names = listed([partition_name(partition) for partition in waiting])
         verb = "has one" if len(waiting) == 1 else "have one"

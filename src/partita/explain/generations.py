@@ -52,6 +52,10 @@ class Step:
     history: History
     until_ms: int | None
     """When the next generation was assigned."""
+    known: frozenset[Partition] = frozenset()
+    """Every partition that was assigned up to `before`."""
+    known_earlier: frozenset[Partition] = frozenset()
+    """Every partition that was assigned in a generation older than `before`."""
 
     @property
     def since_ms(self) -> int:
@@ -92,13 +96,15 @@ class History:
         """Each generation beside the one before it; a group that was deleted begins again."""
         found: list[Step] = []
         before: Assigned | None = None
-        known = self.assigned
-        for i, after in enumerate(known):
+        known = earlier = frozenset[Partition]()
+        for i, after in enumerate(self.assigned):
             if before is not None and any(before.at_ms <= gone.at_ms < after.at_ms for gone in self.forgotten):
                 before = None
-            until_ms = known[i + 1].at_ms if i + 1 < len(known) else None
-            found.append(Step(before, after, self, until_ms))
-            before = after
+            until_ms = self.assigned[i + 1].at_ms if i + 1 < len(self.assigned) else None
+            found.append(Step(before, after, self, until_ms, known, earlier))
+            held = {partition for member in after.members for partition in member.partitions}
+            before, earlier = after, known
+            known = known if held <= known else known | held
         return tuple(found)
 
 

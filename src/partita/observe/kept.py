@@ -15,7 +15,7 @@ class Kept:
     not rebalanced for longest goes first. Belongs to one thread.
     """
 
-    def __init__(self, generations_max: int = 500, groups_max: int = 10_000) -> None:
+    def __init__(self, generations_max: int = 200, groups_max: int = 10_000) -> None:
         self._generations_max = generations_max
         self._groups_max = groups_max
         self._facts: dict[str, list[Fact]] = {}

@@ -82,6 +82,8 @@ class History:
     notes: list[Note] = field(default_factory=list)
     moves: list[int] = field(default_factory=list)
     """When the coordinator was moved or killed."""
+    members: set[str] = field(default_factory=set)
+    """Everybody that the coordinator ever had as a member."""
 
 
 def history(seed: int, minutes: float = 2.0) -> History:
@@ -94,7 +96,7 @@ def history(seed: int, minutes: float = 2.0) -> History:
         plan = replace(plan, max_poll_ms=4 * plan.session_ms, max_poll_records=50)
     found = History(seed)
     simulation = Simulation(seed, plan, Trace(keep_all=False))
-    simulation.broker.on_notes = found.notes.extend
+    simulation.broker.on_notes = lambda notes: _heard(found, notes, simulation)
     MixedMischief(simulation, found.moves)
     try:
         for ms in range(0, int(minutes * 60_000), 1_000):
@@ -109,6 +111,12 @@ def history(seed: int, minutes: float = 2.0) -> History:
             read = LogRecord(record.key, record.value, 0, record.offset, record.timestamp, record.leader_epoch)  # type: ignore[arg-type]  # keys and values of the log are bytes
             found.facts += [fact for fact in reader.read(read) if getattr(fact, "group", GROUP) == GROUP]
     return found
+
+
+def _heard(found: History, notes: tuple[Note, ...], simulation: Simulation) -> None:
+    found.notes.extend(notes)
+    group = simulation.watch.group
+    found.members.update(group.members if group is not None else ())
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,8 @@ def claims(found: History) -> Iterator[Claim]:
             truth = tuple(_of_member(cause, window) if cause.member_id else _of_group(window))
             if any(before.ended_ms - LOADS_WITHIN_MS <= at <= account.ended_ms for at in found.moves):
                 truth += (What.COORDINATOR_MOVED.value,)
+            if cause.what is What.JOINED and cause.member_id in found.members:
+                truth += (told.JOINED,)  # a broker that dies before the rebalance is over notes no join
             if cause.what is What.SUBSCRIPTION_CHANGED:
                 truth += tuple(_topics(cause, [n for n in found.notes if n.wall_ms <= account.ended_ms]))
             yield Claim(found.seed, account.generation, cause, _is_right(cause, truth, account), truth)
@@ -149,9 +159,6 @@ def _of_member(cause: Cause, window: Iterable[Note]) -> Iterator[str]:
             case told.RebalanceStarted():
                 if _is_same(note.cause, cause):
                     yield _word(note.cause)
-            case told.MemberIdIssued():
-                if note.member_id == cause.member_id:
-                    yield told.JOINED  # a broker that dies meanwhile notes no more
             case told.MemberFenced():
                 if note.new_member_id == cause.member_id or note.group_instance_id == cause.instance_id:
                     yield told.STATIC_REPLACED

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from partita.explain import Account
 
 LISTED_MAX = 20
+GENERATIONS_MAX = 2_000
 COLUMNS = ("time", "generation", "members", "added", "removed", "moved")
 html_option = click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
@@ -111,7 +112,7 @@ def known_of(group_id: str, bootstrap: Address, port: ControlPort | None = None)
     from partita.observe.kept import Kept
     from partita.observe.note_facts import facts_of_notes
 
-    kept = Kept()
+    kept = Kept(generations_max=GENERATIONS_MAX)
     with connected(bootstrap) as admin:
         if LOG_TOPIC not in {topic.name for topic in admin.list_topics(include_internal=True)}:
             return Known((), ())
