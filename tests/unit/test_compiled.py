@@ -1,6 +1,12 @@
+import gc
+import weakref
 from importlib import import_module
 
 from partita.compiled import COMPILED, compiled_modules
+from partita.records import decode
+from partita.records.builder import build_batch
+from partita.records.decode import Record, RecordReader
+from partita.records.header import HEADER_SIZE, read_header
 
 
 def test_a_module_is_told_to_be_compiled_exactly_when_it_runs_compiled() -> None:
@@ -8,3 +14,29 @@ def test_a_module_is_told_to_be_compiled_exactly_when_it_runs_compiled() -> None
     assert tuple(told) == COMPILED
     for name, is_compiled in told.items():
         assert is_compiled == (not str(import_module(name).__file__).endswith(".py"))
+
+
+class Value:
+    """A decoded value that knows the record it came in."""
+
+    def __init__(self) -> None:
+        self.record: Record | None = None
+
+
+def test_the_collector_passes_over_fetched_records_and_frees_cycles_through_records_that_were_made() -> None:
+    batch = build_batch([(1, b"key", b"value", [("name", b"header")])] * 3000)
+    fetched = records_of(batch)
+    assert {gc.is_tracked(record) for record in fetched} == {not decode.COMPILED}
+    del fetched
+    value = Value()
+    value.record = Record("t", 0, 1, 1, 0, None, value)
+    assert gc.is_tracked(value.record)
+    seen = weakref.ref(value)
+    del value
+    gc.collect()
+    assert seen() is None
+
+
+def records_of(batch: bytes) -> list[Record]:
+    """All records of a batch, as a consumer gets them."""
+    return RecordReader(read_header(batch), batch[HEADER_SIZE:]).take(3000)

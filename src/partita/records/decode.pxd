@@ -4,6 +4,9 @@ import cython
 
 from partita.records.scanner cimport RecordScanner, wrapped
 
+cdef extern from "Python.h":
+    void untrack "PyObject_GC_UnTrack" (object given)
+
 
 @cython.freelist(1024)
 cdef class Record:

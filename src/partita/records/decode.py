@@ -17,6 +17,7 @@ except ImportError:
 
 if not cython.compiled:
     from partita.records.scanner import RecordScanner, wrapped
+    from partita.records.uncompiled import untrack
 
 COMPILED: bool = cython.compiled
 """Whether this module runs as machine code."""
@@ -163,6 +164,8 @@ class RecordReader(RecordScanner):
             record.headers = self.headers()
             if not self.finish():
                 return None
+        # Bytes and text are in no cycle. The collector, which looked at every record, took a third of a poll's time.
+        untrack(record)
         return record
 
     def headers(self) -> tuple[tuple[str, bytes | None], ...]:

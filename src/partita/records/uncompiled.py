@@ -30,3 +30,7 @@ class _Nothing:
 
 
 cython = _Nothing()
+
+
+def untrack(given: object) -> None:
+    """Compiled, the garbage collector passes over this object from now on; uncompiled, it goes on looking at it."""
