@@ -1,0 +1,309 @@
+"""Options of the consumer and the producer change what brokers are asked or what calls give (issue 12, decision 0191).
+
+A probe is a small program; what it returns with the option changed differs from what it returns without. What has no
+probe yet is named, so that an option cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partita import Broker, Consumer, KafkaError, Producer
+from partita.broker.control.fault import Asked
+from partita.records.header import iter_batches
+from support.broker.options_page import honoured
+
+Given = dict[str, Any]
+Probe = Callable[[Broker, Given], object]
+NUMBERS = count()
+TEXT = Path(__file__).read_bytes()[:4_000]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(num_partitions=4, auto_create_topics_enable=True) as running:
+        running.produce("seen", *map(str, range(20)), key="k", partition=0)
+        yield running
+
+
+@contextmanager
+def heard(broker: Broker, api: str, client: str) -> Iterator[list[Any]]:
+    """The requests of a client to one API."""
+    found: list[Any] = []
+
+    def hear(asked: Asked) -> None:
+        found.append(asked.request)
+
+    fault = broker.control.intercept(api, hear, client_id=client)
+    try:
+        yield found
+    finally:
+        broker.control.clear_fault(fault.number)
+
+
+def new_name() -> str:
+    return f"n{next(NUMBERS)}"
+
+
+# --- the producer -----------------------------------------------------------------------------------------------------
+
+
+def batches(broker: Broker, given: Given) -> object:
+    """Of the batches of three records: what the request says, and what the batches are."""
+    name = new_name()
+    options: Given = {"client_id": name, "linger_ms": 20, **given}
+    options["bootstrap_servers"] = broker.bootstrap
+    with heard(broker, "Produce", name) as asked, Producer(**options) as producer:
+        for _ in range(3):
+            producer.send(name, TEXT, partition=0)
+        producer.flush()
+    found = []
+    for request in asked:
+        for part in request.topic_data[0].partition_data:
+            for header, _ in iter_batches(part.records):
+                found.append((header.codec, header.producer_id >= 0, header.records_count, header.batch_length))
+    return {(request.acks, request.timeout_ms, request.transactional_id) for request in asked}, found
+
+
+def initialised(broker: Broker, given: Given) -> object:
+    name = new_name()
+    options: Given = {"client_id": name, "transactional_id": "one", "bootstrap_servers": broker.bootstrap, **given}
+    with (
+        heard(broker, "InitProducerId", name) as asked,
+        Producer(**options) as producer,
+    ):
+        producer.init_transactions()
+    return [(request.transactional_id, request.transaction_timeout_ms) for request in asked]
+
+
+def partitions_of_keys(broker: Broker, given: Given) -> object:
+    with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
+        sent = [producer.send("spread", b"v", key=b"%d" % (number % 8)) for number in range(16)]
+        by_key = [{future.result(10).partition for future in sent[at::8]} for at in range(8)]
+    return {min(found) for found in by_key}
+
+
+def key_written(broker: Broker, given: Given) -> object:
+    name = new_name()
+    with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
+        producer.send(name, b"v", key=b"k").result(10)
+    return broker.records(name)[0].key
+
+
+def refused(broker: Broker, given: Given) -> object:
+    with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
+        try:
+            return producer.send("refused", b"x" * 5_000, partition=0).result(10).partition
+        except KafkaError as error:
+            return type(error).__name__
+
+
+def after_an_error(broker: Broker, given: Given) -> object:
+    name = new_name()
+    broker.produce("again", "x", partition=0)
+    broker.control.fail("Produce", "NOT_ENOUGH_REPLICAS", client_id=name)
+    with Producer(bootstrap_servers=broker.bootstrap, client_id=name, retry_backoff_ms=1, **given) as producer:
+        try:
+            return producer.send("again", b"v", partition=0).result(10).partition
+        except KafkaError as error:
+            return type(error).__name__
+
+
+def intercepted(broker: Broker, given: Given) -> object:
+    name = new_name()
+    with Producer(bootstrap_servers=broker.bootstrap, **given) as producer:
+        producer.send(name, b"v").result(10)
+    return broker.records(name)[0].value
+
+
+class Shouting:
+    """An interceptor that changes values."""
+
+    def on_send(self, record: Any) -> Any:
+        return record._replace(value=b"V")
+
+    def on_acknowledgement(self, metadata: Any, error: Any) -> None:
+        """Nothing to do."""
+
+
+PRODUCER: dict[str, tuple[Probe, Any]] = {
+    "acks": (batches, "1"),
+    "batch_size": (batches, 10),
+    "client_id": (lambda b, g: sorted(clients(b, Producer, g)), "named"),
+    "compression_type": (batches, "gzip"),
+    "enable_idempotence": (batches, False),
+    "interceptor_classes": (intercepted, [Shouting()]),
+    "key_serializer": (key_written, lambda key: b"serialized"),
+    "max_request_size": (refused, 4_000),
+    "partitioner_class": (partitions_of_keys, lambda topic, key, value, total: 0),
+    "request_timeout_ms": (batches, 29_000),
+    "retries": (after_an_error, 0),
+    "transaction_timeout_ms": (initialised, 50_000),
+    "transactional_id": (initialised, "two"),
+    "value_serializer": (batches, lambda value: b"serialized"),
+}
+LEVELS = {
+    "compression_gzip_level": ("gzip", 1),
+    "compression_lz4_level": ("lz4", 12),
+    "compression_zstd_level": ("zstd", -50_000),
+}
+
+
+def clients(broker: Broker, kind: type[Producer] | type[Consumer], given: Given) -> set[str]:
+    """The client ids that the broker sees."""
+    found: set[str] = set()
+
+    def hear(asked: Asked) -> None:
+        found.add(asked.client_id)
+
+    fault = broker.control.intercept("Metadata", hear)
+    with kind(bootstrap_servers=broker.bootstrap, **given) as client:
+        client.partitions_for("seen")
+    broker.control.clear_fault(fault.number)
+    return found & {"named"}
+
+
+@pytest.mark.parametrize("name", PRODUCER)
+def test_an_option_of_the_producer_has_its_effect(broker: Broker, name: str) -> None:
+    probe, changed = PRODUCER[name]
+    assert probe(broker, {name: changed}) != probe(broker, {})
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_level_of_compression_changes_the_size(broker: Broker, name: str) -> None:
+    codec, level = LEVELS[name]
+    assert batches(broker, {"compression_type": codec, name: level}) != batches(broker, {"compression_type": codec})
+
+
+# --- the consumer -----------------------------------------------------------------------------------------------------
+
+
+def fetched(broker: Broker, given: Given) -> object:
+    name = new_name()
+    options: Given = {
+        "client_id": name,
+        "auto_offset_reset": "earliest",
+        "bootstrap_servers": broker.bootstrap,
+        **given,
+    }
+    with heard(broker, "Fetch", name) as asked, Consumer(**options) as consumer:
+        consumer.assign([("seen", 0)])
+        while not consumer.poll(1):
+            pass
+    first = asked[0]
+    return (
+        first.max_wait_ms, first.min_bytes, first.max_bytes, first.isolation_level, first.rack_id,
+        first.topics[0].partitions[0].partition_max_bytes,
+    )  # fmt: skip
+
+
+def joined(broker: Broker, given: Given) -> object:
+    name = new_name()
+    options: Given = {"client_id": name, "group_id": f"group-{name}", **given}
+    with heard(broker, "JoinGroup", name) as asked, Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
+        consumer.subscribe(["seen"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+    last = asked[-1] if asked else None
+    protocols = [each.name for each in last.protocols] if last else None
+    return last and (last.session_timeout_ms, last.rebalance_timeout_ms, last.group_instance_id, protocols)
+
+
+def polled(broker: Broker, given: Given) -> object:
+    with Consumer(bootstrap_servers=broker.bootstrap, **{"auto_offset_reset": "earliest", **given}) as consumer:
+        consumer.assign([("seen", 0)])
+        for _ in range(5):
+            records = consumer.poll(0.1)
+            if records:
+                return [(record.key, record.value, record.offset) for record in records]
+    return []
+
+
+def committed(broker: Broker, given: Given) -> object:
+    name = new_name()
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id=name, auto_offset_reset="earliest", **given) as consumer:
+        consumer.subscribe(["seen"])
+        while not consumer.poll(0.1):
+            pass
+    return broker.committed(name).get(("seen", 0))
+
+
+def created(broker: Broker, given: Given) -> object:
+    name = new_name()
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id=name, **given) as consumer:
+        consumer.subscribe([name])
+        for _ in range(3):
+            consumer.poll(0.1)
+    return broker.run(lambda: broker.cluster.catalogue.get(name) is not None)
+
+
+def matched(broker: Broker, given: Given) -> object:
+    name = new_name()
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id=name, **given) as consumer:
+        consumer.subscribe(pattern="seen|__consumer_offsets")
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        return {tp.topic for tp in consumer.assignment()}
+
+
+CONSUMER: dict[str, tuple[Probe, Any]] = {
+    "allow_auto_create_topics": (created, False),
+    "auto_offset_reset": (polled, "latest"),
+    "client_id": (lambda b, g: sorted(clients(b, Consumer, g)), "named"),
+    "client_rack": (fetched, "r1"),
+    "commit_done_only": (committed, True),
+    "enable_auto_commit": (committed, False),
+    "exclude_internal_topics": (matched, False),
+    "fetch_max_bytes": (fetched, 1_000_000),
+    "fetch_max_wait_ms": (fetched, 400),
+    "fetch_min_bytes": (fetched, 2),
+    "group_instance_id": (joined, "i1"),
+    "group_protocol": (joined, "consumer"),
+    "isolation_level": (fetched, "read_committed"),
+    "key_deserializer": (polled, lambda data: "a key"),
+    "max_partition_fetch_bytes": (fetched, 1_000_000),
+    "max_poll_interval_ms": (joined, 100_000),
+    "max_poll_records": (polled, 3),
+    "partition_assignment_strategy": (joined, ["roundrobin"]),
+    "session_timeout_ms": (joined, 30_000),
+    "value_deserializer": (polled, lambda data: "a value"),
+}
+
+
+@pytest.mark.parametrize("name", CONSUMER)
+def test_an_option_of_the_consumer_has_its_effect(broker: Broker, name: str) -> None:
+    probe, changed = CONSUMER[name]
+    assert probe(broker, {name: changed}) != probe(broker, {})
+
+
+# --- both -------------------------------------------------------------------------------------------------------------
+
+ELSEWHERE = {
+    "bootstrap_servers", "connections_max_idle_ms", "enable_ssl_certificate_verification", "metadata_max_age_ms",
+    "metrics_num_samples", "metrics_sample_window_ms", "receive_buffer_bytes", "reconnect_backoff_max_ms",
+    "reconnect_backoff_ms", "retry_backoff_max_ms", "retry_backoff_ms", "security_protocol", "send_buffer_bytes",
+    "socket_connection_setup_timeout_max_ms", "socket_connection_setup_timeout_ms",
+}  # fmt: skip
+"""What shows in times, sockets and TLS: tests of connections and of security have them."""
+PRODUCER_ELSEWHERE = {
+    "buffer_memory", "delivery_timeout_ms", "linger_ms", "max_block_ms", "max_in_flight_requests_per_connection",
+    "partitioner_adaptive_partitioning_enable", "partitioner_ignore_keys", "transaction_two_phase_commit_enable",
+}  # fmt: skip
+"""What shows in times and under load: tests of the producer's core have them."""
+CONSUMER_ELSEWHERE = {
+    "auto_commit_interval_ms", "check_crcs", "dead_letter_topic", "default_api_timeout_ms", "enable_partition_eof",
+    "fetch_buffer_max_bytes", "group_id", "group_remote_assignor", "heartbeat_interval_ms", "interceptor_classes",
+    "poison_policy", "progress_timeout_ms", "request_timeout_ms",
+}  # fmt: skip
+"""The same of the consumer's."""
+
+
+def test_every_option_has_a_probe_or_is_known_to_be_tested_elsewhere() -> None:
+    assert honoured("Producer") == PRODUCER.keys() | LEVELS.keys() | ELSEWHERE | PRODUCER_ELSEWHERE
+    assert honoured("Consumer") == CONSUMER.keys() | ELSEWHERE | CONSUMER_ELSEWHERE
