@@ -40,7 +40,7 @@ def test_every_command_takes_a_properties_file(partita_broker: Broker, tmp_path:
 
 
 def test_commands_that_connect_are_all_here() -> None:
-    without = {"broker", "certs", "profiles", "doctor", "demo", "sim", "pipeline", "designs"}
+    without = {"backup", "broker", "certs", "profiles", "doctor", "demo", "sim", "pipeline", "designs"}
     assert {words[0] for words in CALLS} == set(COMMANDS) - without
 
 
