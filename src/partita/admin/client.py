@@ -107,7 +107,7 @@ class AsyncAdmin:
         )
 
     @property
-    def user(self) -> str | None:
+    def _user(self) -> str | None:
         """The name that the client logs in with; None without a login."""
         return self._config.security.user
 

@@ -28,9 +28,9 @@ def needs(topic: str = "", group: str = "", cluster: str = "", transaction: str 
                 has_group_first = bool(topic and group and args and isinstance(args[0], str))
                 about = args[1:] if has_group_first and error.resource == "topic" else args[:1] or kwargs.values()
                 given = [name for value in about for name in names_in(value)]
-                raise named(error, operations, given, self.user) from None
+                raise named(error, operations, given, self._user) from None
             except SomeFailed as some:
-                failures = {what: named(e, operations, [what], self.user) for what, e in some.failures.items()}
+                failures = {what: named(e, operations, [what], self._user) for what, e in some.failures.items()}
                 raise SomeFailed(failures) from None
 
         return cast(Method, call)
