@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from time import perf_counter
@@ -41,7 +41,7 @@ OWN = "partita_Metrics"
 DOMAIN = "kafka"
 LOGS_MAX = 5_000
 """How many partitions' logs have metrics of their own."""
-SLICE_METRICS = 500
+SLICE_METRICS, SLICE_LOGS = 200, 50
 COUNT_HELP = "how much there was, by name"
 PERCENTILES = (("50thPercentile", 0.5), ("95thPercentile", 0.95), ("99thPercentile", 0.99))
 
@@ -93,7 +93,8 @@ class BrokerMetrics:
 
     async def text_in_slices(self) -> str:
         """The same for who shares the loop with clients: between slices of it the loop does other work."""
-        self._follow()
+        for _ in self._followed():
+            await asyncio.sleep(0)
         page = Page(DOMAIN)
         for number, reading in enumerate(self.registry.walk(self._now_ms())):
             page.add(reading)
@@ -189,12 +190,21 @@ class BrokerMetrics:
             sensor.record(note.get("partitions", 1), self._now_ms())
 
     def _follow(self) -> None:
-        """Look at what is dear to look at, once; let what has come have metrics, and what has gone have none."""
+        """All of `_followed`, at once."""
+        for _ in self._followed():
+            pass
+
+    def _followed(self) -> Iterator[None]:
+        """Look at what is dear to look at, once; let what has come have metrics, and what has gone have none.
+
+        Goes on in slices: where it yields, others may work.
+        """
         self._classic, self._consumer, self._led = self._states(), self._consumer_states(), _led(self._services.cluster)
+        yield
         self._follow_topics()
         self._follow_requests()
-        self._follow_logs()
         self._follow_listeners()
+        yield from self._followed_logs()
 
     def _follow_topics(self) -> None:
         traffic, by_name = self._traffic, self._services.cluster.catalogue.by_name
@@ -237,7 +247,7 @@ class BrokerMetrics:
     def _percentile(self, times: Times, share: float) -> float:
         return times.percentile_ms(share, perf_counter())
 
-    def _follow_logs(self) -> None:
+    def _followed_logs(self) -> Iterator[None]:
         opened = {
             (topic.name, partition.index): partition.opened_log
             for topic in self._services.cluster.catalogue
@@ -246,12 +256,17 @@ class BrokerMetrics:
         }
         self._left_out = max(0, len(opened) - LOGS_MAX)
         found = dict(islice(opened.items(), LOGS_MAX))
-        for topic, index in [place for place, log in self._logs.items() if found.get(place) is not log]:
-            self.registry.forget(topic=topic, partition=str(index))
-        for (topic, index), log in found.items():
-            if self._logs.get((topic, index)) is not log:
-                self._register_log(log, topic=topic, partition=str(index))
-        self._logs = found
+        yield
+        for place in [place for place, log in self._logs.items() if found.get(place) is not log]:
+            self.registry.forget(topic=place[0], partition=str(place[1]))
+            self._logs.pop(place, None)
+            yield
+        new = [place for place, log in found.items() if self._logs.get(place) is not log]
+        for number, (topic, index) in enumerate(new):
+            log = self._logs[topic, index] = found[topic, index]
+            self._register_log(log, topic=topic, partition=str(index))
+            if number % SLICE_LOGS == 0:
+                yield
 
     def _register_log(self, log: PartitionLog, **tags: str) -> None:
         self.value(LOG, "LogStartOffset", lambda: log.log_start_offset, **tags)
