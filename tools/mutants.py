@@ -39,6 +39,7 @@ TESTS = {
         "tests/unit/producer/test_producer_core.py",
         "tests/unit/consumer/test_records.py",
         "tests/unit/broker/topics",
+        "tests/unit/broker/storage/test_sick_disk.py",
         "tests/simulation/test_transactions.py",
     ),
 }

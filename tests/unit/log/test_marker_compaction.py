@@ -204,3 +204,15 @@ def test_a_reader_of_the_first_of_many_segments_learns_of_the_abort_in_the_last_
     assert len(log.segments) > 5
     (told,) = log.aborted_transactions(0, log.read(0, 1))
     assert (told.producer_id, told.first_offset, told.last_offset) == (5, 0, 20)
+
+
+@pytest.mark.case("TX-K07")
+def test_a_marker_keeps_its_producer_from_being_forgotten() -> None:
+    """KAFKA-9144: only data counted, so the epoch of the coordinator was forgotten early, and could go back."""
+    log = open_log(MemoryStorage())
+    put(log, "a", "v")
+    marker = build_marker(COMMIT, timestamp=5_000, producer_id=5, producer_epoch=0, coordinator_epoch=3)
+    log.append(marker, 0, at(5_000))
+    assert log.producers.expire(5_999, 1_000) == 0
+    assert log.producers.producers[5].coordinator_epoch == 3
+    assert log.producers.expire(6_000, 1_000) == 1

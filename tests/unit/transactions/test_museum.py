@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support.transactions.world import T0, World
+
 ROOT = Path(__file__).parents[3]
 PLANTED = {
     line.split(" ", 3)[1]
@@ -53,3 +55,19 @@ def test_every_row_has_its_place() -> None:
 @pytest.mark.parametrize(("file", "name"), [*TESTS.values(), *OF_4_3_1.values()])
 def test_the_named_test_is_there(file: str, name: str) -> None:
     assert name in (ROOT / file).read_text()
+
+
+def test_news_of_markers_that_comes_twice_completes_a_transaction_once() -> None:
+    """KAFKA-10080: the second completion came after the next transaction had begun."""
+    world = World()
+    given = world.init()[1:]
+    world.add(given, T0)
+    world.holds_markers = True
+    world.end(given)
+    (order,) = world.orders
+    world.holds_appends = True
+    for _ in range(2):
+        world.take(world.coordinator.markers_done(order.transaction, [T0], world.clock.now()))
+    assert len(world.waiting) == 1
+    world.append()
+    assert [state for state, _ in world.logged()].count("CompleteCommit") == 1

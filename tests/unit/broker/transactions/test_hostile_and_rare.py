@@ -129,6 +129,19 @@ def test_while_the_coordinator_loads_a_batch_is_to_be_sent_again(plane: Transact
     assert plane.send(given, version=version) == [0]
 
 
+@pytest.mark.parametrize(
+    ("version", "code"), [(1, CODE.COORDINATOR_NOT_AVAILABLE), (2, CODE.COORDINATOR_LOAD_IN_PROGRESS)]
+)
+def test_while_the_coordinator_loads_offsets_are_to_be_sent_again(
+    plane: TransactionPlane, version: int, code: ErrorCode
+) -> None:
+    """KAFKA-7296: producers of before 2.0 end at COORDINATOR_LOAD_IN_PROGRESS."""
+    given = plane.start()
+    index = plane.runner.partition.index
+    plane.run(lambda: plane.services.transactions.hold_load(index))
+    assert plane.commit_offset(given, version=version) == code
+
+
 @pytest.mark.case("TX-S05", "TX-S01")
 def test_while_a_marker_is_refused_everybody_is_told_to_wait_or_is_fenced(plane: TransactionPlane) -> None:
     """As on Kafka; there the id stays so until its coordinator loads, here until the partition takes the marker."""
