@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from partita.transactions.model import State
 from support.transactions.world import T0, World
 
 ROOT = Path(__file__).parents[3]
@@ -71,3 +72,22 @@ def test_news_of_markers_that_comes_twice_completes_a_transaction_once() -> None
     assert len(world.waiting) == 1
     world.append()
     assert [state for state, _ in world.logged()].count("CompleteCommit") == 1
+
+
+def test_news_of_an_old_decisions_markers_leave_a_newer_transaction_alone() -> None:
+    """KAFKA-16352: cleaning up after the older markers removed the newer transaction's, and it was stuck."""
+    world = World(level=0)
+    given = world.init()[1:]
+    world.holds_markers = True
+    orders = []
+    for _ in range(2):
+        world.add(given, T0)
+        assert world.end(given) == 0
+        (order,) = world.orders
+        orders.append(order.transaction)
+        if len(orders) == 1:
+            world.write_markers()
+    world.take(world.coordinator.markers_done(orders[0], [T0], world.clock.now()))
+    assert world.known().state is State.PREPARE_COMMIT
+    world.write_markers()
+    assert world.known().state is State.COMPLETE_COMMIT

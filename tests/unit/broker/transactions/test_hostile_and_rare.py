@@ -142,6 +142,15 @@ def test_while_the_coordinator_loads_offsets_are_to_be_sent_again(
     assert plane.commit_offset(given, version=version) == code
 
 
+def test_a_coordinator_whose_node_stays_the_leader_does_not_load_again(plane: TransactionPlane) -> None:
+    """KAFKA-15468"""
+    plane.start()
+    before, partition = plane.runner, plane.runner.partition
+    plane.run(lambda: plane.cluster.elect(partition, partition.leader))
+    assert plane.runner is before
+    assert before.leader_epoch == partition.leader_epoch == 1
+
+
 @pytest.mark.case("TX-S05", "TX-S01")
 def test_while_a_marker_is_refused_everybody_is_told_to_wait_or_is_fenced(plane: TransactionPlane) -> None:
     """As on Kafka; there the id stays so until its coordinator loads, here until the partition takes the marker."""
