@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
 import zlib
 from pathlib import Path
 from runpy import run_path
@@ -40,6 +41,18 @@ def test_gzip_needs_nothing_but_python(monkeypatch: pytest.MonkeyPatch) -> None:
     packed = compress(GZIP, b"x" * 100)
     assert zlib.decompress(bytes(packed), 31) == b"x" * 100
     assert bytes(decompress(GZIP, packed)) == b"x" * 100
+
+
+def test_pages_of_the_dashboard_are_in_the_package() -> None:
+    """With the licences of what others wrote."""
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["partita"]
+    package = ROOT / "src" / "partita"
+    packed = {path for pattern in patterns for path in package.glob(pattern)}
+    files = {
+        path for path in (package / "dashboard").rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")
+    }
+    assert len(files) > 15
+    assert files <= packed
 
 
 def check_call(words: list[str]) -> None:

@@ -117,6 +117,17 @@ def test_a_partition_that_fails_greys_its_own_row(world: FakeCluster) -> None:
     assert "LEADER_NOT_AVAILABLE" in text
 
 
+def test_a_topic_that_brokers_do_not_list_is_not_called_missing(world: FakeCluster) -> None:
+    """A broker leaves out topics that one may not describe; the commits of the group still name them."""
+    world.group("guests", {("hidden", 0): 5, ("orders", 0): 1_000})
+    world.look()
+    told = world.client().get("/groups/guests.json").json()
+    assert [(part["topic"], part["error"]) for part in told["unowned"]] == [
+        ("hidden", "deleted, or there is no right to see it"), ("orders", None),
+    ]  # fmt: skip
+    assert told["row"]["lag"] == 3_500
+
+
 def test_a_group_that_cannot_be_looked_at_says_why_and_keeps_its_numbers(world: FakeCluster) -> None:
     before = world.client().get("/groups/workers.json").json()["row"]["lag"]
     group = world.observed.groups["workers"]

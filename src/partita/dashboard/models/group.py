@@ -17,7 +17,10 @@ LISTED_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """One partition of a group. `owner` is the index of its member card, None without an owner."""
+    """One partition of a group. `owner` is the index of its member card, None without an owner.
+
+    A broker hides topics that one may not describe, so a partition that it does not list may exist.
+    """
 
     topic: str
     partition: int
@@ -130,7 +133,7 @@ def _partition(
         commit.metadata if commit is not None else "",
         owner,
         loses_in_ms(seen, commit, group.seen_ms) if commit is not None and lag else None,
-        "the topic does not exist" if log is None else log.error,
+        "deleted, or there is no right to see it" if log is None else log.error,
     )
 
 
