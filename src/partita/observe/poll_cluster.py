@@ -25,6 +25,8 @@ from partita.protocol.error_codes import ErrorCode
 from partita.system_clock import SystemClock
 
 VIEWED_EVERY_S, ALL_EVERY_S, SLOW_EVERY_S = 1.0, 10.0, 60.0
+GROUPS_AT_ONCE = 100
+"""Pages are answered between so many groups."""
 CONSUMER = "consumer"
 """The type of groups of KIP-848, and the protocol type of groups of consumers."""
 logger = logging.getLogger("partita.observe")
@@ -261,8 +263,10 @@ class ClusterPoller:
                 self.observed.groups[group.group_id] = replace(before, error=f"node {node}: {error}")
             return
         now_ms = self._clock.now().wall_ms
-        for name, group in {**described, **others}.items():
+        for number, (name, group) in enumerate({**described, **others}.items(), 1):
             self._take_group(group, commits.get(name, []), now_ms)
+            if number % GROUPS_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
     def _take_group(self, group: GroupSeen, commits: list[batched.Committed] | str, now_ms: int) -> None:
         seen = self.observed
