@@ -13,11 +13,12 @@ from enum import Enum
 from typing import Any
 
 from partita.group.classic import heartbeat, join, leave, rebalance, sync
+from partita.group.consumer_group import classic_members, reconcile
 from partita.group.consumer_group import heartbeat as consumer
-from partita.group.consumer_group import reconcile
 from partita.group.guards import MEMBER_GUARDS, Guards
 from partita.group.offsets import commit, transactional
 from partita.group.records.consumer_group import MemberState
+from partita.protocol.error_codes import ErrorCode
 
 INTRO = """# Decisions of the group coordinator
 
@@ -62,7 +63,7 @@ def described(function: Callable[..., Any]) -> str:
     return f"{promise} (Kafka: {named[1]})" if named else promise
 
 
-def guards(listed: Guards[Any]) -> Iterable[str]:
+def guards(listed: Iterable[tuple[Callable[..., bool], ErrorCode]]) -> Iterable[str]:
     for guard, error in listed:
         yield f"1. *{guard.__name__.replace('_', ' ')}* → {error.name}: {described(guard)}"
 
@@ -105,6 +106,11 @@ def consumer_groups() -> Iterable[str]:
     yield f"\n## Reconciliation of one member\n\nKafka: {KAFKA['Reconciliation']}.\n"
     yield from rows(MemberState)
     yield from table(reconcile.RECONCILE, reconcile.Reported)
+    yield "\n## Members of the classic protocol in a KIP-848 group\n"
+    yield "JoinGroup, which is otherwise treated as a heartbeat with what the subscription says:\n"
+    yield from guards(classic_members.JOIN_GUARDS)
+    yield "\nSyncGroup and Heartbeat:\n"
+    yield from guards(classic_members.CLAIM_GUARDS)
 
 
 def rows(cases: type[Enum]) -> Iterable[str]:

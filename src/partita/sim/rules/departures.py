@@ -127,6 +127,9 @@ class DepartureRules:
         self._members = {
             member_id: _Watched(known[member_id].heard_ms if member_id in known else now_ms) for member_id in members
         }
+        for member_id, member in members.items():
+            if member.state is MemberState.UNREVOKED_PARTITIONS:
+                self._members[member_id].revokes_ms, self._members[member_id].revokes_in = now_ms, member.epoch
         self._was = {}
 
 

@@ -244,7 +244,7 @@ def test_the_group_is_classic_again_when_its_last_new_member_leaves() -> None:
     assert [parked.answer(token).generation_id for token in tokens] == [epoch + 1, epoch + 1]
 
 
-@pytest.mark.case("GC-U11")
+@pytest.mark.case("GC-U11", "BM-105")
 def test_a_group_too_large_for_the_classic_protocol_stays() -> None:
     world, ids = mixed()
     world.coordinator.config = replace(world.config, group_max_size=1)
@@ -252,7 +252,7 @@ def test_a_group_too_large_for_the_classic_protocol_stays() -> None:
     assert list(world.group.members) == ids
 
 
-@pytest.mark.case("GC-U12")
+@pytest.mark.case("GC-U12", "BM-105")
 @pytest.mark.parametrize(("topics", "state"), [(["t"], STABLE), (["t", "u"], PREPARING)])
 def test_a_static_member_that_goes_back_makes_the_group_classic_and_rebalances_it_only_for_other_topics(
     topics: list[str], state: object

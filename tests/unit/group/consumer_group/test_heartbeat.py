@@ -41,7 +41,7 @@ def test_version_0_gives_an_id_to_whoever_joins_without_one_and_version_1_refuse
     assert error(world.beat("", 3, version=0)) == INVALID
 
 
-@pytest.mark.case("GC-T03", "GC-T04")
+@pytest.mark.case("GC-T03", "GC-T04", "BM-045")
 def test_requests_that_no_group_could_take_are_refused() -> None:
     world = World({"t": 1})
     refused = [
@@ -88,7 +88,20 @@ def test_the_epoch_before_counts_only_with_a_subset_of_what_is_assigned() -> Non
     assert error(world.beat("a", 2)) == ErrorCode.FENCED_MEMBER_EPOCH
 
 
-@pytest.mark.case("GC-T10")
+@pytest.mark.case("BM-102")
+def test_a_member_that_lost_several_answers_may_join_again() -> None:
+    world = World({"t": 4})
+    for member in ("a", "b", "c"):
+        world.join(member)
+        world.settle()
+    had = world.group.members["a"]
+    assert had.previous_epoch > 1
+    again = world.join("a")
+    assert (error(again), again.member_epoch) == (ErrorCode.NONE, had.epoch)
+    assert again.assignment is not None
+
+
+@pytest.mark.case("GC-T10", "BM-104")
 def test_a_member_that_joins_again_keeps_its_epoch_and_is_told_everything() -> None:
     world = World({"t": 2})
     world.join("a")

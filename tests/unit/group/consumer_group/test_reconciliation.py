@@ -133,6 +133,24 @@ def test_a_group_without_members_is_empty() -> None:
     assert world.describe().group_state == "Empty"
 
 
+@pytest.mark.case("BM-100")
+def test_what_comes_back_to_a_member_that_is_giving_it_up_is_nobody_elses() -> None:
+    world = World({"t": 4})
+    world.join("a")
+    world.join("b")
+    world.go_on("a", {"t": [0, 1, 2, 3]})
+    revoking = {number for _, number in world.group.members["a"].revoking}
+    assert len(revoking) == 2
+    world.beat("b", -1)
+    world.join("c", topics=[])
+    world.go_on("a", {"t": [0, 1, 2, 3]})
+    world.join("d")
+    world.go_on("d", {})
+    assert world.has("d") == {}
+    world.settle()
+    assert [len(world.has(member)["t"]) for member in ("a", "d")] == [2, 2]
+
+
 def test_every_cell_of_the_table_is_filled() -> None:
     assert set(RECONCILE) == set(MemberState)
     assert all(len(row) == len(Reported) for row in RECONCILE.values())
