@@ -66,6 +66,8 @@ class DepartureRules:
         watched = self._members.get(str(member_id))
         if watched is None or not isinstance(wire, calls) or code not in _ALIVE:
             return
+        if isinstance(wire, ConsumerGroupHeartbeatRequest) and wire.member_epoch < 0:
+            return  # a static member that goes for a while restarts no session
         if code == ErrorCode.NONE or not isinstance(wire, SyncGroupRequest):
             watched.heard_ms = max(watched.heard_ms, asked_ms)
         if isinstance(wire, JoinGroupRequest) and code == ErrorCode.NONE:
