@@ -25,7 +25,8 @@ def main() -> None:
 
     from partita.dashboard.access import Access
     from partita.dashboard.app import create_app
-    from partita.dashboard.site import Site, Sources
+    from partita.dashboard.site import Site
+    from partita.dashboard.sources import Sources
     from support.dashboard.gallery import gallery
     from support.dashboard.server import CHROMIUM, Served
     from support.dashboard.story import story

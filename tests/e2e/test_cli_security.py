@@ -17,7 +17,8 @@ CALLS = (
     ["config", "get", "topic", "t"], ["produce", "t"], ["consume", "t", "-e"], ["perf", "consume", "t"],
     ["groups", "list"], ["groups", "lag"], ["mirror", "t", "--prefix", "x.", "-e"],
     ["groups", "watch", "--looks", "1"], ["groups", "why", "g"], ["groups", "history", "g"],
-    ["acls", "list"], ["quotas", "list"], ["users", "list"], ["transactions", "list"], ["dashboard", "--once", "-"],
+    ["acls", "list"], ["quotas", "list"], ["users", "list"], ["transactions", "list"], ["top", "--looks", "1"],
+    ["dashboard", "--once", "-"],
 )  # fmt: skip
 
 

@@ -89,3 +89,20 @@ def test_consume_leaves_its_group_when_it_is_told_to_stop(broker: Broker, signum
         popen.send_signal(signum)
         assert popen.wait(15) == 0
     assert broker.control.members("g") == {}
+
+
+def test_top_shows_what_waits_and_why_a_group_rebalanced(broker: Broker) -> None:
+    """dashboard.md section 3: the same table and the same words as the pages, live in the terminal."""
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="readers", auto_offset_reset="earliest") as consumer:
+        consumer.subscribe(["numbers"])
+        got = 0
+        while got < 10:
+            got += len(consumer.poll(timeout=1.0))
+        consumer.commit({("numbers", 0): 4})
+        said = run("top", "-b", broker.bootstrap, "--looks", "2", "--every", "0.1")
+        (line,) = run("top", "-b", broker.bootstrap, "--looks", "1", "--json").splitlines()
+    (row,) = [line for line in said.splitlines() if line.startswith("readers  ")][-1:]
+    assert row.split()[:4] == ["readers", "Stable", "1", "6"]
+    (group,) = json.loads(line)["groups"]
+    assert (group["group_id"], group["members"], group["lag"]) == ("readers", 1, 6)
+    assert group["last_rebalance"] in row

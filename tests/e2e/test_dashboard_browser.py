@@ -19,7 +19,8 @@ from partita import Admin, Broker, Consumer
 from partita.dashboard.access import Access
 from partita.dashboard.app import create_app
 from partita.dashboard.serve import in_background
-from partita.dashboard.site import Site, Sources
+from partita.dashboard.site import Site
+from partita.dashboard.sources import Sources
 from partita.observe.history import RebalanceSeen
 from partita.observe.observed import Observed
 from partita.observe.poll_cluster import ClusterPoller

@@ -32,6 +32,7 @@ COMMANDS = {
     "mirror": ("records.mirror", "Copy topics, with groups' offsets, to another cluster."),
     "perf": ("records.perf", "Measure the speed of producing, consuming and rebalancing."),
     "groups": ("groups.command", "List, describe, watch and manage consumer groups."),
+    "top": ("top", "Show all groups live: lag, trend, and why each last rebalanced."),
     "dashboard": ("dashboard", "Show groups, lag and rebalances of any Kafka as live web pages."),
     "transactions": ("cluster.transactions", "List, describe and abort transactions; find those that hang."),
     "pipeline": ("pipeline", "Plan and run a pipeline from a topic to tables with Spark."),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from markupsafe import Markup
 from partita.cli.terminal import printable
 from partita.dashboard import charts, timeline, words
 from partita.dashboard.access import Access
+from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.models.cluster import Readers
 from partita.dashboard.models.rows import SPARK_MS, GroupRows
-from partita.dashboard.models.why import Accounts, FactsOf
+from partita.dashboard.sources import NO_SOURCES, Sources
 from partita.observe.observed import Observed
 
 HERE = Path(__file__).parent
@@ -33,19 +33,6 @@ class Page:
     model: Any
     """A frozen dataclass of `partita.dashboard.models`; templates and JSON read the same fields."""
     group: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sources:
-    """Where the facts about rebalances come from, and what that is called."""
-
-    facts_of: FactsOf
-    described: Callable[[], str]
-
-
-NO_SOURCES = Sources(
-    lambda group_id: (), lambda: "No rebalance is known: neither notes nor __consumer_offsets are read."
-)
 
 
 class Site:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from partita.dashboard.site import Sources
+from partita.dashboard.models.accounts import FactsOf
 from partita.errors import KafkaError
 from partita.explain import Fact
 from partita.observe.follow_group_log import LOG_TOPIC, GroupLog
@@ -18,6 +19,19 @@ from partita.observe.poll_cluster import ClusterPoller
 AGAIN_AFTER_S = 10.0
 LOG_WITHIN_S = 30.0
 logger = logging.getLogger("partita.dashboard")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the facts about rebalances come from, and what that is called."""
+
+    facts_of: FactsOf
+    described: Callable[[], str]
+
+
+NO_SOURCES = Sources(
+    lambda group_id: (), lambda: "No rebalance is known: neither notes nor __consumer_offsets are read."
+)
 
 
 class Followers:

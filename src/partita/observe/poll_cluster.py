@@ -73,6 +73,10 @@ class ClusterPoller:
             await self._admin.close()
             self._admin = None
 
+    async def look_safely(self) -> bool:
+        """Look at everything once; a failure is told in `observed.trouble`, and False is returned."""
+        return await self._safely(self.look)
+
     async def _safely(self, look: Callable[[], Awaitable[None]]) -> bool:
         """One look; a cluster that cannot be reached is told to the readers and is no reason to stop."""
         try:

@@ -12,7 +12,8 @@ from partita.dashboard import metrics as dashboard_metrics
 from partita.dashboard.access import Access
 from partita.dashboard.metrics import metrics_text
 from partita.dashboard.once import report
-from partita.dashboard.site import Site, Sources
+from partita.dashboard.site import Site
+from partita.dashboard.sources import Sources
 from partita.observe.seen import NodeSeen
 from support.dashboard.story import PARTITIONS, story
 from support.dashboard.world import FakeCluster, member

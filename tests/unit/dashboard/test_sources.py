@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from partita import Broker, Consumer
-from partita.dashboard.models.why import Accounts
+from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.sources import Followers
 from partita.explain import Account
 from partita.observe.observed import Observed

@@ -11,8 +11,10 @@ from starlette.testclient import TestClient
 
 from partita.dashboard.access import Access
 from partita.dashboard.app import create_app
-from partita.dashboard.models.why import ROWS_MAX, Accounts, why_page
-from partita.dashboard.site import Site, Sources
+from partita.dashboard.models.accounts import Accounts
+from partita.dashboard.models.why import ROWS_MAX, why_page
+from partita.dashboard.site import Site
+from partita.dashboard.sources import Sources
 from partita.dashboard.timeline import Mark, Row, Span, Timeline, draw
 from partita.explain import Fact, explain
 from partita.explain.facts import Assigned, Member, Sure

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.models.rows import GroupRow, GroupRows, loses_in_ms
-from partita.dashboard.models.why import Accounts, ListedRebalance, listed_rebalance
+from partita.dashboard.models.why import ListedRebalance, listed_rebalance
 from partita.observe.history import Behind, LagPoint, RebalanceSeen
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen, TopicPartition
