@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partita import Admin, Consumer, Producer
-from partita.dashboard.models.why import Accounts
+from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.sources import Followers
 from partita.explain import Account
 from partita.observe.observed import Observed
