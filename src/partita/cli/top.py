@@ -45,7 +45,8 @@ class Top:
         body = [
             (
                 row.group_id, row.state or None, row.members, None if row.lag is None else f"{row.lag:,}",
-                None if row.behind is None else behind(row.behind), row.trend, row.rebalances_per_hour,
+                None if row.behind is None else behind(row.behind), row.trend,
+                max(row.rebalances_per_hour, self._accounts.in_last_hour(row.group_id)),
                 self.why(row.group_id),
             )
             for row in shown

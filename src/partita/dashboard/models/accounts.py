@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from partita.explain import Account, Fact, explain
 from partita.explain.facts import Assigned, EndSeen
+from partita.observe.history import HOUR_MS
 from partita.observe.observed import Observed
 
 FactsOf: TypeAlias = Callable[[str], Sequence[Fact]]
@@ -50,6 +51,11 @@ class Accounts:
         while len(self._known) > KEPT_ACCOUNTS:
             del self._known[next(iter(self._known))]
         return known.facts, known.accounts
+
+    def in_last_hour(self, group_id: str) -> int:
+        """How many rebalances of a group ended within the last hour, also those before anybody watched."""
+        since_ms = self._observed.seen_ms - HOUR_MS
+        return sum(account.ended_ms > since_ms for account in self.of(group_id)[1])
 
     def _ends(self, group_id: str) -> Iterable[EndSeen]:
         """The ends of the group's logs that were seen, which tell how much lag a rebalance cost."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.models.rows import GroupRow, GroupRows, loses_in_ms
@@ -95,8 +95,9 @@ def group_page(rows: GroupRows, group_id: str, accounts: Accounts) -> GroupPage 
     topics: dict[str, list[PartitionRow]] = {}
     for part in partitions.values():
         topics.setdefault(part.topic, []).append(part)
+    known = max(row.rebalances_per_hour, accounts.in_last_hour(group_id))
     return GroupPage(
-        row,
+        replace(row, rebalances_per_hour=known),
         group.protocol,
         group.protocol_type,
         f"node {group.coordinator}" + (f" at {node.host}:{node.port}" if node is not None else ""),
