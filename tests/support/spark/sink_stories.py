@@ -251,11 +251,9 @@ def a_task_that_fails(bootstrap: str) -> None:
 def an_attempt_without_rows(bootstrap: str) -> None:
     """It ends a killed attempt that holds the marker back, and agrees only with a task that wrote nothing."""
     sink = Sink(bootstrap)
-    for calls in range(3, 9):
+    for calls in range(3, 40):
         with suppress(Killed):
             sink.task(0, ["a"], link=DyingLink(sink.link, calls))
-            calls = -1
-        if calls < 0:
             break
         assert sink.task(0, []).rows == 0
     with pytest.raises(SinkRefused, match="1 rows are written already, and the 0 rows"):

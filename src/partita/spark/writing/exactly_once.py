@@ -88,6 +88,9 @@ def _check_empty(link: BrokerLink, options: SinkOptions, place: TaskPlace, trans
     """A task without rows takes its id only where another attempt of it holds a marker back."""
     settings = produce_settings(options.client)
     try:
+        if options.topic is not None:
+            first = read_marker(link.cluster, place.name, timeout_ms=EMPTY_WAIT_MS, at=(options.topic, 0))
+            link.call(first)  # raises while the task's first marker is still on its way
         own, driver = _markers(link, place, replace(settings, max_block_ms=EMPTY_WAIT_MS))
     except UnstableOffsetCommitError:
         link.call(transaction.take())

@@ -26,6 +26,8 @@ from partita.protocol.messages.offset_commit import (
 from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
 )
@@ -116,15 +118,23 @@ class TaskTransaction:
             await asyncio.sleep(min(wait_ms / 1000, WAIT_S_MAX))
 
 
-async def read_marker(cluster: Cluster, group: str, *, timeout_ms: int) -> Marker | None:
-    """The newest marker of a group, once no transaction holds it back; None without one.
+async def read_marker(
+    cluster: Cluster, group: str, *, timeout_ms: int, at: TopicPartition | None = None
+) -> Marker | None:
+    """The newest marker of a group, or that `at` a partition, once no transaction holds it back; None without one.
 
-    Raises UnsupportedVersionError for brokers before 2.5, which cannot wait for pending offsets.
+    Asked for all partitions, brokers tell of a pending offset only where one is committed already; asked for one, they
+    always do. Raises UnsupportedVersionError for brokers before 2.5, which cannot wait for pending offsets.
     """
     request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)],
+        groups=[
+            OffsetFetchRequestGroup(
+                group_id=group,
+                topics=None if at is None else [OffsetFetchRequestTopics(name=at[0], partition_indexes=[at[1]])],
+            )
+        ],
         group_id=group,
-        topics=None,
+        topics=None if at is None else [OffsetFetchRequestTopic(name=at[0], partition_indexes=[at[1]])],
         require_stable=True,
     )
 
