@@ -92,13 +92,15 @@ class Group:
     def settled(self, members: int) -> Account:
         """Wait until so many members share the partitions, and have committed for a while."""
         account = self.wait(f"{members} members", lambda a: len(a.members) == members and all_hold(a))
-        self.wait("commits", lambda a: bool(self._commits(a) >= 6))
+        before = self._committed()
+        self.wait(
+            "six commits by each", lambda _: all(now - before.get(at, 0) > 30 for at, now in self._committed().items())
+        )
         return account
 
-    def _commits(self, account: Account) -> int:
+    def _committed(self) -> dict[tuple[str, int], int]:
         with Admin(bootstrap_servers=self.bootstrap) as admin:
-            rows = admin.group_lag(self.name)
-        return min((row.committed_offset or 0) // 10 for row in rows) if rows else 0
+            return {(row.topic, row.partition): row.committed_offset or 0 for row in admin.group_lag(self.name)}
 
 
 def all_hold(account: Account) -> bool:
