@@ -249,7 +249,7 @@ def test_the_model_answers_and_notifies_as_the_real_server(zookeeper: ZooKeeper,
     model = ZooKeeperModel()
     seen: list[list[WatchEvent]] = [[], []]
     clients = [
-        Client(f"{zookeeper.addresses[0]}/model-{seed}", session_timeout_ms=6000, on_event=seen[number].append)
+        Client(f"{zookeeper.addresses[0]}/model-{seed}", session_timeout_ms=60_000, on_event=seen[number].append)
         for number in range(2)
     ]
     sessions = []
