@@ -267,6 +267,8 @@ def joined(broker: Broker, client_id: str) -> Iterator[None]:
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     assert is_in.wait(10)
-    yield
-    is_over.set()
-    thread.join(10)
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join(10)

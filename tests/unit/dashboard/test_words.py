@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.dashboard.site import HERE, STATIC
 from partita.dashboard.words import UNKNOWN, ago, behind, count, number, rate, slug, span, unslug
 from partita.observe.history import Behind
 
@@ -52,3 +54,12 @@ def test_every_name_has_an_address_of_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "x.json", "x.live", "~", "~2F", "a\nb", "<script>", "%2F", "ü"])
 def test_names_that_look_like_something_else(name: str) -> None:
     assert unslug(unquote(slug(name))) == name
+
+
+def test_htmx_waits_for_its_extension_before_it_looks_at_a_page() -> None:
+    """Deferred, it starts by a timer, which may come before the next script: on a busy machine pages were not live."""
+    base = (HERE / "templates" / "base.html").read_text()
+    scripts = re.findall(r'<script src="/static/([\w.-]+)"( defer)?>', base)
+    assert scripts[1:3] == [("htmx.min.js", ""), ("htmx-sse.min.js", "")]
+    starts = (STATIC / "htmx.min.js").read_text()
+    assert '"loading"===document.readyState?document.addEventListener("DOMContentLoaded",t):setTimeout(t)' in starts
