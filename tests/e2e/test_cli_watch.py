@@ -106,4 +106,5 @@ def test_top_shows_what_waits_and_why_a_group_rebalanced(broker: Broker) -> None
     (group,) = json.loads(line)["groups"]
     assert (group["group_id"], group["members"], group["lag"]) == ("readers", 1, 6)
     assert group["last_rebalance"] in row
+    assert group["rebalances_per_hour"] == 1, "table and JSON agree"
     assert row.partition(group["last_rebalance"])[0].split()[-1] == "1", "those before the start count, too"

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ class Top:
             (
                 row.group_id, row.state or None, row.members, None if row.lag is None else f"{row.lag:,}",
                 None if row.behind is None else behind(row.behind), row.trend,
-                max(row.rebalances_per_hour, self._accounts.in_last_hour(row.group_id)),
+                row.rebalances_per_hour,
                 self.why(row.group_id),
             )
             for row in shown
@@ -79,7 +79,9 @@ class Top:
     def _shown(self) -> Sequence[GroupRow]:
         from partita.dashboard.models.rows import SORTS
 
-        return list(islice(sorted(self._rows.all().values(), key=SORTS[self._sort]), self._lines))
+        shown = islice(sorted(self._rows.all().values(), key=SORTS[self._sort]), self._lines)
+        in_hour = self._accounts.in_last_hour
+        return [replace(row, rebalances_per_hour=max(row.rebalances_per_hour, in_hour(row.group_id))) for row in shown]
 
 
 @click.command()

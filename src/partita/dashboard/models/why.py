@@ -86,7 +86,7 @@ def why_page(
     return WhyPage(
         group_id,
         path,
-        _sentence(told, observed.seen_ms),
+        _sentence(told, accounts.in_last_hour(group_id)),
         tuple(listed_rebalance(path, account) for account in reversed(told[-LISTED_MAX:])),
         len(told),
         line,
@@ -126,10 +126,9 @@ def generation_page(observed: Observed, accounts: Accounts, group_id: str, gener
     )
 
 
-def _sentence(told: Sequence[Account], now_ms: int) -> str:
+def _sentence(told: Sequence[Account], hour: int) -> str:
     if not told:
         return "No rebalance is known yet"
-    hour = sum(account.ended_ms > now_ms - 3_600_000 for account in told)
     return f"{count(len(told), 'rebalance')} known, {hour:,} in the last hour"
 
 

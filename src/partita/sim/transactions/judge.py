@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from partita.group.records.log_records import OFFSET_KEY, kind_of, read_offset_key, read_offset_value
 from partita.sim.rules.rule import must
 from partita.sim.transactions.ledger import Reading, Told, TopicPartition
-from partita.sim.transactions.model import End, Entry, LogModel
+from partita.sim.transactions.model import Entry, LogModel
 from partita.sim.transactions.scripts import COPIERS
 from partita.sim.transactions.simulation import Simulation
 from partita.sim.transactions.watch import OFFSETS_TOPIC
@@ -137,7 +137,7 @@ class Judge:
         """What the batches of the offsets topic say is committed."""
         model = self._models.get((OFFSETS_TOPIC, 0), LogModel())
         found: dict[tuple[str, TopicPartition], tuple[int, int]] = {}
-        for entry in _in_effect(model):
+        for entry in model.in_effect():
             key = entry.key or b""
             if kind_of(key) != OFFSET_KEY:
                 continue
@@ -174,21 +174,6 @@ class Judge:
                 "TI1",
                 f"{group} {where}: no offset of {one.number}",
             )
-
-
-def _in_effect(model: LogModel) -> list[Entry]:
-    """Records that took effect, in the order they were written in: a later plain one beats an earlier pending one."""
-    waiting: dict[int, list[Entry]] = {}
-    found: list[Entry] = []
-    for item in model.items:
-        if isinstance(item, End):
-            done = waiting.pop(item.producer_id, [])
-            found += done if item.is_commit else []
-        elif item.is_transactional:
-            waiting.setdefault(item.producer_id, []).append(item)
-        else:
-            found.append(item)
-    return found
 
 
 def _is_internal(name: TopicPartition) -> bool:

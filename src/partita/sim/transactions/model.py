@@ -79,8 +79,8 @@ class LogModel:
         for item in self.items:
             self._note(item)
 
-    def committed(self) -> list[Entry]:
-        """What is committed, and plain records, by offset; open transactions count as aborted."""
+    def in_effect(self) -> list[Entry]:
+        """Records that took effect, in the order they did: a later plain one beats an earlier pending one."""
         waiting: dict[int, list[Entry]] = {}
         found: list[Entry] = []
         for item in self.items:
@@ -91,7 +91,11 @@ class LogModel:
                 waiting.setdefault(item.producer_id, []).append(item)
             else:
                 found.append(item)
-        return sorted(found)
+        return found
+
+    def committed(self) -> list[Entry]:
+        """What is committed, and plain records, by offset; open transactions count as aborted."""
+        return sorted(self.in_effect())
 
     def aborted(self) -> list[tuple[int, int, int]]:
         """(producer id, first offset, offset of the marker) of every aborted transaction, by their markers."""
