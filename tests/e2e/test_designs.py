@@ -123,6 +123,16 @@ def test_an_ended_session_is_replaced_and_everything_has_one_owner_again(ground:
     assert found.orphans == 0
 
 
+@pytest.mark.parametrize("design", ["3", "848"])
+def test_a_member_of_a_group_whose_session_ends_joins_again(ground: Ground, design: str) -> None:
+    """Members of a KIP-848 group choose ids that do not begin with their name."""
+    ended = run(ground, "expiry", design)
+    assert ended.measures is not None
+    assert ended.measures.settled_ms is not None
+    since = [fact for fact in ended.journal.facts if fact.at_s >= ended.journal.cause_s]
+    assert victim(MEMBERS) in {fact.member for fact in since if fact.event == "claimed"}, "it gets partitions again"
+
+
 @pytest.mark.case("GC-W13", "GC-W14")
 def test_a_member_cut_off_from_zookeeper_reads_on_beside_the_new_owners(ground: Ground) -> None:
     cut = run(ground, "zk-partition", "1")

@@ -259,10 +259,7 @@ class Lab:
         if self.design in OLD:
             self._workers[member].order(do="end_session", member=member)
         else:
-            control = self.ground.broker.control
-            for member_id in control.members(self.name):
-                if member_id.startswith(f"{member}-"):
-                    control.expire_session(self.name, member_id)
+            self.ground.broker.control.expire_session(self.name, member)
 
     def authority_taps(self, member: str) -> list[Tap]:
         """The taps between a member and who decides about its group: ZooKeeper, or the coordinating node."""
