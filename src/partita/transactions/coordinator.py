@@ -45,13 +45,17 @@ def first_check(request: Request, config: TransactionConfig) -> ErrorCode:
 
 
 class TransactionCoordinator:
-    """One shard. `new_producer_id()` gives an id that nobody ever had.
+    """One shard. `new_producer_id()` gives an id that nobody ever had, or None where none can be taken now.
 
+    Then a request that needs one is answered COORDINATOR_LOAD_IN_PROGRESS, and a timeout is tried again later.
     `ids_held()` says how many transactional ids all shards of the broker have; without it, this one is alone.
     """
 
     def __init__(
-        self, config: TransactionConfig, new_producer_id: Callable[[], int], ids_held: Callable[[], int] | None = None
+        self,
+        config: TransactionConfig,
+        new_producer_id: Callable[[], int | None],
+        ids_held: Callable[[], int] | None = None,
     ) -> None:
         self._shard = Shard(config, new_producer_id, ids_held)
 

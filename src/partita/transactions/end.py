@@ -77,19 +77,24 @@ def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
 def _decide(turn: Turn, entry: Entry, token: Token, request: EndTransaction) -> None:
     transaction = entry.transaction
     version = turn.shard.version_of(request.version)
+    next_producer_id = _next_producer_id(turn, transaction, version)
+    if next_producer_id is None:
+        turn.answer(token, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return
     decided = moves.end(
         transaction,
         committed=request.committed,
         client_version=version,
         wall_ms=turn.now.wall_ms,
-        next_producer_id=_next_producer_id(turn, transaction, version),
+        next_producer_id=next_producer_id,
         nothing_added=transaction.state is not State.ONGOING,
     )
     turn.begin(entry, decided, token, _to_be_used_next(decided))
     _note(turn, transaction, decided, "producer")
 
 
-def _next_producer_id(turn: Turn, transaction: Transaction, version: int) -> int:
+def _next_producer_id(turn: Turn, transaction: Transaction, version: int) -> int | None:
+    """The id that takes over after the last epoch; NO_PRODUCER_ID before it, None where no id can be taken now."""
     is_last = version >= moves.VERSION_2 and transaction.is_used_up
     return turn.shard.new_producer_id() if is_last else NO_PRODUCER_ID
 
@@ -103,9 +108,14 @@ def _to_be_used_next(decided: Transaction) -> Outcome:
 def fence(turn: Turn, entry: Entry, by: str, token: Token | None = None) -> None:
     """Abort an open transaction without its producer, so that the producer can do nothing more with it. (§6.4)
 
-    Whoever asked is told to ask again: CONCURRENT_TRANSACTIONS.
+    Whoever asked is told to ask again: CONCURRENT_TRANSACTIONS. Where no producer id can be taken, nothing happens yet.
     """
     transaction, version = entry.transaction, turn.shard.server_version
+    next_producer_id = _next_producer_id(turn, transaction, version)
+    if next_producer_id is None:
+        if token is not None:
+            turn.answer(token, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return
     if version < moves.VERSION_2:
         fenced = moves.fence(transaction)
         if not entry.has_failed_fence:
@@ -118,7 +128,7 @@ def fence(turn: Turn, entry: Entry, by: str, token: Token | None = None) -> None
         committed=False,
         client_version=version,
         wall_ms=turn.now.wall_ms,
-        next_producer_id=_next_producer_id(turn, transaction, version),
+        next_producer_id=next_producer_id,
     )
     turn.begin(entry, decided, token, Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
     _note(turn, transaction, decided, by)

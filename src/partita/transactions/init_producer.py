@@ -24,8 +24,8 @@ def check(request: InitProducer, max_timeout_ms: int) -> ErrorCode:
 def init_producer(turn: Turn, token: Token, request: InitProducer) -> None:
     """Answer with the id and epoch to be used once they are stored; an open transaction is aborted first."""
     entry = turn.shard.entries.get(request.transactional_id) or _new_entry(turn, request)
-    if entry is None:
-        turn.answer(token, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if isinstance(entry, ErrorCode):
+        turn.answer(token, entry)
         return
     transaction = entry.transaction
     if entry.is_pending:
@@ -40,14 +40,17 @@ def init_producer(turn: Turn, token: Token, request: InitProducer) -> None:
         _renew(turn, entry, token, request)
 
 
-def _new_entry(turn: Turn, request: InitProducer) -> Entry | None:
+def _new_entry(turn: Turn, request: InitProducer) -> Entry | ErrorCode:
     shard, now = turn.shard, turn.now
     if shard.ids_held() >= shard.config.ids_max:
         if shard.refusal_noted_ms is None or now.mono_ms - shard.refusal_noted_ms >= _NOTE_EVERY_MS:
             shard.refusal_noted_ms = now.mono_ms
             turn.notes.append(TransactionRefused(request.transactional_id, shard.config.ids_max, now.wall_ms))
-        return None
-    transaction = Transaction(request.transactional_id, shard.new_producer_id(), request.timeout_ms, now.wall_ms)
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    producer_id = shard.new_producer_id()
+    if producer_id is None:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    transaction = Transaction(request.transactional_id, producer_id, request.timeout_ms, now.wall_ms)
     shard.set(request.transactional_id, transaction)
     return shard.entries[request.transactional_id]
 
@@ -62,11 +65,9 @@ def _is_known(transaction: Transaction, request: InitProducer) -> bool:
 def _renew(turn: Turn, entry: Entry, token: Token, request: InitProducer) -> None:
     transaction, wall_ms = entry.transaction, turn.now.wall_ms
     given = None if request.epoch == NO_EPOCH else request.epoch
+    renewed: Transaction | ErrorCode
     if transaction.is_used_up and given in (None, transaction.epoch):
-        producer_id = turn.shard.new_producer_id()
-        renewed: Transaction | ErrorCode = moves.rotate(
-            transaction, producer_id, request.timeout_ms, wall_ms, epoch_given=given is not None
-        )
+        renewed = _rotate(turn, transaction, request)
     elif transaction.is_used_up and given is not None:
         renewed = moves.repeat(transaction, given, request.timeout_ms, wall_ms)
     else:
@@ -75,3 +76,11 @@ def _renew(turn: Turn, entry: Entry, token: Token, request: InitProducer) -> Non
         turn.answer(token, renewed)
     else:
         turn.begin(entry, renewed, token, Outcome(ErrorCode.NONE, renewed.producer_id, renewed.epoch))
+
+
+def _rotate(turn: Turn, transaction: Transaction, request: InitProducer) -> Transaction | ErrorCode:
+    producer_id = turn.shard.new_producer_id()
+    if producer_id is None:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    is_given = request.epoch != NO_EPOCH
+    return moves.rotate(transaction, producer_id, request.timeout_ms, turn.now.wall_ms, epoch_given=is_given)

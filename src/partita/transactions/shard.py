@@ -40,11 +40,15 @@ class Entry:
 class Shard:
     """The transactional ids of one partition of `__transaction_state`.
 
-    `new_producer_id()` gives an id that nobody ever had. `ids_held()` says how many transactional ids all shards hold.
+    `new_producer_id()` gives an id that nobody ever had, or None where none can be taken now. `ids_held()` says how
+    many transactional ids all shards hold.
     """
 
     def __init__(
-        self, config: TransactionConfig, new_producer_id: Callable[[], int], ids_held: Callable[[], int] | None = None
+        self,
+        config: TransactionConfig,
+        new_producer_id: Callable[[], int | None],
+        ids_held: Callable[[], int] | None = None,
     ) -> None:
         self.config = config
         self.new_producer_id = new_producer_id

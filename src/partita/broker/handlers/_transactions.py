@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
-from typing import TypeVar
 
 from partita.broker.requests.context import Answer, RequestContext
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.transactions.contract import Outcome
-
-Response = TypeVar("Response", bound=Message)
 
 
 def code_for(code: ErrorCode, version: int, fenced_from: int) -> ErrorCode:
@@ -23,7 +20,7 @@ def code_for(code: ErrorCode, version: int, fenced_from: int) -> ErrorCode:
 
 
 def answered_with(
-    ctx: RequestContext, outcome: Outcome | asyncio.Future[Outcome], response: Callable[[Outcome], Response]
+    ctx: RequestContext, outcome: Outcome | asyncio.Future[Outcome], response: Callable[[Outcome], Answer]
 ) -> Answer:
     """The response made of the outcome, at once or when it is there; later requests of the connection wait."""
     if isinstance(outcome, Outcome):
@@ -32,8 +29,9 @@ def answered_with(
     return _later(outcome, response)
 
 
-async def _later(outcome: asyncio.Future[Outcome], response: Callable[[Outcome], Response]) -> Message:
-    return response(await outcome)
+async def _later(outcome: asyncio.Future[Outcome], response: Callable[[Outcome], Answer]) -> Message | None:
+    answer = response(await outcome)
+    return await answer if isinstance(answer, Awaitable) else answer
 
 
 def may_act_as_broker(ctx: RequestContext) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
+from functools import partial
 
-from partita.broker.handlers._transactions import code_for
+from partita.broker.handlers._transactions import answered_with, code_for
 from partita.broker.requests.context import Answer, RequestContext
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from partita.protocol.primitives import Message
 from partita.transactions.contract import InitProducer, Outcome
 
 _FENCED_FROM = 4
@@ -37,16 +35,7 @@ def _asked(ctx: RequestContext, request: InitProducerIdRequest) -> Answer:
     asked = InitProducer(
         request.transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
     )
-    outcome = ctx.transactions.ask(asked, ctx.node_id)
-    if isinstance(outcome, asyncio.Future):
-        ctx.holds_back = True
-        return _later(ctx, outcome)
-    return _response(ctx, outcome)
-
-
-async def _later(ctx: RequestContext, outcome: asyncio.Future[Outcome]) -> Message | None:
-    response = _response(ctx, await outcome)
-    return await response if isinstance(response, Awaitable) else response
+    return answered_with(ctx, ctx.transactions.ask(asked, ctx.node_id), partial(_response, ctx))
 
 
 def _response(ctx: RequestContext, outcome: Outcome) -> Answer:

@@ -217,7 +217,15 @@ class TransactionRunner:
         _release(self.coordinator.unload(ErrorCode.NOT_COORDINATOR))
 
     def _new_coordinator(self) -> TransactionCoordinator:
-        return TransactionCoordinator(self._config, self._cluster.catalogue.allocate_producer_id, self._ids_held)
+        return TransactionCoordinator(self._config, self._new_producer_id, self._ids_held)
+
+    def _new_producer_id(self) -> int | None:
+        """None where the disk has no room for another block of ids."""
+        try:
+            return self._cluster.catalogue.allocate_producer_id()
+        except StorageError as error:
+            log.warning("transactions of shard %d: no producer id can be taken: %s", self.partition.index, error)
+            return None
 
     # -- requests --------------------------------------------------------------------------------------------------
 

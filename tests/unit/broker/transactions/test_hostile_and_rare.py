@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from support.broker.transactions import TransactionPlane, transaction_plane
 
 CODE = ErrorCode
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
+LOOKS_OFTEN = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 5}
 
 
 @pytest.fixture
@@ -88,6 +90,44 @@ def test_without_room_for_another_block_of_producer_ids_it_is_tried_again(
         assert plane.init("fresh") == (CODE.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
     assert plane.init(None)[0] == 0
     assert plane.init("fresh")[0] == 0
+
+
+@pytest.mark.case("TX-B12", "TX-N09")
+def test_without_room_for_a_new_producer_id_a_timeout_waits_and_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last epoch is followed by a new producer id. Whoever needs none is timed out all the same."""
+
+    def full(*lines: bytes, may_wait: bool = False) -> None:
+        raise StorageFull("the disk is full")
+
+    with transaction_plane(transaction_state_log_num_partitions=1, **LOOKS_OFTEN) as plane:
+        plane.start("q")
+        producer_id, _ = plane.start()
+        entry = plane.runner.coordinator.entries["p"]
+        entry.transaction = replace(entry.transaction, epoch=32_766)
+        last = (producer_id, 32_766)
+        with monkeypatch.context() as patch:
+            patch.setattr(plane.store, "append_catalogue", full)
+            while plane.init(None)[0] == 0:
+                pass
+            q = plane.start("q", given=(producer_id - 1, 0))
+            assert (plane.send(last, T0), plane.send(q, T1, name="q")) == ([0], [0])
+            assert plane.end(last)[0] == plane.init()[0] == CODE.COORDINATOR_LOAD_IN_PROGRESS
+            plane.cluster.clock.advance(60_001)
+            plane.loop.run_until_complete(asyncio.sleep(0.03))
+            assert (plane.describe().transaction_state, plane.describe("q").transaction_state) == (
+                "Ongoing",
+                "CompleteAbort",
+            )
+            assert "no producer id can be taken: the disk is full" in caplog.text
+        plane.loop.run_until_complete(asyncio.sleep(0.03))
+        told = plane.describe()
+        assert (told.transaction_state, told.producer_epoch, told.producer_id > producer_id) == (
+            "CompleteAbort",
+            0,
+            True,
+        )
 
 
 # --- at a bad moment --------------------------------------------------------------------------------------------------
