@@ -16,13 +16,14 @@ import pyarrow as pa
 import pytest
 
 from partita import Admin
+from partita.consumer.topic_partition import GroupMetadata
 from partita.errors import FatalTransactionError, KafkaError
 from partita.spark.cluster.broker_link import BrokerLink, link_to
 from partita.spark.options import SinkOptions, parse_sink
 from partita.spark.planning.markers import SinkRefused, TaskPlace
 from partita.spark.writing.exactly_once import batch_is_complete, write_once
 from partita.spark.writing.rows_out import RowsWritten
-from support.producer.transaction_stories import fresh, seen, topic_of
+from support.producer.transaction_stories import fresh, producer_of, seen, topic_of
 
 Story = Callable[[str], None]
 
@@ -261,6 +262,23 @@ def an_attempt_without_rows(bootstrap: str) -> None:
     assert sink.seen() == ["a"]
 
 
+def a_first_marker_on_its_way(bootstrap: str) -> None:
+    """Rows and first marker of another attempt are pending: a task without rows ends it, or knows that it is done."""
+    sink = Sink(bootstrap)
+    unnamed = parse_sink({"kafka.bootstrap.servers": bootstrap, "exactlyOnce": "true", "sinkName": sink.name})
+    for partition, options in enumerate((sink.options, unnamed)):
+        name = TaskPlace(sink.name, 0, partition).name
+        with producer_of(bootstrap, name) as zombie:
+            zombie.begin()
+            zombie.send(sink.topic, "a")
+            zombie.send_offsets({(sink.topic, 0): 1}, GroupMetadata(name))
+            assert sink.task(0, [], partition, options=options).rows == 0
+            with pytest.raises(KafkaError):
+                zombie.commit()
+        assert sink.task(0, [], partition, options=options).rows == 0
+    assert sink.seen() == []
+
+
 def rows_that_name_their_topics(bootstrap: str) -> None:
     """The marker follows the first topic; the newest one counts."""
     sink = Sink(bootstrap)
@@ -290,6 +308,7 @@ STORIES: tuple[Story, ...] = (
     markers_that_expired,
     a_task_that_fails,
     an_attempt_without_rows,
+    a_first_marker_on_its_way,
     rows_that_name_their_topics,
 )
 

@@ -11,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import UnsupportedVersionError
+from partita.net.config import ClientConfig
+from partita.net.errors import VersionMismatch
 from partita.options import ConfigError
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_transactions import DescribedTransaction, DescribeTransactionsResponse
 from partita.spark.options import SinkOptions, parse_sink
 from partita.spark.planning.markers import (
     Digest,
@@ -25,7 +29,7 @@ from partita.spark.planning.markers import (
 )
 from partita.spark.writing.row_digest import with_rows
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
-from partita.spark.writing.task_transaction import read_marker
+from partita.spark.writing.task_transaction import TaskTransaction, read_marker
 
 AT_5 = TaskPlace("s", 5, 2)
 OWN = Digest(3, 77)
@@ -203,3 +207,40 @@ def test_brokers_before_release_2_5_are_refused() -> None:
 
     with pytest.raises(UnsupportedVersionError, match=r"needs brokers of release 2\.5 or later"):
         asyncio.run(read_marker(OldCluster(), "g", timeout_ms=1))  # type: ignore[arg-type]  # what it asks of a cluster
+
+
+@pytest.mark.parametrize(
+    ("told", "is_at_rest"),
+    [
+        (VersionMismatch("served from release 3.0 on"), False),
+        (DescribedTransaction(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND), True),
+        (DescribedTransaction(transaction_state="CompleteCommit"), True),
+        (DescribedTransaction(transaction_state="CompleteAbort"), True),
+        (DescribedTransaction(transaction_state="Empty"), False),
+        (DescribedTransaction(transaction_state="Ongoing"), False),
+        (DescribedTransaction(transaction_state="PrepareCommit"), False),
+    ],
+)
+def test_only_an_id_whose_end_is_in_every_log_is_at_rest(
+    told: DescribedTransaction | VersionMismatch, is_at_rest: bool
+) -> None:
+    """Empty: another attempt has the id and may begin. Older brokers cannot say."""
+
+    class Connection:
+        async def send(self, request: object) -> DescribeTransactionsResponse:
+            if isinstance(told, VersionMismatch):
+                raise told
+            return DescribeTransactionsResponse(transaction_states=[told])
+
+    class OneCluster:
+        config = ClientConfig()
+
+        async def coordinator_connection(self, transactional_id: str, key_type: int) -> Connection:
+            assert (transactional_id, key_type) == (AT_5.name, 1)
+            return Connection()
+
+        async def retry(self, once: Any, timeout_ms: int | None = None) -> Any:
+            return await once()
+
+    transaction = TaskTransaction(OneCluster(), AT_5.name, timeout_ms=1000, max_block_ms=1)  # type: ignore[arg-type]  # what it asks of a cluster
+    assert asyncio.run(transaction.is_at_rest()) is is_at_rest

@@ -9,11 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from partita.errors import KafkaError, UnstableOffsetCommitError
+from partita.errors import KafkaError
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import BrokerLink, whole_number
 from partita.spark.options import SinkOptions
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 TIMEOUT_MS = 900_000
 """How long a task may write, unless kafka.transaction.timeout.ms says otherwise: the most that brokers allow."""
-EMPTY_WAIT_MS = 1_000
-"""How long a task without rows waits for the end of another attempt of it, before it ends that one."""
 log = logging.getLogger("partita.spark")
 
 
@@ -85,16 +82,10 @@ def write_once(
 
 
 def _check_empty(link: BrokerLink, options: SinkOptions, place: TaskPlace, transaction: TaskTransaction) -> None:
-    """A task without rows takes its id only where another attempt of it holds a marker back."""
-    settings = produce_settings(options.client)
-    try:
-        if options.topic is not None:
-            first = read_marker(link.cluster, place.name, timeout_ms=EMPTY_WAIT_MS, at=(options.topic, 0))
-            link.call(first)  # raises while the task's first marker is still on its way
-        own, driver = _markers(link, place, replace(settings, max_block_ms=EMPTY_WAIT_MS))
-    except UnstableOffsetCommitError:
+    """A task without rows takes its id only where another attempt of it could still commit, and so fences that one."""
+    if not link.call(transaction.is_at_rest()):
         link.call(transaction.take())
-        own, driver = _markers(link, place, settings)
+    own, driver = _markers(link, place, produce_settings(options.client))
     check_empty(place, own, driver, starts_with=options.starts_with)
 
 

@@ -12,12 +12,14 @@ from contextlib import nullcontext
 
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
+from partita.net.errors import VersionMismatch
 from partita.producer.config import ProducerConfig
 from partita.producer.shell.transacting import carry_out
-from partita.producer.transactions.calls import Call, Member, TxnOffset
+from partita.producer.transactions.calls import TRANSACTION, Call, Member, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.producer.transactions.states import OPEN
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -26,8 +28,6 @@ from partita.protocol.messages.offset_commit import (
 from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
     OffsetFetchResponsePartition,
     OffsetFetchResponsePartitions,
 )
@@ -37,6 +37,7 @@ from partita.spark.positions import TopicPartition
 STABLE_FROM, NAMES_UP_TO = 7, 9
 """Versions of OffsetFetch: the first that can wait for pending offsets, the last that speaks of topic names."""
 PRODUCE_ADDED_UP_TO, PRODUCE_BY_NAME = 11, 12
+AT_REST = ("CompleteCommit", "CompleteAbort")
 WAIT_S_MAX = 1.0
 
 
@@ -71,6 +72,33 @@ class TaskTransaction:
     def produce_version_max(self) -> int:
         """The highest version of Produce that may carry its batches."""
         return PRODUCE_BY_NAME if self._state.is_version_2 else PRODUCE_ADDED_UP_TO
+
+    async def is_at_rest(self) -> bool:
+        """Whether no attempt that has the id can still commit.
+
+        So it is if none ever took the id, or if the last transaction's end is in every log. Brokers before release 3.0
+        cannot say; then False. Raises KafkaError.
+        """
+        request = DescribeTransactionsRequest(transactional_ids=[self.transactional_id])
+
+        async def once() -> bool:
+            connection = await self._cluster.coordinator_connection(self.transactional_id, TRANSACTION)
+            try:
+                answer = await connection.send(request)
+            except VersionMismatch:
+                return False
+            except KafkaError:
+                self._cluster.forget_coordinator(self.transactional_id, TRANSACTION)
+                raise
+            (told,) = answer.transaction_states
+            if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                return True
+            if told.error_code:
+                self._cluster.forget_coordinator(self.transactional_id, TRANSACTION)
+                raise error_for(told.error_code, f"describing the transactional id {self.transactional_id!r}")
+            return told.transaction_state in AT_REST
+
+        return await self._cluster.retry(once, timeout_ms=self._max_block_ms)
 
     async def take(self) -> None:
         """Take the id: earlier attempts of the task are fenced, and what they left open is aborted first."""
@@ -118,23 +146,17 @@ class TaskTransaction:
             await asyncio.sleep(min(wait_ms / 1000, WAIT_S_MAX))
 
 
-async def read_marker(
-    cluster: Cluster, group: str, *, timeout_ms: int, at: TopicPartition | None = None
-) -> Marker | None:
-    """The newest marker of a group, or that `at` a partition, once no transaction holds it back; None without one.
+async def read_marker(cluster: Cluster, group: str, *, timeout_ms: int) -> Marker | None:
+    """The newest marker of a group, once no transaction holds it back; None without one.
 
-    Asked for all partitions, brokers tell of a pending offset only where one is committed already; asked for one, they
-    always do. Raises UnsupportedVersionError for brokers before 2.5, which cannot wait for pending offsets.
+    A first marker that is pending is not seen: asked for all partitions, brokers tell of a pending offset only where
+    one is committed already. Raises UnsupportedVersionError for brokers before 2.5, which cannot wait for pending
+    offsets.
     """
     request = OffsetFetchRequest(
-        groups=[
-            OffsetFetchRequestGroup(
-                group_id=group,
-                topics=None if at is None else [OffsetFetchRequestTopics(name=at[0], partition_indexes=[at[1]])],
-            )
-        ],
+        groups=[OffsetFetchRequestGroup(group_id=group, topics=None)],
         group_id=group,
-        topics=None if at is None else [OffsetFetchRequestTopic(name=at[0], partition_indexes=[at[1]])],
+        topics=None,
         require_stable=True,
     )
 
