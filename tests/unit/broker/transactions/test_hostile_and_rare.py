@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ from support.broker.transactions import TransactionPlane, transaction_plane
 
 CODE = ErrorCode
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
-LOOKS_OFTEN = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 5}
+LOOKS_OFTEN: dict[str, Any] = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 5}
 
 
 @pytest.fixture
