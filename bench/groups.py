@@ -21,6 +21,7 @@ from table import C_ECHO, OURS
 
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
+from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from partita.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
@@ -30,12 +31,14 @@ ROUNDS = 2 if QUICK else 7
 FEW, MANY = 100, 500
 ECHOED = 3
 """Requests of a member until it is synced: two joins, since the first is answered with a member id, and a sync."""
-JOIN, LEAVE, SYNC, FIND = 11, 13, 14, 10
+JOIN, HEARTBEAT, LEAVE, SYNC, FIND = 11, 12, 13, 14, 10
 ANY_MEMBER = "the member id goes here"
 REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, MEMBER_ID_REQUIRED = 27, 22, 79
 READY = (0, 25, 69)
 """What a coordinator that is ready answers to a stranger: nothing wrong, UNKNOWN_MEMBER_ID, or GROUP_ID_NOT_FOUND."""
 LIMIT_SECONDS = 20
+SILENCE_SECONDS = 0.02
+"""After so much silence synced members ask whether the group rebalances without them: some generations are short."""
 JOIN_VERSION = 5
 SUBSCRIPTION = struct.pack(">hih30si", 0, 1, 30, b"a topic of thirty characters..", -1)
 """Version 0: topics and no user data. Kafka's coordinator reads it, and does not answer a join that it cannot read."""
@@ -74,6 +77,11 @@ def sync_frame(group: str, generation: int) -> Callable[[bytes], bytes]:
     return template(SYNC, 3, SyncGroupRequest(group_id=group, generation_id=generation, member_id=ANY_MEMBER))
 
 
+@cache
+def heartbeat_frame(group: str, generation: int) -> Callable[[bytes], bytes]:
+    return template(HEARTBEAT, 3, HeartbeatRequest(group_id=group, generation_id=generation, member_id=ANY_MEMBER))
+
+
 def leader_frame(group: str, answer: bytes) -> bytes:
     """The leader's SyncGroup: an assignment for each member it was told of."""
     joined = JoinGroupResponse.decode(answer[8:], JOIN_VERSION)
@@ -88,7 +96,7 @@ def leader_frame(group: str, answer: bytes) -> bytes:
 
 
 class Member:
-    """One member over its own connection: joins and syncs, nothing else."""
+    """One member over its own connection: joins and syncs, and beats when it is told to."""
 
     def __init__(self, group: str, port: int) -> None:
         self.group = group
@@ -97,11 +105,16 @@ class Member:
         self.member_id = b""
         self.is_synced = False
         self._asked = JOIN
+        self._generation = -1
         self._received = b""
 
     def join(self) -> None:
         self.is_synced, self._asked = False, JOIN
         self.socket.sendall(join_frame(self.group)(self.member_id))
+
+    def beat(self) -> None:
+        self._asked = HEARTBEAT
+        self.socket.sendall(heartbeat_frame(self.group, self._generation)(self.member_id))
 
     def ask(self, request: bytes) -> bytes:
         """Send one request and wait for its answer, its length included."""
@@ -119,12 +132,15 @@ class Member:
             self._on_joined(answer, error)
         elif error in (REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION):
             self.join()
+        elif self._asked == HEARTBEAT:
+            assert not error, error
         else:
             assert not error, error
             self.is_synced = True
 
     def _on_joined(self, answer: bytes, error: int) -> None:
         (generation,) = struct.unpack_from(">i", answer, 14)
+        self._generation = generation
         at, strings = 18, []
         for _ in range(3):
             size = max(0, struct.unpack_from(">h", answer, at)[0])
@@ -150,11 +166,16 @@ def until_synced(members: list[Member]) -> None:
             epoll.register(fd, select.EPOLLIN)
         left = len(members)
         while left:
-            for fd, _ in epoll.poll(1.0, 512):
+            ready = epoll.poll(SILENCE_SECONDS, 512)
+            for fd, _ in ready:
                 member = waiting[fd]
                 was_synced = member.is_synced
                 member.on_readable()
-                left -= member.is_synced and not was_synced
+                left += was_synced - member.is_synced
+            if not ready:
+                for member in members:
+                    if member.is_synced:
+                        member.beat()
             if time.monotonic() > limit:
                 raise TimeoutError(f"{left} of {len(members)} members are not synced after {LIMIT_SECONDS} s")
 

@@ -191,7 +191,7 @@ class GroupCoordinator:
         consumers = self._state.hard.consumer_groups
         if type(request.message) is HeartbeatRequest and is_classic(request.message.group_id, consumers):
             return heartbeat.answer(self._state.groups, token, request.message, now.mono_ms)
-        turn = self._turn(now)
+        turn = Turn(self._state, self._outbox, now)
         turn.out.open()
         refused = refusals.first_check(request, self._state.config)
         group = consumers.get(getattr(request.message, "group_id", "")) if consumers else None

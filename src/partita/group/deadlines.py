@@ -28,9 +28,11 @@ def next_ms(state: ShardState) -> int | None:
     wakes = state.wakes
     while wakes and wakes[0][0] != wakes[0][2].wake_ms:
         heappop(wakes)
-    earliest = min(wakes[0][0] if wakes else NO_DEADLINE, state.expiry_deadline_ms)
-    if state.sweeps:
-        earliest = min(earliest, state.sweeps[0].since_ms)
+    earliest = state.expiry_deadline_ms
+    if wakes and wakes[0][0] < earliest:
+        earliest = wakes[0][0]
+    if state.sweeps and state.sweeps[0].since_ms < earliest:
+        earliest = state.sweeps[0].since_ms
     return None if earliest == NO_DEADLINE else earliest
 
 

@@ -232,10 +232,17 @@ Note: TypeAlias = (
 
 def as_json(note: Note) -> dict[str, Any]:
     """The note as plain values, with its kind under `note`."""
-    return {"note": type(note).__name__, **{name: _plain(value) for name, value in note._asdict().items()}}
+    values = note if isinstance(note, _FLAT) else map(_plain, note)
+    return {"note": type(note).__name__, **dict(zip(note._fields, values, strict=True))}
+
+
+_FLAT = (MemberIdIssued, MemberIdUnused)
+"""Notes of numbers and texts alone, of which there is one for each member that comes."""
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, Cause | MemberHeld):
-        return {name: _plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, Cause):
+        return dict(zip(Cause._fields, value, strict=True))
+    if isinstance(value, MemberHeld):
+        return {name: _plain(part) for name, part in zip(MemberHeld._fields, value, strict=True)}
     return [_plain(item) for item in value] if isinstance(value, tuple) else value

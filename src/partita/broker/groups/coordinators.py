@@ -121,7 +121,9 @@ class Coordinators(ShardLeadership[ShardRunner]):
         request = GroupRequest(message, asker.version, asker.client_id, asker.client_host, transaction_open, may_see)
         if not self.cluster.is_running:
             return refusal(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        runner = self.runner_of(group_id)
+        runner = self.by_group.get(group_id)
+        if runner is None:
+            runner = self.runner_of(group_id)
         if runner is not None and runner.node_id == asker.node_id:
             return runner.decide(request)
         return first_check(request, self.group_config) or not_here(request)

@@ -247,6 +247,17 @@ class ShardRunner:
 
     def take(self, step: Step) -> None:
         """Do what a step of the coordinator says."""
+        if self.is_open and not step.records and step.marker is None:
+            self._publish(step)
+            release(step)
+        else:
+            self._take_in_line(step)
+        for job in step.jobs:
+            self._start(job)
+        self._arm()
+
+    def _take_in_line(self, step: Step) -> None:
+        """The step writes, or what was decided before it is not durable yet."""
         if step.records or step.marker is not None:
             self.unwritten.append(step)
             if not self._flush_soon:
@@ -260,9 +271,6 @@ class ShardRunner:
         else:
             self._publish(step)
             release(step)
-        for job in step.jobs:
-            self._start(job)
-        self._arm()
         self._note_open()
 
     def _publish(self, step: Step) -> None:
@@ -504,10 +512,12 @@ class ShardRunner:
         """Keep one timer, at or before the next deadline."""
         if self.state is not State.ACTIVE:
             return
-        due, gate_due = self.coordinator.next_deadline_ms(), self.gate.next_due_ms()
-        if due is None or (gate_due is not None and gate_due < due):
-            due = gate_due
-        if due is not None:
+        due = self.coordinator.next_deadline_ms()
+        if not self.is_open:
+            gate_due = self.gate.next_due_ms()
+            if due is None or (gate_due is not None and gate_due < due):
+                due = gate_due
+        if due is not None and (self._timer is None or due < self._timer_ms):
             self._arm_at(due)
 
     def _arm_at(self, due: int) -> None:

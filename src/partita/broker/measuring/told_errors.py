@@ -47,7 +47,8 @@ def _make_plan(kind: type[Structure]) -> _Plan:
 
 def count_errors(errors: Errors, api_key: int, response: Message) -> None:
     """Count the codes of a response, NONE included; of a long one, those of its first 200 parts."""
-    plan = _plan_of(type(response))
+    kind = type(response)
+    plan = _PLANS.get(kind) or _plan_of(kind)
     if plan.has_code:
         errors[api_key, response.error_code] += 1  # type: ignore[attr-defined]  # `has_code` says that it is there
     if plan.lists:

@@ -33,7 +33,8 @@ class ServedApi:
     """
 
     __slots__ = (
-        "_handler", "advertised_min", "deviation", "elements_max", "key", "max_version", "min_version", "module", "name"
+        "_handler", "_request", "advertised_min", "deviation", "elements_max", "key", "max_version", "min_version",
+        "module", "name",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +51,7 @@ class ServedApi:
         self.max_version = api.max_version if last is None else last
         self.advertised_min = api.min_version if says is None else says
         self._handler: Handler | None = None
+        self._request: type[Message] | None = None
 
     @property
     def handler(self) -> Handler:
@@ -60,8 +62,10 @@ class ServedApi:
 
     @property
     def request(self) -> type[Message]:
-        """The class of the request."""
-        return APIS[self.key].request
+        """The class of the request; its module is imported at the first use."""
+        if self._request is None:
+            self._request = APIS[self.key].request
+        return self._request
 
     @property
     def response(self) -> type[Message]:

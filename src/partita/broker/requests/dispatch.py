@@ -79,10 +79,11 @@ class Exchange:
     def call(self) -> Answer:
         """Call the handler, as far as the peer has the right to. A failure becomes the API's error answer."""
         try:
-            asking = self.ctx.asking
-            if asking is None and self.ctx.services.quotas is None:
+            services = self.ctx.services
+            if services.rights is None and services.quotas is None:
                 return self.api.handler(self.ctx, self.request)
-            handler = self._metered(self.ctx.services.quotas)
+            handler = self._metered(services.quotas)
+            asking = self.ctx.asking
             if asking is None:
                 return handler(self.request)
             from partita.broker.rights.guard import guarded
@@ -107,7 +108,7 @@ class Exchange:
         if answer is None:
             self._count(None)
             return None
-        future = asyncio.ensure_future(answer)
+        future = answer if isinstance(answer, asyncio.Future) else asyncio.ensure_future(answer)
         if future.done():
             return self._finished(future)
         parked = Parked(holds_back=self.ctx.holds_back)
@@ -153,9 +154,11 @@ class Exchange:
 
     def _encode(self, message: Message) -> Chunks | Parked | None:
         try:
-            frame = self._cut(self._frame(message, Writer(QUICK_ELEMENTS)))
+            frame = encode_response(
+                self.api.key, self.ctx.version, self.correlation_id, message, Writer(QUICK_ELEMENTS)
+            )
             self._count(message)
-            return frame
+            return frame if self.cut is None else self.cut(frame)
         except TooManyElements:
             return self._encode_in_slices(message)
         except Exception as error:
@@ -226,6 +229,7 @@ class Dispatcher:
 
     def __init__(self, services: Services, node: Node, listener: str, interceptor: Interceptor) -> None:
         self._services = services
+        self._requests = services.traffic.requests
         self._node = node
         self._listener = listener
         self._loop = services.cluster.loop
@@ -243,7 +247,7 @@ class Dispatcher:
         api = SERVED.get(api_key)
         if api is None or not api.min_version <= version <= api.max_version:
             return _unsupported(api_key, version, correlation_id)
-        reader.allow(min(api.elements_max, QUICK_ELEMENTS))
+        reader.allow(QUICK_ELEMENTS if api.elements_max > QUICK_ELEMENTS else api.elements_max)
         start = RequestStart(api, version, correlation_id, client_id)
         try:
             request = api.request.read(reader, version)  # what follows is ignored, see docs/decisions/0090
@@ -286,7 +290,7 @@ class Dispatcher:
             listener=self._listener,
             request_bytes=len(frame),
         )
-        self._services.traffic.requests[api.key, version] += 1
+        self._requests[api.key, version] += 1
         exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
         if ctx.shortcut is not None and isinstance(frame, bytes):

@@ -309,7 +309,7 @@ class Connection(asyncio.BufferedProtocol):
         start = 0
         end = len(data)
         is_incomplete = False
-        turn_end = self._turns.begin()
+        turn_end = 0.0
         while end - start >= 4:
             (size,) = _LENGTH.unpack_from(data, start)
             stop = start + 4 + size
@@ -322,7 +322,8 @@ class Connection(asyncio.BufferedProtocol):
                     return
                 is_incomplete = True
                 break
-            if self._must_wait():
+            may_wait = self._parked or self._writing_paused or self._out_bytes >= WRITE_BUFFER_HIGH_BYTES
+            if may_wait and self._must_wait():
                 break
             if not self._parked:
                 answered_to = self.recall.replies(data, start, self._out)
@@ -330,6 +331,8 @@ class Connection(asyncio.BufferedProtocol):
                     self._out_bytes += answered_to - start  # replies are shorter
                     start = answered_to
                     continue
+            if not turn_end and stop < end:
+                turn_end = self._turns.begin()
             self._answer(data[start + 4 : stop])
             start = stop
             if start < end and self._turns.is_over(turn_end):
@@ -426,7 +429,8 @@ class Connection(asyncio.BufferedProtocol):
         """
         if self._transport is None:
             return
-        self._begin_mute()
+        if self._mute is not None:
+            self._begin_mute()
         while self._parked and self._parked[0].done:
             reply = self._parked.popleft()
             if reply.chunks is not None:
@@ -462,7 +466,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(b"".join(out))
         else:
             self._write_large(out)
-        if self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
+        if self._writing_paused and self._transport.get_write_buffer_size() > UNSENT_BYTES_MAX:
             self._answerer.complain(self.client_host, "it does not read its replies")
             self._transport.abort()
 

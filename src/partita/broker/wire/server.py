@@ -200,7 +200,7 @@ class Server:
             connection.abort()
 
     def _refusal(self, host: str) -> str | None:
-        count = sum(self._per_host.values())
+        count = len(self.connections)
         if count >= min(self._descriptors, self.config.int("max.connections")):
             return f"max.connections reached, {count} are open"
         if self._per_host.get(host, 0) >= self.config.int("max.connections.per.ip"):

@@ -70,8 +70,11 @@ def sync_group(turn: Turn, token: Token, request: GroupRequest) -> None:
 def protocol_is_another(sync: Sync) -> bool:
     """It names another protocol type or protocol than the group agreed on."""
     wire, group = sync.wire, sync.group
-    pairs = ((wire.protocol_type, group.protocol_type), (wire.protocol_name, group.protocol_name))
-    return any(given is not None and agreed is not None and given != agreed for given, agreed in pairs)
+    return _differ(wire.protocol_type, group.protocol_type) or _differ(wire.protocol_name, group.protocol_name)
+
+
+def _differ(given: str | None, agreed: str | None) -> bool:
+    return given is not None and agreed is not None and given != agreed
 
 
 SYNC_GUARDS: Guards[Sync] = (

@@ -96,7 +96,10 @@ class Member:
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Its metadata for the protocol; empty if it does not list it."""
-        return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        return b""
 
     def cause(self, what: str, detail: str = "") -> Cause:
         """A cause for a rebalance that lies with this member; `what` is a constant of `partita.group.notes`."""
@@ -197,8 +200,10 @@ class Group:
         """Can a member with these protocols be in this group?"""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
-        everyone = len(self.members)
-        return protocol_type == self.protocol_type and any(self.support.get(n) == everyone for n, _ in protocols)
+        if protocol_type != self.protocol_type:
+            return False
+        everyone, support = len(self.members), self.support
+        return any(support.get(name) == everyone for name, _ in protocols)
 
     def count_protocols(self, protocols: Protocols, by: int) -> None:
         """Add `by` (1 or -1) to the support of each protocol named; a name that is listed twice counts once."""
