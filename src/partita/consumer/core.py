@@ -15,6 +15,7 @@ from partita.consumer.config import ConsumerConfig
 from partita.consumer.coordinator import Coordinator
 from partita.consumer.done_tracker import DoneTracker
 from partita.consumer.group.commits import Commits
+from partita.consumer.group.group_membership import GroupMembership
 from partita.consumer.group.heartbeat_membership import HeartbeatMembership
 from partita.consumer.group.member import Generation, Member
 from partita.consumer.group.membership import Membership
@@ -87,7 +88,7 @@ class ConsumerCore:
         self._missing_topics: frozenset[str] = frozenset()
         self._missing_partitions: frozenset[TopicPartition] = frozenset()
 
-    def _membership(self, uniform: Callable[[float, float], float], member_id: str) -> Membership | HeartbeatMembership:
+    def _membership(self, uniform: Callable[[float, float], float], member_id: str) -> GroupMembership:
         commit = self.commits.before_rebalance
         if self.member.by_epochs:
             return HeartbeatMembership(self.member, self.metadata, self.coordinator, uniform, commit, member_id)

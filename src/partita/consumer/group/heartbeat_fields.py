@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple, TypeAlias
 
 from partita.consumer.config import ConsumerConfig
 from partita.consumer.subscription import Subscription
@@ -20,44 +20,48 @@ LEAVE, LEAVE_FOR_A_WHILE = -1, -2
 """Member epochs that leave the group; a static member that leaves for a while keeps its partitions."""
 
 
+class _Asked(NamedTuple):
+    """The topics that a subscription asks for."""
+
+    topics: Collection[str]
+    pattern: str | None
+    """One that the coordinator matches; then no topics are named."""
+
+
 class HeartbeatFields:
     """Remembers what the coordinator was told last. `forget` after anything that leaves it in doubt."""
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
-        self._told: dict[str, Any] = {}
+        self._asked: _Asked | None = None
+        self._number = 0
 
     def forget(self) -> None:
         """The next heartbeat says everything."""
-        self._told = {}
+        self._asked = None
 
     def has_news(self, subscription: Subscription) -> bool:
         """Does the application want other topics than the coordinator was told?"""
-        wanted = self._topics(subscription)
-        return bool(self._told) and any(self._told[name] != value for name, value in wanted.items())
+        return self._asked is not None and self._asked != _asked(subscription)
 
     def message(
         self, member_id: str, epoch: int, subscription: Subscription, owned: tuple[int, Iterable[TopicIdPartition]]
     ) -> ConsumerGroupHeartbeatRequest:
         """The heartbeat to send now. `owned` is what the last reconciliation led to, with its number."""
         number, partitions = owned
-        wanted: dict[str, Any] = {
-            "rack_id": self._config.client_rack or None,
-            "rebalance_timeout_ms": self._config.max_poll_interval_ms,
-            **self._topics(subscription),
-            "server_assignor": self._config.group_remote_assignor,
-            "topic_partitions": number,
-        }
-        news = {name: value for name, value in wanted.items() if self._told.get(name, self) != value or epoch == 0}
-        self._told = wanted
-        if "topic_partitions" in news:
-            news["topic_partitions"] = _by_topic(sorted(partitions))
+        says_all = self._asked is None or epoch == 0
+        said: dict[str, Any] = self._constants() if says_all else {}
+        if says_all or self.has_news(subscription):
+            said |= self._topics(subscription)
+        if says_all or number != self._number:
+            said["topic_partitions"] = _by_topic(sorted(partitions))
+        self._asked, self._number = _asked(subscription), number
         return ConsumerGroupHeartbeatRequest(
             group_id=self._config.group_id or "",
             member_id=member_id,
             member_epoch=epoch,
             instance_id=self._config.group_instance_id,
-            **news,
+            **said,
         )
 
     def leaving(self, member_id: str, *, for_a_while: bool) -> ConsumerGroupHeartbeatRequest:
@@ -70,13 +74,25 @@ class HeartbeatFields:
             topic_partitions=[],
         )
 
-    def _topics(self, subscription: Subscription) -> dict[str, Any]:
-        by_server = subscription.server_pattern is not None
-        no_longer = "" if self._told.get("subscribed_topic_regex") is not None else None
+    def _constants(self) -> dict[str, Any]:
         return {
-            "subscribed_topic_names": [] if by_server else sorted(subscription.topics),
-            "subscribed_topic_regex": subscription.server_pattern if by_server else no_longer,
+            "rack_id": self._config.client_rack or None,
+            "rebalance_timeout_ms": self._config.max_poll_interval_ms,
+            "server_assignor": self._config.group_remote_assignor,
         }
+
+    def _topics(self, subscription: Subscription) -> dict[str, Any]:
+        asks = _asked(subscription)
+        had_pattern = self._asked is not None and self._asked.pattern is not None
+        return {
+            "subscribed_topic_names": sorted(asks.topics),
+            "subscribed_topic_regex": "" if asks.pattern is None and had_pattern else asks.pattern,
+        }
+
+
+def _asked(subscription: Subscription) -> _Asked:
+    pattern = subscription.server_pattern
+    return _Asked(subscription.topics if pattern is None else (), pattern)
 
 
 def _by_topic(partitions: Iterable[TopicIdPartition]) -> list[ConsumerGroupHeartbeatRequestTopicPartitions]:

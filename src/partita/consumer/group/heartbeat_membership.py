@@ -2,9 +2,8 @@
 
 The coordinator assigns; each member goes to its new share on its own, so no member waits for the slowest. `poll` is
 asked all the time and keeps the member alive; only while the application is inside its own poll (`app_polling`) does
-a reconciliation go forward, for its callbacks are the application's. The face is that of
-`partita.consumer.group.membership.Membership`. (Kafka: AbstractHeartbeatRequestManager, AbstractMembershipManager;
-consumer.md 12.)
+a reconciliation go forward, for its callbacks are the application's. (Kafka: AbstractHeartbeatRequestManager,
+AbstractMembershipManager; consumer.md 12.)
 """
 
 from __future__ import annotations
