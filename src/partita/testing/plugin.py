@@ -7,6 +7,7 @@
         partita_broker.control.expire_session("billing")
 
 The marker takes every option of `partita.Broker`, and `topics`. The broker is imported when a test first asks for one.
+Its KIP-848 groups are quick unless options say otherwise: see `QUICK_GROUPS`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ NOTES_SHOWN = 60
 REBALANCES_SHOWN = 10
 SHARED_BROKERS = ("partita_module_broker", "partita_session_broker")
 MARKER = "partita(topics={}, **options): start this test's broker with these options, such as nodes=3, num_partitions=4"
+QUICK_GROUPS: Mapping[str, Mapping[str, int]] = {
+    "heartbeat_interval_ms": {
+        "group_consumer_heartbeat_interval_ms": 500,
+        "group_consumer_min_heartbeat_interval_ms": 500,
+    },
+    "assignment_interval_ms": {"group_consumer_assignment_interval_ms": 0},
+}
+"""What brokers of the fixtures have instead of Kafka's 5 s and 1 s, so that members of KIP-848 groups need not wait."""
 _topic_numbers = itertools.count(1)
 _started = pytest.StashKey[list[tuple["Broker", int]]]()
 """The brokers that a test uses, each with the number of the first note that belongs to the test."""
@@ -202,6 +211,22 @@ def _ini_options(config: pytest.Config) -> dict[str, Any]:
     return options
 
 
+def with_quick_groups(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those of `QUICK_GROUPS`, where a test has given nothing of that kind, bounds included.
+
+    Nothing is added for a broker with `kafka_defaults`.
+    """
+    if options.get("kafka_defaults"):
+        return dict(options)
+    names = [str(name).replace(".", "_") for name in (*options, *(options.get("config") or {}))]
+    given = tuple(name for name in names if name.startswith("group_consumer_"))
+    added: dict[str, Any] = {}
+    for kind, quick in QUICK_GROUPS.items():
+        if not any(name.endswith(kind) for name in given):
+            added |= quick
+    return added | dict(options)
+
+
 def _boolean(name: str, value: str) -> str | bool:
     return value.lower() == "true" if name == "kafka_defaults" else value
 
@@ -213,7 +238,7 @@ def _running(
     """A broker that runs as long as the block does."""
     from partita.broker.embedded import Broker
 
-    with Broker(**options) as broker:
+    with Broker(**with_quick_groups(options)) as broker:
         if topics:
             broker.create_topics(topics)
         if isinstance(request.node, pytest.Item):

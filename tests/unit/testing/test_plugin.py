@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 import partita.now
@@ -38,6 +41,40 @@ class TestMarkers:
 @pytest.mark.parametrize("partita_broker", [{"nodes": 2}, {"nodes": 3}], indirect=True)
 def test_indirect_parameters_are_options(partita_broker: Broker, request: pytest.FixtureRequest) -> None:
     assert len(partita_broker.cluster.nodes) == request.node.callspec.params["partita_broker"]["nodes"]
+
+
+KAFKAS = {"heartbeat.interval.ms": 5000, "min.heartbeat.interval.ms": 5000, "assignment.interval.ms": 1000}
+QUICK = {"heartbeat.interval.ms": 500, "min.heartbeat.interval.ms": 500, "assignment.interval.ms": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, QUICK),
+        ({"num.partitions": 3}, QUICK),
+        ({"kafka_defaults": True}, KAFKAS),
+        (
+            {"group_consumer_heartbeat_interval_ms": 6000},
+            {**KAFKAS, "heartbeat.interval.ms": 6000, "assignment.interval.ms": 0},
+        ),
+        ({"group.consumer.max.heartbeat.interval.ms": 5000}, {**KAFKAS, "assignment.interval.ms": 0}),
+        ({"config": {"group.consumer.min.heartbeat.interval.ms": 5000}}, {**KAFKAS, "assignment.interval.ms": 0}),
+        ({"group_consumer_min_assignment_interval_ms": 10}, {**QUICK, "assignment.interval.ms": 1000}),
+    ],
+    ids=str,
+)
+def test_groups_of_the_consumer_protocol_are_quick_unless_the_options_say_otherwise(
+    partita_broker_factory: BrokerFactory, options: dict[str, Any], expected: dict[str, int]
+) -> None:
+    broker = partita_broker_factory(**options)
+    config = broker.cluster.config
+    assert {name: broker.run(partial(config.int, f"group.consumer.{name}")) for name in expected} == expected
+
+
+def test_a_broker_of_ones_own_has_kafkas_intervals() -> None:
+    with Broker() as broker:
+        config = broker.cluster.config
+        assert {name: broker.run(partial(config.int, f"group.consumer.{name}")) for name in KAFKAS} == KAFKAS
 
 
 def test_a_factory_starts_several_brokers(partita_broker_factory: BrokerFactory) -> None:
