@@ -43,6 +43,7 @@ def told(verdict: Verdict[Any]) -> str:
     return f"seed {verdict.seed}: {verdict.broken}\n{lines}"
 
 
+@pytest.mark.case("GC-V04")
 @pytest.mark.parametrize(("seed", "protocol"), [*product(range(6), (CONSUMER, MIXED))])
 def test_every_rule_holds_and_the_group_makes_progress_once_healed(seed: int, protocol: str) -> None:
     verdict = simulate(seed, protocol=protocol, liveness=seed % 2 == 0, minutes=0.6)

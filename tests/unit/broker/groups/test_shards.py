@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from partita.broker.shard_leadership import State
 from partita.group import partition_for
 from partita.group.records.log_records import CommittedOffset, offset_key, offset_value
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequestProtocol
 from partita.protocol.messages.leave_group import LeaveGroupRequest
@@ -236,6 +238,27 @@ def test_a_failed_append_replays_the_shard_and_the_next_one_works() -> None:
         assert world.committed("other") == 1
         assert world.heartbeat(joined) == 0
         assert world.commit(6, "other") == 0
+
+
+@pytest.mark.case("GC-T38")
+def test_a_heartbeat_of_a_kip_848_group_whose_write_fails_changes_nothing() -> None:
+    """A declared deviation: the answer is NOT_COORDINATOR, where Kafka's is COORDINATOR_NOT_AVAILABLE."""
+
+    def beat(world: ShardWorld, member: str, **fields: Any) -> Any:
+        return world.ask(ConsumerGroupHeartbeatRequest(group_id="g", member_id=member, **fields), "g", 1)
+
+    def joins(world: ShardWorld, member: str) -> Any:
+        return beat(world, member, rebalance_timeout_ms=9_000, subscribed_topic_names=["t"], topic_partitions=[])
+
+    with shard_world(group_consumer_assignment_interval_ms=0) as world:
+        first = joins(world, "a")
+        world.runner().fail_next_append = True
+        assert joins(world, "b").error_code == NOT_COORDINATOR
+        again = beat(world, "a", member_epoch=first.member_epoch)
+        assert (again.error_code, again.member_epoch, again.assignment) == (0, first.member_epoch, None)
+        group = world.runner().coordinator.consumer_groups["g"]
+        assert (group.epoch, list(group.members)) == (first.member_epoch, ["a"])
+        assert joins(world, "b").member_epoch == first.member_epoch + 1
 
 
 def test_a_generation_told_before_a_failed_append_is_not_told_again() -> None:
