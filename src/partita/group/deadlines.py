@@ -10,7 +10,7 @@ from __future__ import annotations
 from heapq import heappop
 from operator import itemgetter
 
-from partita.group.classic import rebalance, removal
+from partita.group.classic import rebalance, removal, unled
 from partita.group.consumer_group import deadlines as consumer_deadlines
 from partita.group.offsets import expiration
 from partita.group.state.model import DEAD, NO_DEADLINE, PREPARING, Group
@@ -20,7 +20,7 @@ from partita.group.state.turn import Turn
 _STEP_BYTES = 262_144
 """About how much one call writes at most; what is due beyond that waits for the next call, which follows at once."""
 
-_SESSION, _PENDING, _JOIN, _SYNC = range(4)
+_SESSION, _PENDING, _JOIN, _SYNC, _TOPICS = range(5)
 
 
 def next_ms(state: ShardState) -> int | None:
@@ -70,6 +70,9 @@ def _run_group(turn: Turn, group: Group) -> None:
         elif kind == _JOIN:
             if group.state is PREPARING and group.join_deadline_ms == due_ms:
                 rebalance.join_deadline(turn, group)
+        elif kind == _TOPICS:
+            if group.watch_ms == due_ms:
+                unled.look(turn, group)
         elif group.sync_deadline_ms == due_ms:
             removal.sync_deadline(turn, group)
     if group.state is not DEAD:
@@ -83,10 +86,12 @@ def _due(group: Group, now_ms: int) -> list[tuple[int, int, str]]:
         due.append((group.join_deadline_ms, _JOIN, ""))
     if group.sync_deadline_ms <= now_ms:
         due.append((group.sync_deadline_ms, _SYNC, ""))
+    if group.watch_ms <= now_ms:
+        due.append((group.watch_ms, _TOPICS, ""))
     return due
 
 
 def _earliest(group: Group) -> int:
     sessions = min((m.deadline_ms for m in group.members.values()), default=NO_DEADLINE)
     pending = min(group.pending.values(), default=NO_DEADLINE)
-    return min(sessions, pending, group.join_deadline_ms, group.sync_deadline_ms)
+    return min(sessions, pending, group.join_deadline_ms, group.sync_deadline_ms, group.watch_ms)

@@ -15,7 +15,7 @@ from partita.group.records.log_records import (
     read_offset_value,
 )
 from partita.group.records.read_back import GroupRecord, LogRecord, group_records, held_by, subscription_of
-from partita.protocol.messages.group_log import GroupMetadataValueMember
+from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from partita.protocol.primitives import MalformedRequest
 
 NameOf = Callable[[bytes], str | None]
@@ -81,7 +81,7 @@ class LogReader:
                 leader_id=value.leader,
                 joined_ms=stamp if 0 < stamp <= record.timestamp else None,
                 leader_epoch=None if record.leader_epoch < 0 else record.leader_epoch,
-                is_abandoned=bool(value.members) and value.leader is None,
+                is_abandoned=_is_abandoned(value),
                 place=_place(record),
             )
 
@@ -139,3 +139,8 @@ def _member(member: GroupMetadataValueMember) -> Member:
         topics=None if topics is None else tuple(topics),
         partitions=tuple(held_by(member)),
     )
+
+
+def _is_abandoned(value: GroupMetadataValue) -> bool:
+    """Nobody leads and nobody has an assignment; a group without a leader that has one was downgraded to classic."""
+    return value.leader is None and bool(value.members) and not any(member.assignment for member in value.members)

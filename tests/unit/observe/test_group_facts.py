@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from partita.explain import Sure
 from partita.explain.facts import Assigned, Committed, EndSeen
-from partita.group.records.log_records import CommittedOffset, group_key, offset_key, offset_value
+from partita.group.records.log_records import CommittedOffset, group_key, group_value, offset_key, offset_value
 from partita.group.records.read_back import LogRecord
 from partita.observe.kept import COMMITS_MAX, Kept
 from partita.observe.log_facts import LogReader
 from partita.observe.note_facts import facts_of_notes
+from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 
 
 def commit(at_ms: int, group: str = "g") -> Committed:
@@ -25,6 +28,21 @@ def test_a_record_that_cannot_be_read_is_counted_and_the_next_one_is_read() -> N
     facts = [f for i, (key, value) in enumerate(records) for f in reader.read(LogRecord(key, value, 0, i, 1_000))]
     assert facts == [Committed("g", 1_000, ("t", 0), 7)]
     assert reader.unreadable == 3, "a key that is none is passed over"
+
+
+@pytest.mark.parametrize(("assignment", "is_abandoned"), [(b"", True), (b"\0\0", False)])
+def test_a_generation_is_abandoned_if_nobody_leads_and_nobody_has_an_assignment(
+    assignment: bytes, is_abandoned: bool
+) -> None:
+    """A group that was downgraded without a rebalance has no leader in its record, and assignments."""
+    member = GroupMetadataValueMember(
+        member_id="m", client_id="c", client_host="/h", rebalance_timeout=1, session_timeout=1, assignment=assignment
+    )
+    value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol="range", leader=None, members=[member])
+    record = LogRecord(group_key("g"), group_value(value), 0, 0, 1_000)
+    (fact,) = LogReader(lambda topic_id: None).read(record)
+    assert isinstance(fact, Assigned)
+    assert fact.is_abandoned == is_abandoned
 
 
 def test_groups_nobody_asked_for_are_left_out() -> None:

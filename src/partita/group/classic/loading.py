@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from partita.group import answers
-from partita.group.classic import rebalance
+from partita.group.classic import rebalance, unled
 from partita.group.contract import Handover
 from partita.group.notes import LOADED_OVER_SIZE, LOADED_UNASSIGNED, Cause, GroupsLoaded
 from partita.group.records import log_records
@@ -69,6 +69,9 @@ def _restore(turn: Turn, group: Group, record: GroupMetadataValue, silences: Map
         group.state = STABLE
         known = record.leader is None or record.leader in group.members
         group.leader_id = record.leader if known else next(iter(group.members))
+        if group.leader_id is None and any(stored.assignment for stored in record.members):
+            group.leader_id = next(iter(group.members))
+            unled.watch(turn, group, in_ms=0)
         group.subscriptions = tuple(m.metadata(group.protocol_name) for m in group.members.values())
 
 

@@ -67,7 +67,7 @@ def prepare(turn: Turn, group: Group, cause: Cause) -> None:
             member.assignment = b""
         answer_syncs(turn, group, ErrorCode.REBALANCE_IN_PROGRESS)
     group.pending_sync.clear()
-    group.sync_deadline_ms = NO_DEADLINE
+    group.sync_deadline_ms = group.watch_ms = NO_DEADLINE
     group.is_initial = group.state is EMPTY
     group.join_started_ms = turn.now.mono_ms
     move(turn, group, PREPARING)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from partita.assignors.payloads import decode_assignment, decode_subscription, encode_assignment
 from partita.group import answers
-from partita.group.classic import rebalance
+from partita.group.classic import rebalance, unled
 from partita.group.consumer_group import errors, timers
 from partita.group.consumer_group.errors import Refused
 from partita.group.contract import Record
@@ -177,7 +177,8 @@ def downgrade(
 ) -> Group:
     """Make the group classic: stable, with the targets as assignments; then let its members rejoin.
 
-    `comes` takes the place of one that leaves; then the group may stay as it is.
+    `comes` takes the place of one that leaves; then the group may stay as it is, while the coordinator watches its
+    topics (`partita.group.classic.unled`).
     """
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]
@@ -197,6 +198,8 @@ def downgrade(
     classic.protocol_name = classic.vote()
     classic.subscriptions = tuple(m.metadata(classic.protocol_name) for m in classic.members.values())
     classic.state = STABLE
+    if not rebalances:
+        unled.watch(turn, classic)
     turn.write([group_record(classic)])
     turn.out.note(GroupConverted(group.group_id, "classic", len(staying), turn.now.wall_ms))
     if rebalances:

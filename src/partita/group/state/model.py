@@ -137,6 +137,7 @@ class Group:
         "sync_deadline_ms",
         "sync_started_ms",
         "wake_ms",
+        "watch_ms",
     )
 
     def __init__(self, group_id: str, since_ms: int) -> None:
@@ -174,6 +175,8 @@ class Group:
         self.initial_remaining_ms = 0
         self.join_deadline_ms = NO_DEADLINE
         self.sync_deadline_ms = NO_DEADLINE
+        self.watch_ms = NO_DEADLINE
+        """When the coordinator next compares the assignment with the topics; NO_DEADLINE: the group leader does it."""
         self.wake_ms = NO_DEADLINE
         """No deadline of this group is earlier; the heap of the shard holds exactly one entry for it."""
         self.causes: list[Cause] = []
@@ -309,4 +312,6 @@ def check(group: Group) -> None:
     if group.state in (COMPLETING, STABLE):
         assert members, f"{group.state} without members"
     assert (group.join_deadline_ms != NO_DEADLINE) == (group.state is PREPARING), "join deadline outside the join phase"
-    assert group.wake_ms <= min(group.join_deadline_ms, group.sync_deadline_ms, *group.pending.values(), NO_DEADLINE)
+    assert group.watch_ms == NO_DEADLINE or group.state is STABLE, f"topics are watched in {group.state}"
+    deadlines = (group.join_deadline_ms, group.sync_deadline_ms, group.watch_ms, *group.pending.values())
+    assert group.wake_ms <= min(deadlines)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from partita.group.contract import Record
 from partita.group.records import log_records
-from partita.group.state.model import Group, Member
+from partita.group.state.model import NO_DEADLINE, Group, Member
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 
 
@@ -21,12 +21,16 @@ def group_record(
     assignments: Mapping[str, bytes] | None = None,
     leader_id: str | None = None,
 ) -> Record:
-    """The group with `members` instead of its own, and `assignments` instead of theirs, where given."""
+    """The group with `members` instead of its own, and `assignments` instead of theirs, where given.
+
+    It names no group leader as long as the coordinator watches the topics; see `partita.group.classic.unled`.
+    """
+    is_led = group.watch_ms == NO_DEADLINE
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,
         protocol=group.protocol_name,
-        leader=leader_id or group.leader_id,
+        leader=(leader_id or group.leader_id) if is_led else None,
         current_state_timestamp=group.since_ms,
         members=[
             _stored(
@@ -68,7 +72,7 @@ def empty_group_record(group: Group) -> Record:
 def abandoned_record(group: Group, members: list[Member]) -> Record:
     """The group's generation without an assignment: it was told to these members, and will not be assigned any more.
 
-    What marks it is that nobody leads: a loaded group with members and no group leader has to rebalance.
+    What marks it is that nobody leads and nobody has an assignment: such a group has to rebalance once it is loaded.
     """
     value = log_records.empty_group(group.protocol_type, group.generation, group.since_ms)
     value.protocol = group.protocol_name

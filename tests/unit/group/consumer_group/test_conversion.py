@@ -10,6 +10,7 @@ import pytest
 
 from partita.assignors.interface import Subscription
 from partita.assignors.payloads import decode_assignment, encode_assignment, encode_subscription
+from partita.group.classic.unled import WATCH_MS
 from partita.group.contract import GroupRequest
 from partita.group.state.model import EMPTY, PREPARING, STABLE
 from partita.protocol.error_codes import ErrorCode
@@ -279,6 +280,51 @@ def test_a_static_member_that_goes_back_rebalances_the_group_if_others_are_on_th
     assert world.group.epoch > world.group.members[ids[1]].epoch
     classic_join(world, instance="i")
     assert world.coordinator.groups["g"].state is PREPARING
+
+
+def downgraded_without_a_rebalance() -> World:
+    """A stable classic group that was a KIP-848 group a moment ago: nobody was told that it leads."""
+    world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
+    ids, _ = stable_classic(world, [0, 1], [2, 3], instances=["i"])
+    world.join("C", instance="i")
+    settle(world, ids[1:])
+    classic_join(world, instance="i")
+    assert world.coordinator.groups["g"].state is STABLE
+    return world
+
+
+@pytest.mark.parametrize("reloads", [False, True])
+@pytest.mark.parametrize("partitions", [5, None])
+def test_the_coordinator_watches_the_topics_of_a_group_that_nobody_knows_to_lead(
+    partitions: int | None, reloads: bool
+) -> None:
+    """Otherwise a partition that is added then has no owner until something else happens."""
+    world = downgraded_without_a_rebalance()
+    world.wait(WATCH_MS)
+    group = world.coordinator.groups["g"]
+    assert [beat(world, member, group.generation) for member in group.members] == [NONE, NONE]
+    if reloads:
+        world.reload()
+        world.wait(1)
+        assert world.coordinator.groups["g"].state is STABLE
+    world.put("t", partitions)
+    world.wait(WATCH_MS)
+    assert world.coordinator.groups["g"].state is PREPARING
+
+
+def test_the_coordinator_leaves_the_topics_to_the_group_leader_after_a_rebalance() -> None:
+    world = downgraded_without_a_rebalance()
+    parked = Parked(world)
+    group = world.coordinator.groups["g"]
+    world.put("t", 5)
+    world.wait(WATCH_MS)
+    tokens = [parked.send(join_request(m.member_id, instance=m.instance_id), 9) for m in list(group.members.values())]
+    generation = parked.answer(tokens[0]).generation_id
+    assert group.leader_id is not None
+    sync(world, group.leader_id, generation, assignments=[])
+    world.put("t", 6)
+    world.wait(WATCH_MS)
+    assert (group.state, group.generation) == (STABLE, generation)
 
 
 def test_what_a_cooperative_member_has_not_given_up_yet_is_nobody_elses_after_an_upgrade() -> None:
