@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from partita.producer.batch import Batch, Delivery
+from partita.producer.batch import Batch, NewRecord
 from partita.producer.config import ProducerConfig
+from partita.producer.delivery import Delivery
 from partita.records.builder import BatchBuilder
 
 WINDOW = 5
@@ -92,9 +93,8 @@ class Accumulator:
         """False while the records that wait take all of buffer.memory."""
         return self.used_bytes < self._config.buffer_memory
 
-    def append(self, delivery: Delivery, partition: int, now_ms: int) -> bool:
+    def append(self, delivery: Delivery, record: NewRecord, partition: int, now_ms: int) -> bool:
         """Put a record into the partition's last batch or a new one; True if the sender should have a look."""
-        record = delivery.record
         queue = self.queues.get((record.topic, partition)) or self.queue(record.topic, partition)
         last = queue.waiting[-1] if queue.waiting else None
         if last is not None and not last.is_closed and not last.attempts:

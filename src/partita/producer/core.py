@@ -14,8 +14,9 @@ from typing import NamedTuple
 from partita.errors import KafkaError, error_for
 from partita.producer.accumulator import Accumulator, PartitionQueue
 from partita.producer.answers import Verdict, judge
-from partita.producer.batch import Batch, Delivery, Failure
+from partita.producer.batch import Batch, Failure
 from partita.producer.config import ProducerConfig
+from partita.producer.delivery import Delivery
 from partita.producer.errors import DeliveryTimeoutError, ProducerClosedError
 from partita.producer.intake import Intake
 from partita.producer.transactions.calls import Ask
@@ -374,10 +375,12 @@ class ProducerCore:
         batch.callbacks.clear()
 
     def _fail(self, delivery: Delivery, error: Exception) -> None:
+        record = delivery.record
+        assert record is not None, "a record in a batch fails with its batch"
         delivery.error = error
         if self.transactions is not None:
             self.transactions.on_record_failed(error)
-        self._failed(delivery.record.topic, 1, error)
+        self._failed(record.topic, 1, error)
         self._callbacks += delivery.callbacks
 
     # Time

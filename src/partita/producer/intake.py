@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from partita.errors import error_for
 from partita.producer.accumulator import Accumulator
-from partita.producer.batch import Delivery, NewRecord
+from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
+from partita.producer.delivery import Delivery
 from partita.producer.errors import BufferExhaustedError, NoMetadataError, RecordTooLargeError
 from partita.producer.partitioner import StickyPartitioner, partition_for_key
 from partita.protocol.error_codes import ErrorCode
@@ -46,16 +47,18 @@ class Intake:
         self.accumulator = accumulator
         self._draw = draw
         self._fail = fail
-        self._sticky: dict[str, StickyPartitioner] = {}
-        self._blocked: dict[str, deque[_Blocked]] = {}
+        self.sticky: dict[str, StickyPartitioner] = {}
+        self.blocked: dict[str, deque[_Blocked]] = {}
+        """Records that wait, by topic."""
         self.waiting_bytes = 0
         """What the records that have no batch yet take of buffer.memory."""
-        self._size_max = min(config.max_request_size, config.buffer_memory) - RECORD_OVERHEAD_BYTES
+        self.size_max = min(config.max_request_size, config.buffer_memory) - RECORD_OVERHEAD_BYTES
+        """Most bytes that key and value of a record may have together."""
 
     @property
     def topics_wanted(self) -> set[str]:
         """Topics that somebody waits for."""
-        return set(self._blocked)
+        return set(self.blocked)
 
     def has_room(self) -> bool:
         """False while batches and records without one take all of buffer.memory."""
@@ -67,42 +70,43 @@ class Intake:
         A caller who cannot wait for room may go on until as much again as buffer.memory is taken: BufferExhaustedError.
         """
         record = delivery.record
+        assert record is not None, "a record is taken in once"
         size = _size(record)
-        if size > self._size_max:
+        if size > self.size_max:
             raise self._too_large(size)
-        if record.topic not in self._blocked and self.has_room():
+        if record.topic not in self.blocked and self.has_room():
             partition = self._partition_of(record)
             if partition is not None:
-                return self._place(delivery, partition, size, now_ms)
+                return self._place(delivery, record, partition, size, now_ms)
         taken = self.accumulator.used_bytes + self.waiting_bytes
         if taken >= 2 * self.config.buffer_memory:
             raise BufferExhaustedError(
                 f"{taken} bytes of records wait, twice buffer_memory {self.config.buffer_memory}; await each send, or "
                 "room() between sends"
             )
-        blocked = self._blocked.setdefault(record.topic, deque())
+        blocked = self.blocked.setdefault(record.topic, deque())
         blocked.append(_Blocked(delivery, now_ms + self.config.max_block_ms, size + RECORD_OVERHEAD_BYTES))
         self.waiting_bytes += size + RECORD_OVERHEAD_BYTES
         return True
 
     def waiting(self) -> list[Delivery]:
         """The records that have no batch yet, topic by topic in the order they came."""
-        return [one.delivery for blocked in self._blocked.values() for one in blocked]
+        return [one.delivery for blocked in self.blocked.values() for one in blocked]
 
     def count_waiting(self) -> int:
         """How many records have no batch yet."""
-        return sum(map(len, self._blocked.values()))
+        return sum(map(len, self.blocked.values()))
 
     def fail_topic(self, topic: str, error: Exception) -> None:
         """Records waiting for this topic cannot be sent at all."""
-        for blocked in self._blocked.pop(topic, ()):
+        for blocked in self.blocked.pop(topic, ()):
             self.waiting_bytes -= blocked.size_in_bytes
             self._fail(blocked.delivery, error)
 
     def unblock(self, now_ms: int) -> int:
         """Place what can be placed now, fail what waited too long; return the time to the next deadline."""
         wait_ms = NEVER_MS
-        for topic, blocked in list(self._blocked.items()):
+        for topic, blocked in list(self.blocked.items()):
             view = self.view.topics.get(topic)
             code = ErrorCode(view.error_code) if view is not None else ErrorCode.NONE
             if code != ErrorCode.NONE and not code.retriable:
@@ -110,11 +114,12 @@ class Intake:
                 self.fail_topic(topic, error_for(code, told, operation="WRITE", names=[topic], user=user))
                 continue
             while blocked and self.accumulator.has_room():
-                delivery = blocked[0].delivery
+                delivery, record = blocked[0].delivery, blocked[0].delivery.record
+                assert record is not None, "a record that waits has no batch yet"
                 try:
-                    partition = self._partition_of(delivery.record)
+                    partition = self._partition_of(record)
                     if partition is not None:
-                        self._place(delivery, partition, _size(delivery.record), now_ms)
+                        self._place(delivery, record, partition, _size(record), now_ms)
                 except Exception as error:
                     self._fail(self._unblocked(blocked), error)
                     continue
@@ -123,11 +128,11 @@ class Intake:
                 self._unblocked(blocked)
             while blocked and blocked[0].deadline_ms <= now_ms:
                 late = self._unblocked(blocked)
-                self._fail(late, self._why_blocked(late))
+                self._fail(late, self._why_blocked(late.record))
             if blocked:
                 wait_ms = min(wait_ms, blocked[0].deadline_ms - now_ms)
             else:
-                del self._blocked[topic]
+                del self.blocked[topic]
         self.accumulator.is_short_of_memory = not self.has_room()
         return wait_ms
 
@@ -137,8 +142,9 @@ class Intake:
         self.waiting_bytes -= first.size_in_bytes
         return first.delivery
 
-    def _why_blocked(self, delivery: Delivery) -> Exception:
-        record, limit = delivery.record, self.config.max_block_ms
+    def _why_blocked(self, record: NewRecord | None) -> Exception:
+        assert record is not None, "a record that waits has no batch yet"
+        limit = self.config.max_block_ms
         view = self.view.topics.get(record.topic)
         if view is None or not view.partitions:
             return NoMetadataError(f"topic {record.topic!r} did not turn up in the cluster within max_block_ms {limit}")
@@ -159,11 +165,11 @@ class Intake:
             limit, name = self.config.buffer_memory, "buffer_memory"
         return RecordTooLargeError(f"the record takes {size} bytes, more than {name} {limit} allows")
 
-    def _place(self, delivery: Delivery, partition: int, size: int, now_ms: int) -> bool:
-        sticky = self._sticky.get(delivery.record.topic)
+    def _place(self, delivery: Delivery, record: NewRecord, partition: int, size: int, now_ms: int) -> bool:
+        sticky = self.sticky.get(record.topic)
         if sticky is not None:
             sticky.sent(partition, STICKY_OVERHEAD_BYTES + size)
-        return self.accumulator.append(delivery, partition, now_ms)
+        return self.accumulator.append(delivery, record, partition, now_ms)
 
     def _partition_of(self, record: NewRecord) -> int | None:
         """The record's partition; None while the topic, or that partition of it, is not known."""
@@ -183,9 +189,9 @@ class Intake:
         return self._sticky_partition(record.topic, count)
 
     def _sticky_partition(self, topic: str, count: int) -> int:
-        sticky = self._sticky.get(topic)
+        sticky = self.sticky.get(topic)
         if sticky is None:
-            sticky = self._sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)
+            sticky = self.sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)
         version = self.view.version
         current = sticky.current(version)
         if current >= 0:

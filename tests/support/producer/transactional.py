@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from partita.producer.batch import Delivery, NewRecord
+from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.core import Poll, ProducerCore, Sending
+from partita.producer.delivery import Delivery
 from partita.producer.transactions.calls import Ask, Call, Member, TxnOffset
 from partita.producer.transactions.core import Transactions
 from partita.producer.transactions.states import State

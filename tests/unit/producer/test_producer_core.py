@@ -7,9 +7,10 @@ import pytest
 
 from partita.errors import KafkaError, OutOfOrderSequenceNumberError
 from partita.net.errors import Disconnected
-from partita.producer.batch import Delivery, NewRecord
+from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.core import Poll, ProducerCore, Sending
+from partita.producer.delivery import Delivery
 from partita.producer.errors import (
     BufferExhaustedError,
     DeliveryTimeoutError,

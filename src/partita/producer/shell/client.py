@@ -22,8 +22,9 @@ from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Committable
 from partita.consumer.topic_partition import GroupMetadata
 from partita.net.loop_thread import LoopThread
-from partita.producer.batch import Delivery, NewRecord, RecordMetadata
+from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
+from partita.producer.delivery import Delivery
 from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
 from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
@@ -53,12 +54,8 @@ __all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 class DeliveryFuture(Delivery):
     """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread."""
 
-    __slots__ = ("_driver", "_is_heard")
-
-    def __init__(self, record: NewRecord, driver: ProducerDriver) -> None:
-        Delivery.__init__(self, record)
-        self._driver = driver
-        self._is_heard = False
+    __slots__ = ()
+    owner: ProducerDriver
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Where the record is. Blocks; raises the delivery's error, or TimeoutError after `timeout` seconds."""
@@ -88,7 +85,7 @@ class DeliveryFuture(Delivery):
         self._when_done(tell)
 
     def _when_done(self, call: Callable[[], object]) -> None:
-        with self._driver.changed:
+        with self.owner.changed:
             if not self.done():
                 self.callbacks.append(call)
                 return
@@ -96,10 +93,10 @@ class DeliveryFuture(Delivery):
 
     def _hear(self) -> None:
         """Somebody looks at the outcome: `close` need not tell of it."""
-        if not self._is_heard and self.failure() is not None:
-            with self._driver.changed:
-                self._is_heard = True
-                self._driver.core.unheard_count -= 1
+        if not self.is_heard and self.failure() is not None:
+            with self.owner.changed:
+                self.is_heard = True
+                self.owner.core.unheard_count -= 1
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.done():
@@ -117,12 +114,12 @@ class DeliveryFuture(Delivery):
     def _wait(self, timeout: float | None) -> None:
         if self.done():
             return
-        if self._driver.is_own_thread():
+        if self.owner.is_own_thread():
             raise RuntimeError("result() would block the loop that delivers the record; use `await` here")
-        if self._driver.is_forked:
-            raise ProducerClosedError(self._driver.core.closed_because)
-        with self._driver.changed:
-            if not self._driver.changed.wait_for(self.done, timeout):
+        if self.owner.is_forked:
+            raise ProducerClosedError(self.owner.core.closed_because)
+        with self.owner.changed:
+            if not self.owner.changed.wait_for(self.done, timeout):
                 raise TimeoutError(f"the record is not delivered after {timeout} s")
 
 
@@ -135,6 +132,9 @@ class AsyncProducer:
         self._key_serializer = serializer(self.config.values["key_serializer"], "key_serializer")
         self._value_serializer = serializer(self.config.values["value_serializer"], "value_serializer")
         self._interceptors = self.config.values["interceptor_classes"]
+        is_plain = self._key_serializer is None and self._value_serializer is None and not self._interceptors
+        self.add_plain = self._driver.direct(DeliveryFuture) if is_plain else _not_plain
+        """As `send`, for records of key and value alone; None for a record that only `send` can take."""
 
     async def __aenter__(self) -> AsyncProducer:
         await self.start()
@@ -174,6 +174,10 @@ class AsyncProducer:
         max.block.ms, and awaiting the future waits with it. Raises RecordTooLargeError, ProducerClosedError, and
         BufferExhaustedError when twice buffer.memory is taken: await each send, or `room` between sends.
         """
+        if headers is None and partition is None and timestamp is None:
+            plain = self.add_plain(topic, value, key)
+            if plain is not None:
+                return plain
         record = self._record(topic, value, key, headers, partition, timestamp)
         delivery = DeliveryFuture(record, self._driver)
         self._driver.add(delivery)
@@ -394,6 +398,10 @@ class Producer:
         if self._thread is None:
             self._loop_thread()
         producer = self._producer
+        if headers is None and partition is None and timestamp is None:
+            plain = producer.add_plain(topic, value, key)
+            if plain is not None:
+                return plain
         if not producer.has_room():
             producer.wait_for_room()
         return producer.send(topic, value, key, headers, partition, timestamp)
@@ -479,6 +487,11 @@ class Producer:
                 thread.run(self._producer.start())
                 self._thread = _OPEN[self._producer] = thread
             return self._thread
+
+
+def _not_plain(topic: str, value: object, key: object) -> DeliveryFuture | None:
+    """Takes no record: serializers or interceptors have to see each of them."""
+    return None
 
 
 def _offsets(given: Committable) -> Offsets:

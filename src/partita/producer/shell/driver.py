@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, TypeVar, cast
 from weakref import WeakSet
 
 from partita.errors import AuthenticationError, KafkaError, error_for
@@ -21,9 +21,11 @@ from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
 from partita.net.loop_thread import AFTER_FORK
-from partita.producer.batch import Delivery, Failure
+from partita.producer.batch import Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
+from partita.producer.delivery import Delivery
+from partita.producer.direct import DirectSend
 from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
 from partita.producer.shell.metrics import OWN, ProducerMetrics
 from partita.producer.shell.transacting import TransactionCalls
@@ -34,6 +36,7 @@ from partita.protocol.messages.produce import ProduceRequest
 
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
 _LOG = logging.getLogger("partita.producer")
+D = TypeVar("D", bound=Delivery)
 DRIVERS: WeakSet[ProducerDriver] = WeakSet()
 """Every producer of this process that is started and not closed."""
 
@@ -103,6 +106,11 @@ class ProducerDriver:
             look = self.core.add(delivery, int(loop.time() * 1000))
         if look and not self._pump_is_scheduled:
             self._wake()
+
+    def direct(self, make: Callable[[None, object], D]) -> Callable[[str, object, object], D | None]:
+        """The short way of plain records, from any thread: `DirectSend.add`, which makes deliveries of this class."""
+        way = DirectSend(self.core, self._lock, make, self, time.time_ns, self._wake)
+        return cast("Callable[[str, object, object], D | None]", way.add)
 
     def wait_for_room(self) -> None:
         """Block until the buffer has room. Raises BufferExhaustedError after max.block.ms."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from partita.errors import KafkaError
-from partita.producer.batch import Delivery, NewRecord
+from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
+from partita.producer.delivery import Delivery
 from partita.producer.transactions.calls import Ask, Call
 from partita.producer.transactions.core import Transactions
 from partita.protocol.messages.end_txn import EndTxnRequest
