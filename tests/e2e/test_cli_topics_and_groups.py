@@ -91,6 +91,8 @@ def test_files_become_records(run: Run, tmp_path: Path) -> None:
     ("words", "stdin", "code", "told"),
     [
         (["--json"], "nonsense\n", 2, "line 1 is not JSON"),
+        (["--json"], '{"value": "x"}\nnonsense\n', 2, "nonsense; 1 record written to t before that"),
+        (["--json"], '{"value": "x"}\n{"value": "x", "partition": 9}\n', 1, "no partition 9; 1 record written to t"),
         (["--json"], "[1]\n", 2, "line 1 is not an object with a value"),
         (["--json", "--key", "k"], "", 2, "leave out --key"),
         (["--key-separator", ":"], "none here\n", 2, "line 1 has no ':'"),

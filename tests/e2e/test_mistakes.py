@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from partita import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from partita import Admin, Broker, Consumer, NewTopic, Producer, RebalanceListener, TopicPartition
 from partita.consumer.errors import IllegalStateError
 from partita.errors import (
     GroupIdNotFoundError,
@@ -108,6 +108,14 @@ def test_a_wrong_option_is_refused_when_the_client_is_made(
 
 # -- the consumer ----------------------------------------------------------------------------------------------------
 
+
+class WithoutItsMethods(RebalanceListener):
+    """Its author took the names of the keywords for those of the methods."""
+
+    def on_assigned(self, partitions: list[TopicPartition]) -> None:
+        raise AssertionError("nobody calls it")
+
+
 BEFORE_READING: list[Mistake] = [
     (lambda c: c.poll(1), IllegalStateError, r"nothing is subscribed or assigned; call subscribe\(\) or assign\(\) fi"),
     (lambda c: next(iter(c)), IllegalStateError, "nothing is subscribed or assigned"),
@@ -119,6 +127,8 @@ BEFORE_READING: list[Mistake] = [
     (lambda c: c.subscribe(pattern="("), ValueError, r"'\(' is no regular expression: missing \)"),
     (lambda c: c.subscribe(["t"], on_assigned=5), TypeError, "on_assigned must be a function of a list of partitions,"),
     (lambda c: c.subscribe(["t"], listener=print), TypeError, "a RebalanceListener, not .*functions are given as on_a"),
+    (lambda c: c.subscribe(["t"], "t.*"), TypeError, "not 't.*'; functions .*, a regular expression as pattern="),
+    (lambda c: c.subscribe(["t"], WithoutItsMethods()), TypeError, "WithoutItsMethods has none of the methods on_part"),
     (lambda c: (c.assign([T0]), c.subscribe(["t"])), IllegalStateError, r"reads what assign\(\) said, which excludes "),
     (lambda c: (c.subscribe(["t"]), c.assign([T0])), IllegalStateError, r"subscribe\(topics\) said, which excludes as"),
     (lambda c: (c.subscribe(["a b"]), c.poll(5)), InvalidTopicError, "a b: the topic name is not valid"),
@@ -215,6 +225,43 @@ def test_a_loop_of_the_wrong_kind_is_refused(broker: Broker) -> None:
 
     expect(lambda: asyncio.run(over_the_blocking_face()), TypeError, "`async for` needs `async with Consumer")
     expect(lambda: asyncio.run(over_the_asyncio_face()), TypeError, "'AsyncConsumer' object is not iterable")
+
+
+def test_each_client_keeps_to_the_face_that_it_was_entered_with(broker: Broker) -> None:
+    """A producer that was started by `async with` and used by its blocking calls hung in its close for 30 s."""
+    consumer = C(broker.bootstrap, group_id="g")
+    producer, admin, used = P(broker.bootstrap), AnyAdmin(bootstrap_servers=broker.bootstrap), P(broker.bootstrap)
+    used.send("t", b"x").result(5)
+
+    async def mix() -> None:
+        async with consumer as reader, producer as writer, admin as asker:
+            reader.subscribe(["t"])
+            expect(lambda: consumer.poll(1), IllegalStateError, "async with Consumer.* as consumer")
+            for call in (lambda: producer.send("t", b"x"), producer.flush, producer.close):
+                expect(call, RuntimeError, "this Producer was entered with `async with`; call what that gave and await")
+            for call in (admin.list_topics, admin.close):
+                expect(call, RuntimeError, "async with Admin.* as admin")
+            assert (await writer.send("t", b"y")).topic == "t"
+            assert [topic.name for topic in await asker.list_topics()] == ["t"]
+        with pytest.raises(RuntimeError, match="this Producer has made blocking calls"):
+            await used.__aenter__()
+
+    asyncio.run(asyncio.wait_for(mix(), 20))
+    used.close()
+
+
+def test_a_listener_may_be_the_second_argument(broker: Broker) -> None:
+    class Listener(RebalanceListener):
+        heard = 0
+
+        def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+            self.heard += len(partitions)
+
+    with Consumer(bootstrap_servers=broker.bootstrap, group_id="second") as consumer:
+        consumer.subscribe(["t"], listener := Listener())
+        while not consumer.assignment():
+            consumer.poll(0.1)
+    assert listener.heard == 2
 
 
 # -- warnings --------------------------------------------------------------------------------------------------------

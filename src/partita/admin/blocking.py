@@ -8,7 +8,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from partita.admin.client import AsyncAdmin
-from partita.net.loop_thread import LoopThread
+from partita.net.loop_thread import LoopThread, OneFace
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions
@@ -37,6 +37,7 @@ class Admin:
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._is_closed = False
+        self._face = OneFace("Admin")
 
     def __enter__(self) -> Admin:
         self._started()
@@ -46,6 +47,7 @@ class Admin:
         self.close()
 
     async def __aenter__(self) -> AsyncAdmin:
+        self._face.enter_async(is_used=self._thread is not None)
         return await self._admin.__aenter__()
 
     async def __aexit__(self, *exc: object) -> None:
@@ -53,6 +55,7 @@ class Admin:
 
     def close(self) -> None:
         """Disconnect. May be called again."""
+        self._face.check_blocking()
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None
@@ -71,6 +74,7 @@ class Admin:
         return self._admin.metrics_text()
 
     def _started(self) -> LoopThread:
+        self._face.check_blocking()
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("the admin client is closed")

@@ -170,7 +170,7 @@ class AsyncAdmin:
         validate_only: bool = False,
         timeout_ms: int = 30_000,
     ) -> None:
-        """Let the topic grow to `total` partitions; keys hash to other partitions from then on.
+        """Increase the topic's partitions to `total`; keys hash to other partitions from then on.
 
         Raises InvalidPartitionsError unless there are fewer now.
         """
@@ -192,7 +192,7 @@ class AsyncAdmin:
     async def create_acls(self, *acls: AclBinding | str) -> None:
         """Add ACLs, each given as AclBinding or in words: "allow User:alice read,describe topic orders-*".
 
-        ACLs that are there already stay. Raises SecurityDisabledError where the cluster has no authorizer.
+        Existing ACLs stay. Raises SecurityDisabledError where the cluster has no authorizer.
         """
         await access.create_acls(self.cluster, access.bindings(acls))
 
@@ -398,7 +398,7 @@ class AsyncAdmin:
     async def abort_hanging_transaction(self, topic: str, partition: int, start_offset: int) -> ProducerDescription:
         """End the open transaction of a partition that begins at this offset, whatever its coordinator thinks.
 
-        For what `find_hanging_transactions` found. Raises ValueError when no transaction is open there.
+        Meant for what `find_hanging_transactions` finds. Raises ValueError when no transaction is open there.
         """
         told = await transactions.describe_producers(self.cluster, [(topic, partition)])
         open_ones = [p for p in told[topic, partition] if p.open_since_offset == start_offset]
@@ -433,7 +433,7 @@ class AsyncAdmin:
 
     @needs(group="DESCRIBE")
     async def group_offsets(self, group_id: str) -> list[CommittedOffset]:
-        """What the group has committed; empty for a group that is not there."""
+        """What the group has committed; empty for a group that does not exist."""
         return await groups.committed_offsets(self.cluster, group_id)
 
     @needs(group="READ", topic="READ")

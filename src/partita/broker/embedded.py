@@ -200,7 +200,7 @@ class Broker:
     def notes(self, *, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[dict[str, Any]]:
         """What happened, oldest first: rebalances with their causes, control calls, nodes coming and going.
 
-        With `follow` it goes on with new ones, until none came for `timeout` seconds (None: for ever). Raises
+        With `follow` it waits for new ones, until none has come for `timeout` seconds (None: for ever). Raises
         RuntimeError if the broker is not running.
         """
         self.running  # noqa: B018 - a generator would say so only at its first step
@@ -242,7 +242,7 @@ class Broker:
         headers: GivenHeaders | None = None,
         timestamp: int | None = None,
     ) -> list[RecordMetadata]:
-        """Write records, with what the keywords say for all of them, and return where they are.
+        """Write records and return where they are. The keywords apply to all of them.
 
         None is a tombstone. `timestamp` is in ms. Creates the topic if it does not exist.
         """
@@ -281,8 +281,8 @@ class Broker:
     ) -> GroupDescription | None:
         """Wait until a group is in a state ("Stable") and has so many members; return its description.
 
-        A group that does not exist is "Dead" and has no members; for it None is returned. Raises TimeoutError that
-        says how the group is after `timeout` seconds.
+        For a group that does not exist, which is "Dead" and has no members, None is returned. After `timeout` seconds
+        it raises TimeoutError, which says how the group is.
         """
         from partita.errors import GroupIdNotFoundError
 
@@ -298,7 +298,7 @@ class Broker:
             return _wait(f"group {group_id}", look, timeout)
 
     def wait_for_lag(self, group_id: str, at_most: int = 0, *, topic: str | None = None, timeout: float = 10.0) -> int:
-        """Wait until a group is at most so many records behind in all, or in one topic; return how many.
+        """Wait until a group's lag, in total or in one topic, is at most this; return the lag.
 
         Records of partitions without a committed offset all count. Raises TimeoutError that says how far it is behind.
         """
@@ -318,7 +318,7 @@ class Broker:
             return _wait(f"group {group_id}", look, timeout)
 
     def clear(self) -> None:
-        """Make the broker as new for the next test: no topics, groups or faults, and every node is up.
+        """Reset the broker for the next test: no topics, groups or faults, and every node is up.
 
         Members are removed from their groups; clients that are still running may come back. The clock stays where it
         is, and so do notes and changed options of the broker.

@@ -27,6 +27,31 @@ class _Loop(asyncio.SelectorEventLoop):
             return socket.getaddrinfo(host, port, **how)
 
 
+class OneFace:
+    """Keeps a client to one of its two faces: blocking calls, or those of the object that `async with` gave."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client  # the name of its class
+        self._is_async = False
+
+    def enter_async(self, *, is_used: bool) -> None:
+        """Begin `async with`. Raises RuntimeError if blocking calls were made before (`is_used`)."""
+        if is_used:
+            raise RuntimeError(
+                f"this {self._client} has made blocking calls, so its connections belong to another loop; make a "
+                "new one for `async with`"
+            )
+        self._is_async = True
+
+    def check_blocking(self) -> None:
+        """Raise RuntimeError after `async with`: the call would run on another loop than the connections."""
+        if self._is_async:
+            raise RuntimeError(
+                f"this {self._client} was entered with `async with`; call what that gave and await it: "
+                f"`async with {self._client}(...) as {self._client.lower()}:`"
+            )
+
+
 class LoopThread:
     """Start it, `run` coroutines on its loop from any other thread, stop it.
 

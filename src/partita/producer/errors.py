@@ -51,7 +51,7 @@ class TransactionAbortedError(KafkaError):
 
 
 class TransactionTimeoutError(RequestTimedOutError):
-    """A call of a transaction did not end within max.block.ms; it goes on. The same call, made again, tells its end."""
+    """A call of a transaction did not end within max.block.ms; it goes on. Make the call again to learn the outcome."""
 
 
 class TransactionMisuseError(RuntimeError):

@@ -45,7 +45,10 @@ class JsonSchemaSerializer:
         if topic not in self._ids:
             subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
             self._ids[topic] = self._registry.register(subject, self._schema)
-        text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+        try:
+            text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise RegistryError(f"the object fits its JSON Schema, but is no JSON: {error}") from error
         return frame(self._ids[topic], text.encode())
 
 

@@ -141,6 +141,12 @@ def test_what_the_schema_does_not_allow_is_refused(folder: FolderRegistry) -> No
         ProtobufSerializer(folder, proto_classes()[0]).serialize("t", [], proto_classes()[1]())
 
 
+@pytest.mark.parametrize("odd", [object(), float("nan")])
+def test_what_fits_a_schema_and_is_no_json_is_refused_in_words(folder: FolderRegistry, odd: object) -> None:
+    with pytest.raises(RegistryError, match="fits its JSON Schema, but is no JSON"):
+        JsonSchemaSerializer(folder, {"type": "object"}).serialize("t", [], {"x": odd})
+
+
 def test_a_serializer_that_must_not_register_takes_what_is_there(folder: FolderRegistry) -> None:
     with pytest.raises(RegistryError, match="there is no subject 't-value'"):
         AvroSerializer(folder, '"string"', register=False).serialize("t", [], "x")

@@ -82,7 +82,7 @@ class Control:
         self._login_verb("password set", user, lambda users: users.set_password(user, Secret(password)))
 
     def remove_user(self, user: str) -> None:
-        """Let a user log in no more; open connections stay. `broker.control.remove_user("alice")`."""
+        """Refuse further logins of a user; open connections stay. `broker.control.remove_user("alice")`."""
         self._login_verb("user removed", user, lambda users: users.remove(user))
 
     def expire_certificate(self) -> None:
@@ -190,7 +190,7 @@ class Control:
         return self._inject(Rule("truncate", match, truncating(size), times, every), api)
 
     def throttle(self, api: str, ms: int, times: int | None = 1, **only: Unpack[Only]) -> Fault:
-        """Answer the next `times` requests of an API with so many milliseconds to wait, as a quota does.
+        """Answer the next `times` requests of an API with a time to wait, as a quota does.
 
         `broker.control.throttle("Produce", 2000, client_id="orders")`: the request takes effect, its answer has
         `throttle_time_ms`, and nothing more is read from its connection until the time is over. APIs without that field
@@ -278,7 +278,7 @@ class Control:
         """Let the group's coordinator be loading until `release_load`, as after a move: COORDINATOR_LOAD_IN_PROGRESS.
 
         `broker.control.hold_load("orders")`: heartbeats succeed meanwhile, members that wait look for the coordinator
-        again, and every other group of its shard shares the fate.
+        again. The same happens to every other group of its shard.
         """
 
         def prepare() -> Act:

@@ -158,26 +158,44 @@ def _short(line: bytes) -> str:
 
 
 def _send(producer: Producer, topic: str, records: Iterator[dict[str, Any]]) -> int:
-    """Send all records and return how many; raise the first failure. Lines before a bad one are sent."""
+    """Send all records and return how many; raise the first failure, which says how many were written in spite of it.
+
+    Records before a line that is wrong are written.
+    """
+    from partita.errors import KafkaError
+
     tells = sys.stderr.isatty()
     failures: list[Exception] = []
+    sent = written = 0
 
     def check(future: DeliveryFuture) -> None:
+        nonlocal written
         failure = future.failure()
-        if failure is not None:
+        if failure is None:
+            written += 1
+        else:
             failures.append(failure)
 
-    sent = 0
-    for record in records:
-        if failures:
-            break
-        producer.send(topic, **record).add_done_callback(check)
-        sent += 1
-        if tells and sent % TELL_EVERY == 0:
-            say(f"\r{sent:,} records", newline=False, err=True)
+    try:
+        for record in records:
+            if failures:
+                break
+            producer.send(topic, **record).add_done_callback(check)
+            sent += 1
+            if tells and sent % TELL_EVERY == 0:
+                say(f"\r{sent:,} records", newline=False, err=True)
+    except (KafkaError, ValueError, click.ClickException) as error:
+        failures.append(error)
     producer.flush()
     if tells and sent >= TELL_EVERY:
         say("\r", newline=False, err=True)
     if failures:
-        raise failures[0]
+        raise _with_count(failures[0], written, topic)
     return sent
+
+
+def _with_count(failure: Exception, written: int, topic: str) -> Exception:
+    """The failure, saying how many records are in the topic all the same."""
+    told = failure.message if isinstance(failure, click.ClickException) else str(failure)
+    text = f"{told}; {count(written, 'record')} written to {topic} before that" if written else told
+    return ValueError(text) if isinstance(failure, ValueError) else click.ClickException(text)

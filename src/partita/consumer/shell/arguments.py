@@ -12,6 +12,7 @@ from partita.consumer.subscription import SubscriptionPattern
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
 T = TypeVar("T")
+LISTENER_METHODS = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
 Partitions = Iterable[tuple[str, int]]
 Committable: TypeAlias = (
     "Mapping[tuple[str, int], OffsetAndMetadata | int] | ConsumerRecord[Any, Any] | ConsumerRecords[Any, Any]"
@@ -83,11 +84,20 @@ def listener_of(
 ) -> RebalanceListener | None:
     """The listener that is given, or one of these functions: on_assigned, on_revoked, on_lost. Raises TypeError."""
     if listener is not None and not isinstance(listener, RebalanceListener):
-        raise TypeError(f"a listener is a RebalanceListener, not {listener!r}; functions are given as on_assigned=...")
+        raise TypeError(
+            f"a listener is a RebalanceListener, not {listener!r}; functions are given as on_assigned=..., "
+            "a regular expression as pattern=..."
+        )
+    if listener is not None and not any(_overrides(listener, name) for name in LISTENER_METHODS):
+        raise TypeError(f"{type(listener).__name__} has none of the methods {', '.join(LISTENER_METHODS)}")
     for name, function in zip(("on_assigned", "on_revoked", "on_lost"), functions, strict=True):
         if function is not None and not callable(function):
             raise TypeError(f"{name} must be a function of a list of partitions, not {function!r}")
     return listener or (CallbackListener(*functions) if any(functions) else None)
+
+
+def _overrides(listener: RebalanceListener, name: str) -> bool:
+    return getattr(type(listener), name) is not getattr(RebalanceListener, name)
 
 
 def records(given: ConsumerRecords[Any, Any]) -> ConsumerRecords[Any, Any]:

@@ -217,7 +217,7 @@ class Consumer(Generic[K, V]):
         )
 
     def unsubscribe(self) -> None:
-        """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
+        """End the subscription or assignment; a group member leaves its group. Commits nothing."""
         run_blocking(self._calls.unsubscribe())
 
     def commit(self, offsets: Committable | None = None, *, timeout: float | None = None) -> None:
@@ -237,7 +237,7 @@ class Consumer(Generic[K, V]):
     def offsets_for_times(
         self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
+        """For each partition the first offset whose timestamp is at least this one, in ms; None if there is none."""
         return run_blocking(self._calls.offsets_for_times(timestamps, timeout=timeout))
 
     def beginning_offsets(self, partitions: Partitions, *, timeout: float | None = None) -> dict[TopicPartition, int]:

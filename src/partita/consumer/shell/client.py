@@ -113,7 +113,7 @@ class AsyncConsumer(Generic[K, V]):
 
     @classmethod
     def over(cls, driver: ConsumerDriver) -> AsyncConsumer[K, V]:
-        """A consumer over a driver that was made elsewhere, with another clock or without sockets."""
+        """A consumer with a driver of your own, such as one with another clock or without sockets."""
         consumer = cls.__new__(cls)
         consumer._start(driver)
         return consumer
@@ -137,9 +137,9 @@ class AsyncConsumer(Generic[K, V]):
     def subscribe(
         self,
         topics: Iterable[str] | str | None = None,
+        listener: RebalanceListener | None = None,
         *,
         pattern: str | re.Pattern[str] | SubscriptionPattern | None = None,
-        listener: RebalanceListener | None = None,
         on_assigned: Callable[[list[TopicPartition]], Any] | None = None,
         on_revoked: Callable[[list[TopicPartition]], Any] | None = None,
         on_lost: Callable[[list[TopicPartition]], Any] | None = None,
@@ -157,7 +157,7 @@ class AsyncConsumer(Generic[K, V]):
         subscribing.assign(self._driver, partitions)
 
     async def unsubscribe(self) -> None:
-        """Give up subscription or assignment; a group member leaves its group. Commits nothing."""
+        """End the subscription or assignment; a group member leaves its group. Commits nothing."""
         with self._driver.owned(exclusive=True):
             await leave_group(self._driver, subscribing.UNSUBSCRIBED)
 
@@ -179,8 +179,8 @@ class AsyncConsumer(Generic[K, V]):
         `timeout` is in seconds; 0 returns what is there. At most `max_records`, else max_poll_records; with 0 it only
         takes part in the group. Records that a loop left in hand come first. With enable_partition_eof it also returns
         when the end of a partition is reached, without records if need be: see `ends` of the result. Rebalance
-        callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, what a rebalance
-        callback or the cluster went wrong with, and RecordDeserializationError (see poison_policy).
+        callbacks run in here. Raises IllegalStateError before subscribe or assign, WakeupError, the errors of rebalance
+        callbacks and of the cluster, and RecordDeserializationError (see poison_policy).
         """
         if max_records is not None and arguments.whole_number(max_records, "max_records") == 0:
             await self._delivery.poll(timeout, None)
@@ -245,7 +245,7 @@ class AsyncConsumer(Generic[K, V]):
             await self._delivery.refill(is_over)
 
     def at_end(self) -> bool:
-        """Has the application passed everything there is, in every assigned partition, as far as the consumer was told?
+        """Has the application read everything in every assigned partition, as far as the consumer knows?
 
         False before the first answer of the brokers, and while nothing is assigned. Asks nobody.
         """
@@ -302,9 +302,9 @@ class AsyncConsumer(Generic[K, V]):
 
         `offsets` is a dict from partition to the next offset to read, a record, or what a poll returned. In a loop over
         the consumer the record in the body is not part of its position yet: `commit(record)` says that it is done.
-        Returns when the group has the offsets. Repeats what may pass until `timeout` seconds (default_api_timeout_ms),
-        then raises ApiTimeoutError. Raises CommitFailedError when the group has moved on, RebalanceRunningError when a
-        poll has to come first.
+        Returns when the group has the offsets. What may be temporary is retried for `timeout` seconds
+        (default_api_timeout_ms), then ApiTimeoutError is raised. Raises CommitFailedError when the group has moved on,
+        RebalanceRunningError when a poll has to come first.
         """
         driver = self._driver
         wanted = arguments.offsets(offsets)
@@ -365,7 +365,7 @@ class AsyncConsumer(Generic[K, V]):
     # Positions
 
     def seek(self, partition: tuple[str, int], offset: int | OffsetAndMetadata) -> None:
-        """Go on reading there. Nothing is asked now; what is buffered from elsewhere is dropped.
+        """Continue reading at this offset. Sends no request; records buffered from elsewhere are dropped.
 
         Raises IllegalStateError if the partition is not assigned, ValueError for an offset below 0.
         """
@@ -386,7 +386,7 @@ class AsyncConsumer(Generic[K, V]):
         self._reset(partitions, EARLIEST, "seek_to_beginning")
 
     def seek_to_end(self, partitions: Partitions = ()) -> None:
-        """Go behind the last record of these partitions (none given: all), at the next poll."""
+        """Go to the end of these partitions (none given: all), at the next poll."""
         self._reset(partitions, LATEST, "seek_to_end")
 
     def _reset(self, partitions: Partitions, reset: Reset, call: str) -> None:
@@ -428,8 +428,8 @@ class AsyncConsumer(Generic[K, V]):
     def pause(self, partitions: Partitions | None = None) -> None:
         """Return nothing from these partitions until `resume`; what is buffered is kept.
 
-        Without partitions everything is paused, what a rebalance brings later included: polls return nothing and still
-        count as polls. Of partitions that are named an eager rebalance forgets it, a cooperative one does not. Raises
+        Without partitions everything is paused, also partitions that a rebalance brings later: polls return nothing and
+        still count as polls. For named partitions an eager rebalance ends the pause, a cooperative one does not. Raises
         IllegalStateError if one is not assigned.
         """
         self._set_paused(partitions, is_paused=True)
@@ -476,7 +476,7 @@ class AsyncConsumer(Generic[K, V]):
     async def offsets_for_times(
         self, timestamps: Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """For each partition the first offset whose timestamp (ms) is not below; None when there is none."""
+        """For each partition the first offset whose timestamp is at least this one, in ms; None if there is none."""
         wanted = arguments.by_partition(timestamps, "offsets_for_times", "timestamps in ms")
         if any(timestamp < 0 for timestamp in wanted.values()):
             raise ValueError("timestamps are 0 or more; beginning_offsets and end_offsets give the ends")
@@ -574,7 +574,7 @@ class AsyncConsumer(Generic[K, V]):
             return self._core.watchdog.stalled(self._driver.now())
 
     def metrics(self) -> dict[str, float]:
-        """Every metric by Kafka's name, now; times are in ms, rates by the second."""
+        """Every metric by Kafka's name, now; times are in ms, rates per second."""
         with self._driver.io.lock:
             return self._driver.metrics.snapshot()
 

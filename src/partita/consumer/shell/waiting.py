@@ -158,7 +158,10 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
         result: T = stop.value
         return result
     coroutine.close()
-    raise IllegalStateError("this call has to wait and cannot be made without await here")
+    raise IllegalStateError(
+        "this consumer was entered with `async with`; call what that gave and await it: "
+        "`async with Consumer(...) as consumer:`"
+    )
 
 
 def _finish(future: asyncio.Future[None]) -> None:

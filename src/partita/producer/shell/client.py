@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Committable
 from partita.consumer.topic_partition import GroupMetadata
-from partita.net.loop_thread import LoopThread
+from partita.net.loop_thread import LoopThread, OneFace
 from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.delivery import Delivery
@@ -73,9 +73,9 @@ class DeliveryFuture(Delivery):
         return self.failure()
 
     def add_done_callback(self, call: Callable[[DeliveryFuture], object]) -> None:
-        """Have `call(future)` made on the producer's loop when done; at once if it is.
+        """Call `call(future)` on the producer's loop when done; at once if it is.
 
-        What it raises is logged. To have been called counts as having heard of a failure.
+        What it raises is logged. After the call a failure counts as noticed.
         """
 
         def tell() -> None:
@@ -124,7 +124,7 @@ class DeliveryFuture(Delivery):
 
 
 class AsyncProducer:
-    """The asyncio face, and all there is to say about sending. `async with AsyncProducer(...)` or `Producer(...)`."""
+    """Sends records to topics, in asyncio. `async with AsyncProducer(...)` or `async with Producer(...)`."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.of(resolve_options(config), **resolve_options(options))
@@ -154,7 +154,7 @@ class AsyncProducer:
             warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
 
     async def start(self) -> AsyncProducer:
-        """Belong to the running loop; `async with` does this."""
+        """Start on the running loop; `async with` does this."""
         self._driver.start()
         return self
 
@@ -170,8 +170,8 @@ class AsyncProducer:
         """Add a record to a batch; the future tells where it went.
 
         Without `partition` the key's hash decides, without a key the load does. `timestamp` is in ms, now by default.
-        Never waits itself: while the buffer is full, or the topic not known yet, the record waits for at most
-        max.block.ms, and awaiting the future waits with it. Raises RecordTooLargeError, ProducerClosedError, and
+        This call never blocks: while the buffer is full, or the topic is not known yet, the record waits for at most
+        max.block.ms, and so does whoever awaits the future. Raises RecordTooLargeError, ProducerClosedError, and
         BufferExhaustedError when twice buffer.memory is taken: await each send, or `room` between sends.
         """
         if headers is None and partition is None and timestamp is None:
@@ -224,9 +224,10 @@ class AsyncProducer:
         return AsyncTransactionBlock(self)
 
     async def init_transactions(self) -> None:
-        """Take the transactional id, once before the first transaction: an earlier producer with it is fenced.
+        """Take over the transactional id; call it once, before the first transaction.
 
-        What that one left open is aborted. Raises TransactionTimeoutError after max.block.ms; call it again then.
+        An earlier producer with this id is fenced, and its open transaction is aborted. Raises TransactionTimeoutError
+        after max.block.ms; then call it again.
         """
         self._running()
         await self._driver.calls.call(Transactions.init)
@@ -238,7 +239,7 @@ class AsyncProducer:
     async def send_offsets(self, offsets: Committable, group_metadata: GroupMetadata) -> None:
         """Commit a group's offsets with the transaction: a dict, a record, or what a poll returned.
 
-        `group_metadata` is `consumer.group_metadata()`: a consumer that was replaced meanwhile is kept out by it, with
+        `group_metadata` is `consumer.group_metadata()`: it keeps out a consumer that was replaced meanwhile, which gets
         an AbortableTransactionError. The consumer must not commit by itself: enable_auto_commit=False.
         """
         self._running()
@@ -246,10 +247,10 @@ class AsyncProducer:
         await self._driver.calls.call(lambda transactions: transactions.send_offsets(wanted, member))
 
     async def commit(self) -> None:
-        """Send what is left, wait until all of it is in, and commit. What was sent becomes visible to read_committed.
+        """Send the remaining records, wait for them, and commit. They become visible to read_committed consumers.
 
         Raises AbortableTransactionError (call `abort`), FatalTransactionError (close the producer), and
-        TransactionTimeoutError after max.block.ms: the outcome is open, and calling `commit` again tells it.
+        TransactionTimeoutError after max.block.ms: the outcome is unknown; call `commit` again to learn it.
         """
         self._running()
         await self._driver.calls.call(Transactions.commit)
@@ -278,8 +279,8 @@ class AsyncProducer:
         cluster aborts it after transaction.timeout.ms.
 
         Waits at most `timeout` seconds, and at most `without_broker` seconds in a row in which no broker can be
-        reached. Raises UndeliveredError for records that were given up, and for those that failed earlier without
-        anybody looking at their futures.
+        reached. Raises UndeliveredError for records that were given up, and for those that failed earlier if
+        nobody looked at their futures.
         """
         await self._driver.close(timeout, without_broker)
 
@@ -358,6 +359,7 @@ class Producer:
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._is_closed = False
+        self._face = OneFace("Producer")
 
     def __enter__(self) -> Producer:
         return self
@@ -375,6 +377,7 @@ class Producer:
             warnings.warn(NOT_CLOSED, ResourceWarning, stacklevel=2, source=self)
 
     async def __aenter__(self) -> AsyncProducer:
+        self._face.enter_async(is_used=self._thread is not None)
         return await self._producer.__aenter__()
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
@@ -460,6 +463,7 @@ class Producer:
         without_broker: float = WITHOUT_BROKER_SECONDS,
     ) -> None:
         """As `AsyncProducer.close`. Raises UndeliveredError."""
+        self._face.check_blocking()
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None
@@ -479,6 +483,7 @@ class Producer:
         return self._producer.metrics_text()
 
     def _loop_thread(self) -> LoopThread:
+        self._face.check_blocking()
         with self._lock:
             if self._is_closed:
                 raise ProducerClosedError("the producer is closed")
