@@ -10,6 +10,7 @@ GroupMetadataManager, OffsetMetadataManager, release 4.3.1.)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from partita.assignors.interface import Assignor
@@ -204,12 +205,14 @@ class GroupCoordinator:
             _ACTIONS[type(request.message)](turn, token, request)
         return turn.out.take()
 
-    def heartbeat(self, request: HeartbeatRequest, mono_ms: int) -> int:
-        """Answer a heartbeat to a classic group at once with its error code; it never writes and never waits.
+    @property
+    def heartbeat(self) -> Callable[[HeartbeatRequest, int], ErrorCode]:
+        """Answers a heartbeat to one of `groups` at once with its error code; it never writes and never waits.
 
-        The caller sends it through the shard's reply gate all the same when something is not durable yet.
+        Called with the request and the milliseconds of the monotonic clock. The caller sends the answer through the
+        shard's reply gate all the same when something is not durable yet.
         """
-        return heartbeat.decide(self._state.groups, request, mono_ms)
+        return partial(heartbeat.decide, self._state.groups)
 
     def on_deadline(self, now: Now) -> Step:
         """Do what is due. Call again at once while `next_deadline_ms() <= now.mono_ms`."""

@@ -88,7 +88,7 @@ class ShardRunner:
         self.is_open = False
         """Whether an answer may leave at once: loaded, and nothing decided waits to become durable."""
         self.coordinator = self._new_coordinator()
-        self.heartbeat = self.coordinator.heartbeat
+        self.heartbeat, self.classic_groups = self.coordinator.heartbeat, self.coordinator.groups
         self.unwritten: list[Step] = []
         """Steps decided and not yet appended; nothing may be answered before them."""
         self.gate = ReplyGate()
@@ -365,7 +365,7 @@ class ShardRunner:
 
     def _renew(self) -> None:
         self.coordinator = self._new_coordinator()
-        self.heartbeat = self.coordinator.heartbeat
+        self.heartbeat, self.classic_groups = self.coordinator.heartbeat, self.coordinator.groups
         self._end_offset = 0
 
     def fail(self, reason: str) -> None:

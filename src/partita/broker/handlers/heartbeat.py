@@ -26,9 +26,7 @@ def _shortcut(ctx: RequestContext, request: HeartbeatRequest) -> Callable[[], in
 
     def answer() -> int:
         runner = by_group.get(group_id)
-        if runner is None or not runner.is_open or runner.node_id != node_id or not group_id:
-            return DECODE_IT
-        if group_id in runner.coordinator.consumer_groups:
+        if runner is None or not runner.is_open or runner.node_id != node_id or group_id not in runner.classic_groups:
             return DECODE_IT
         return runner.heartbeat(request, mono_ms())
 

@@ -27,6 +27,22 @@ class TopicTraffic:
         self.produces = self.fetches = self.failed_produces = self.failed_fetches = 0
 
 
+class Tally:
+    """Requests of one API and version that were answered from memory; those that were refused count as errors."""
+
+    __slots__ = ("_api_key", "_errors", "count")
+
+    def __init__(self, api_key: int, errors: Counter[tuple[int, int]]) -> None:
+        self._api_key = api_key
+        self._errors = errors
+        self.count = 0
+
+    def refused(self, code: int, times: int) -> None:
+        """So many of those counted were answered with an error."""
+        self._errors[self._api_key, code] += times
+        self._errors[self._api_key, ErrorCode.NONE] -= times
+
+
 class Traffic:
     """Counts of one broker process. A topic's own are kept as long as the topic is there."""
 
@@ -36,7 +52,7 @@ class Traffic:
         self._of_others = TopicTraffic()
         self.requests: Counter[tuple[int, int]] = Counter()
         """Requests by API key and version; those answered from memory apart."""
-        self.from_memory: Counter[tuple[int, int]] = Counter()
+        self.from_memory: dict[tuple[int, int], Tally] = {}
         self.errors: Counter[tuple[int, int]] = Counter()
         """Error codes told, by API key and code. Use `told` to read them."""
         self.times: dict[int, Times] = {}
@@ -53,14 +69,16 @@ class Traffic:
         if response is not None:
             count_errors(self.errors, api_key, response)
 
-    def refused_from_memory(self, api_key: int, code: int) -> None:
-        """An answer from memory, counted there, told an error."""
-        self.errors[api_key, code] += 1
-        self.errors[api_key, ErrorCode.NONE] -= 1
+    def tally(self, api_key: int, version: int) -> Tally:
+        """Where to count the requests that are answered from memory."""
+        tally = self.from_memory.get((api_key, version))
+        if tally is None:
+            tally = self.from_memory[api_key, version] = Tally(api_key, self.errors)
+        return tally
 
     def instant(self, api_key: int) -> int:
         """How many requests of an API were answered from memory."""
-        return sum(count for (key, _), count in self.from_memory.items() if key == api_key)
+        return sum(tally.count for (key, _), tally in self.from_memory.items() if key == api_key)
 
     def told(self, api_key: int, code: int) -> int:
         """How often an API has told an error code; 0 stands for none."""
@@ -68,7 +86,8 @@ class Traffic:
 
     def count_requests(self, api_key: int, version: int) -> int:
         """How many requests of an API there were at a version."""
-        return self.requests[api_key, version] + self.from_memory[api_key, version]
+        tally = self.from_memory.get((api_key, version))
+        return self.requests[api_key, version] + (0 if tally is None else tally.count)
 
     def of(self, topic: str) -> TopicTraffic:
         """The counts of a topic; of no topic's in particular when too many are counted already."""

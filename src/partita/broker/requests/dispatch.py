@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from partita.broker.requests.apis import API_VERSIONS, SERVED, ServedApi
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
-from partita.broker.wire.memo import DECODE_IT, Memo, Replies
+from partita.broker.wire.memo import Memo, Replies
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.framing import REQUEST_BYTES_MIN, encode_response, read_request_header
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, TooManyElements, Writer
@@ -294,24 +294,9 @@ class Dispatcher:
         exchange = Exchange(api, ctx, request, correlation_id, failures=self._failures)
         answer = self._interceptor.intercept(exchange) if self._interceptor.active else exchange.call()
         if ctx.shortcut is not None and isinstance(frame, bytes):
-            connection.recall.learn(frame, self._counted(ctx.shortcut, api.key, version), _replies(api.key, version))
+            tally = self._services.traffic.tally(api.key, version)
+            connection.recall.learn(frame, ctx.shortcut, _replies(api.key, version), tally)
         return exchange.encoded(answer)
-
-    def _counted(self, shortcut: Callable[[], int], api_key: int, version: int) -> Callable[[], int]:
-        """What answers from memory, and counts the request that is answered so."""
-        traffic, key = self._services.traffic, (api_key, version)
-        counts = traffic.from_memory
-
-        def answer() -> int:
-            code = shortcut()
-            if code == 0:
-                counts[key] += 1
-            elif code != DECODE_IT:
-                counts[key] += 1
-                traffic.refused_from_memory(api_key, code)
-            return code
-
-        return answer
 
     def complain(self, client_host: str, reason: str) -> None:
         """One line about bad input, at most ten in ten seconds; the peer's bytes are escaped and cut."""

@@ -249,8 +249,12 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Called by the transport when it has read `nbytes` into the buffer."""
         self.seen_tick = self._server.tick
-        if nbytes <= QUICK_BYTES_MAX and self._answered_at_once(nbytes):
-            return
+        is_alone = self._own is None and not self._rest and not self._parked
+        if nbytes <= QUICK_BYTES_MAX and is_alone and self._transport is not None:
+            reply = self.recall.reply(bytes(self._scratch_view[:nbytes]))  # the commonest read: one frame, known
+            if reply is not None:
+                self._transport.write(reply)
+                return
         if self._own is not None:
             self._own_filled += nbytes
             if self._own_filled == self._own_size:
@@ -259,16 +263,6 @@ class Connection(asyncio.BufferedProtocol):
         end = len(self._rest) + nbytes
         self._rest = b""
         self._answer_all(self._scratch_view[:end], alone=False)
-
-    def _answered_at_once(self, nbytes: int) -> bool:
-        """Answer the commonest read directly: one frame, answered before, when nothing else is under way."""
-        if self._own is not None or self._rest or self._parked or self._transport is None:
-            return False
-        reply = self.recall.reply(bytes(self._scratch_view[:nbytes]))
-        if reply is None:
-            return False
-        self._transport.write(reply)
-        return True
 
     def eof_received(self) -> bool:
         """The peer sends nothing more; False lets the transport close."""

@@ -35,18 +35,29 @@ class Pause(Protocol):
         ...
 
 
+class Tally(Protocol):
+    """Counts the requests of one kind that were answered from memory: `count` of them in all."""
+
+    count: int
+
+    def refused(self, code: int, times: int) -> None:
+        """So many of those counted were answered with an error."""
+        ...
+
+
 class Recall:
     """What one asker sent before. Keys are frames, their length in front, without their correlation id."""
 
     def __init__(self, memo: Memo, pause: Pause) -> None:
         self._memo = memo
         self._pause = pause
-        self._known: dict[bytes, tuple[Callable[[], int], Replies]] = {}
+        self._known: dict[bytes, tuple[Callable[[], int], Replies, Tally]] = {}
 
-    def learn(self, frame: bytes, answer: Callable[[], int], replies: Replies) -> None:
+    def learn(self, frame: bytes, answer: Callable[[], int], replies: Replies, tally: Tally) -> None:
         """From now on let `answer` say the error code of the reply to frames like this one (given without length).
 
-        `answer` says DECODE_IT, or another number that `replies` lacks, when the handler has to be asked again.
+        `answer` says DECODE_IT, or another number that `replies` lacks, when the handler has to be asked again. It is
+        asked once for frames that came together, so asking it twice in one instant must do no more than once.
         """
         if len(frame) > FRAME_BYTES_MAX:
             return
@@ -54,7 +65,7 @@ class Recall:
         if key in self._known:
             return
         self._memo.make_room()
-        self._known[key] = (answer, replies)
+        self._known[key] = (answer, replies, tally)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -67,11 +78,20 @@ class Recall:
         known = self._known.get(received[:8] + received[12:])
         if known is None or self._pause.active:
             return None
-        around = known[1].get(known[0]())
-        return None if around is None else around[0] + received[8:12] + around[1]
+        code = known[0]()
+        around = known[1].get(code)
+        if around is None:
+            return None
+        known[2].count += 1
+        if code:
+            known[2].refused(code, 1)
+        return around[0] + received[8:12] + around[1]
 
     def replies(self, received: bytes, start: int, out: list[Buffer]) -> int:
-        """Append replies to the known frames from `start` on to `out`, three pieces each; return where that ended."""
+        """Append replies to the known frames from `start` on to `out`, three pieces each; return where that ended.
+
+        Frames in a row that differ in their correlation ids alone are looked up once.
+        """
         if not self._known or self._pause.active:
             return start
         data = received
@@ -81,16 +101,27 @@ class Recall:
             stop = start + 4 + size
             if size < 8 or stop > end:
                 break
-            known = self._known.get(received[start : start + 8] + received[start + 12 : stop])
+            head, tail = received[start : start + 8], received[start + 12 : stop]
+            known = self._known.get(head + tail)
             if known is None:
                 break
-            around = known[1].get(known[0]())
+            code = known[0]()
+            around = known[1].get(code)
             if around is None:
                 break
-            out.append(around[0])
-            out.append(received[start + 8 : start + 12])
-            out.append(around[1])
-            start = stop
+            before, after, times = around[0], around[1], 0
+            while True:
+                out.append(before)
+                out.append(received[start + 8 : start + 12])
+                out.append(after)
+                start = stop
+                times += 1
+                stop = start + 4 + size
+                if stop > end or not (received.startswith(head, start) and received.startswith(tail, start + 12)):
+                    break
+            known[2].count += times
+            if code:
+                known[2].refused(code, times)
         return start
 
 
