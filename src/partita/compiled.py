@@ -20,6 +20,7 @@ COMPILED: tuple[str, ...] = (
     "partita.records.builder",
     "partita.records.columns",
     "partita.records.decode",
+    "partita.records.row_packing",
     "partita.records.scanner",
     "partita.records.opened.walk",
 )

@@ -35,6 +35,13 @@ READING = (
     Option("failOnDataLoss", "bool", True, "fail when records were removed before they were read"),
     Option("minPartitions", "int", None, "at least so many tasks, if there are records enough", minimum=1),
     Option("maxRecordsPerPartition", "int", None, "no task reads more offsets than this", minimum=1),
+    Option(
+        "maxRecordsPerSharedTask",
+        "int",
+        None,
+        "partitions are read in one task up to so many offsets; 0: a task for each; stream: 4096, views: 131072",
+        minimum=0,
+    ),
     Option("includeHeaders", "bool", False, "add the column headers"),
     Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
     Option("pushdown", "bool", None, "batch: false leaves filters on topic, partition, offset and timestamp to Spark"),

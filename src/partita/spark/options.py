@@ -64,6 +64,10 @@ class Limits:
         return not (self.max_offsets is None and self.min_offsets is None and self.max_bytes is None)
 
 
+SHARED_TASK_RECORDS, SHARED_TASK_RECORDS_OF_VIEW = 4096, 131_072
+"""What maxRecordsPerSharedTask is by default in a stream, and for a view of the log of groups."""
+
+
 @dataclass(frozen=True, slots=True)
 class MemberOptions:
     """How a query takes part in a group that it shares. `leaves_on_stop` None: only an AvailableNow run leaves.
@@ -90,6 +94,7 @@ class SourceOptions:
     fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    max_records_per_shared_task: int | None = None
     view: str = "records"
     columns: tuple[str, ...] = table.COLUMNS
     pushdown: bool | None = None
@@ -105,6 +110,16 @@ class SourceOptions:
     query_name: str | None = None
     run_problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def shared_task_records(self, *, in_stream: bool) -> int:
+        """Up to how many offsets of several partitions a task reads; 0: each partition has a task of its own."""
+        if self.max_records_per_shared_task is not None:
+            return self.max_records_per_shared_task
+        if self.min_partitions is not None or self.max_records_per_partition is not None:
+            return 0
+        if self.view != "records":
+            return SHARED_TASK_RECORDS_OF_VIEW
+        return SHARED_TASK_RECORDS if in_stream else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +168,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
     values = given.values
     if not any(values[name] is not None for name in NO_NAMES):
         values["subscribe"] = given.elsewhere.get("topic")
+    if values["minPartitions"] is not None and values["maxRecordsPerSharedTask"]:
+        raise ConfigError("minPartitions asks for more tasks, maxRecordsPerSharedTask for fewer; leave one of them out")
     view = _view(values)
     topics = _topics(values)
     _check_group(values, topics)
@@ -172,6 +189,7 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
         fail_on_data_loss=values["failOnDataLoss"],
         min_partitions=values["minPartitions"],
         max_records_per_partition=values["maxRecordsPerPartition"],
+        max_records_per_shared_task=values["maxRecordsPerSharedTask"],
         view=view,
         columns=_columns(values["columns"], values["includeHeaders"], view),
         pushdown=values["pushdown"],

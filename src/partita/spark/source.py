@@ -9,7 +9,7 @@ used.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pyspark.sql.datasource import (
@@ -29,8 +29,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from partita.options import ConfigError
-from partita.references import resolve_option
-from partita.spark.cluster.broker_link import link_to, whole_number
+from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.cores import check_cores, member_count
 from partita.spark.lag_source import LagReader, LagStreamReader
@@ -43,11 +42,12 @@ from partita.spark.options import (
     table_options,
 )
 from partita.spark.planning.batch_core import plan_batch
-from partita.spark.planning.planner import RangeTask
+from partita.spark.planning.planner import RangeTask, together
 from partita.spark.planning.stream_core import StreamCore
 from partita.spark.reading import tables
+from partita.spark.reading.prefetching import prefetched, simple_reader
 from partita.spark.reading.pushed_filters import PushedFilters
-from partita.spark.reading.range_reader import FetchSettings, RangeReader
+from partita.spark.reading.task_reader import read_ranges
 from partita.spark.worker_memory import settle
 from partita.system_clock import SystemClock
 
@@ -146,11 +146,11 @@ def warn_once(warnings: Iterable[str]) -> None:
 
 
 class RangePartition(InputPartition):
-    """One task's range, on its way to an executor."""
+    """What one task reads, on its way to an executor."""
 
-    def __init__(self, task: RangeTask) -> None:
-        super().__init__(task)
-        self.task = task
+    def __init__(self, ranges: Sequence[RangeTask]) -> None:
+        super().__init__(ranges)
+        self.ranges = ranges
 
 
 class BatchReader(DataSourceReader):
@@ -168,7 +168,7 @@ class BatchReader(DataSourceReader):
         lookups = _lookups(self._options)
         tasks = plan_batch(self._options, lookups, self._pushed.narrow, not_before_ms=self._pushed.not_before_ms)
         settle()
-        return [RangePartition(task) for task in tasks]
+        return _shared(tasks, self._options.shared_task_records(in_stream=False))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in a worker."""
@@ -200,9 +200,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._cores = cores
         self._running: StreamCore | None = None
+        self._prefetched: list[pa.RecordBatch] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_cores": self._cores, "_running": None}
+        return {"_options": self._options, "_cores": self._cores, "_running": None, "_prefetched": None}
+
+    @property  # type: ignore[misc]  # tells a class of Spark's, which does not know this one
+    def __class__(self) -> type:
+        """This class; between `partitions` and `getCache`, while rows are ready, the one that Spark asks for them."""
+        return type(self) if self._prefetched is None else simple_reader() or type(self)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Spark has no composite limit: this one only says that there is a limit; the core applies all of them."""
@@ -231,7 +237,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of one batch."""
-        return [RangePartition(task) for task in self._core.partitions(start, end)]
+        tasks = self._core.partitions(start, end)
+        records_max = self._options.shared_task_records(in_stream=True)
+        shared = _shared(tasks, records_max)
+        self._prefetched = prefetched(self._options, tasks) if records_max and len(shared) == 1 else None
+        return shared
+
+    def getCache(self, start: dict[str, Any], end: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        """The rows that were read with the plan of this batch, which Spark asks for right after `partitions`."""
+        rows, self._prefetched = self._prefetched, None
+        return iter(rows or ())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, in a worker."""
@@ -259,35 +274,12 @@ def _lookups(options: SourceOptions) -> ClusterLookups:
     return ClusterLookups(link_to(options.client), read_committed=options.read_committed)
 
 
+def _shared(tasks: list[RangeTask], records_max: int) -> list[InputPartition]:
+    return [RangePartition(ranges) for ranges in together(tasks, records_max)]
+
+
 def _read(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of one task. Spark turns an empty list of partitions into one without a range."""
-    if not isinstance(partition, RangePartition):
-        return
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    schema = to_arrow_schema(tables.read_schema(options.columns), timezone="UTC")
-    reader = RangeReader(link_to(options.client), partition.task, fetch_settings(options))
-    decode: Callable[[pa.RecordBatch, pa.Schema], pa.RecordBatch] = tables.chosen
-    if options.view != "records":
-        from partita.spark.reading.views import decoder
-
-        decode = decoder(options.view, _lookups(options))
-    for batch in reader.batches():
-        yield decode(batch, schema)
-    settle()
-
-
-def fetch_settings(options: SourceOptions) -> FetchSettings:
-    """How a task of this read fetches, on the executor where this is called. Raises ConfigError."""
-    client: Mapping[str, str] = options.client
-    plain = FetchSettings()
-    return FetchSettings(
-        read_committed=options.read_committed,
-        fail_on_data_loss=options.fail_on_data_loss,
-        headers="headers" in options.columns,
-        leader_epoch="leaderEpoch" in options.columns,
-        max_wait_ms=whole_number(client, "fetch.max.wait.ms", plain.max_wait_ms),
-        max_bytes=whole_number(client, "fetch.max.bytes", plain.max_bytes),
-        partition_max_bytes=whole_number(client, "max.partition.fetch.bytes", plain.partition_max_bytes),
-        rack=resolve_option("kafka.client.rack", client.get("client.rack", "")),
-    )
+    if isinstance(partition, RangePartition):
+        yield from read_ranges(options, partition.ranges)
+        settle()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from partita.spark.options import Limits
 from partita.spark.planning.offsets import Range
-from partita.spark.planning.planner import RangeTask, is_held_back, limited, split
+from partita.spark.planning.planner import RangeTask, is_held_back, limited, split, together
 
 
 def ranges(*sizes: int) -> dict[tuple[str, int], Range]:
@@ -80,6 +80,28 @@ def test_splitting_keeps_every_offset_once(sizes: list[int], least: int | None, 
     assert all(piece.size > 0 for piece in pieces)
     assert most is None or all(piece.size <= most for piece in pieces)
     assert least is None or len(pieces) >= min(least, sum(sizes))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "expected"),
+    [
+        ((100, 100), 4096, [[0, 1]]),
+        ((3000, 1000, 97), 4096, [[0, 1], [2]]),
+        ((10, 9000, 10, 10), 4096, [[0], [1], [2, 3]]),
+        ((10, 10), 0, [[0], [1]]),
+        ((), 4096, []),
+    ],
+)
+def test_small_neighbours_share_a_task(sizes: tuple[int, ...], most: int, expected: list[list[int]]) -> None:
+    """Issue 13, item 6: a task costs more than 200 records."""
+    assert [[task.partition for task in ranges] for ranges in together(tasks(*sizes), most)] == expected
+
+
+@given(st.lists(st.integers(1, 1000), max_size=20), st.integers(0, 3000))
+def test_sharing_keeps_every_range_in_its_order(sizes: list[int], most: int) -> None:
+    shared = together(tasks(*sizes), most)
+    assert [task for ranges in shared for task in ranges] == tasks(*sizes)
+    assert all(len(ranges) == 1 or sum(task.size for task in ranges) <= most for ranges in shared)
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=8), st.integers(1, 5000))

@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.records import row_packing
 from partita.records.batch import build_batch, iter_records
 from partita.records.builder import encode_headers, varint
-from partita.spark.writing.murmur2_columns import murmur2, partitions_of
-from partita.spark.writing.packed_records import PackedRecords, Rows, pack, varints
-from partita.spark.writing.row_batches import RowBatches, RowError
+from partita.records.row_packing import RowEncoder
+from partita.spark.writing.arrow_encoder import ArrowEncoder, varints
+from partita.spark.writing.murmur2_columns import SEED, hash_by_words, murmur2, partitions_of
+from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
+from partita.spark.writing.row_batches import RowBatches, RowError, headers_at_once, headers_by_row
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -34,13 +37,56 @@ def test_hashes_are_kafkas_own() -> None:
         assert partitions_of(offsets, data, count).tolist() == [v["partitions"][str(count)] for v in vectors]
 
 
+@given(st.lists(st.binary(max_size=40), min_size=1), st.integers(0, 2**32 - 1), st.data())
+def test_machine_code_hashes_as_numpy_does(keys: list[bytes], seed: int, data: st.DataObject) -> None:
+    offsets, content = column(keys)
+    first = data.draw(st.integers(0, len(keys) - 1))
+    for chosen in (SEED, seed):
+        hashes = np.empty(len(keys) - first, np.uint32)
+        row_packing.hash_all(offsets[first:], content, chosen, hashes)
+        assert hashes.tolist() == hash_by_words(offsets[first:], content, chosen).tolist()
+
+
+cells = st.none() | st.binary(max_size=70)
+a_row = st.tuples(cells, cells, st.binary(min_size=1, max_size=9), st.integers(0, 2**50))
+
+
+@given(st.lists(a_row, min_size=1, max_size=30), st.integers(1, 400), st.data())
+def test_machine_code_encodes_and_cuts_as_arrow_does(
+    table: list[tuple[bytes | None, bytes | None, bytes, int]], batch_bytes: int, data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, len(table) - 1))
+    keys, values, headers = (pa.array([row[i] for row in table], pa.binary()).slice(first) for i in range(3))
+    times = np.array([row[3] for row in table[first:]])
+    places = np.array(data.draw(st.lists(st.integers(0, len(table) - first - 1), min_size=1)))
+    for some_headers in (None, headers):
+        for some_times in (None, times):
+            encoded = None if some_headers is None else cells_of(some_headers)
+            machine = RowEncoder(cells_of(keys), cells_of(values), encoded, some_times)
+            arrow = ArrowEncoder(keys, values, some_headers, some_times)
+            assert machine.cuts(places, batch_bytes) == arrow.cuts(places, batch_bytes)
+            assert bytes(machine.encode(places)) == bytes(arrow.encode(places))
+
+
+headers_of_a_row = st.none() | st.lists(st.tuples(st.text(max_size=4), cells), max_size=3)
+
+
+@given(st.lists(headers_of_a_row, min_size=1, max_size=9), st.data())
+def test_machine_code_encodes_headers_as_they_are_encoded_row_by_row(
+    table: list[list[tuple[str, bytes | None]] | None], data: st.DataObject
+) -> None:
+    given = [None if row is None else [{"key": k, "value": v} for k, v in row] for row in table]
+    lists = pa.array(given, HEADER).slice(data.draw(st.integers(0, len(table) - 1)))
+    assert headers_at_once(lists).to_pylist() == headers_by_row(lists).to_pylist()
+
+
 rows = st.lists(st.tuples(st.none() | st.binary(max_size=300), st.none() | st.binary(max_size=300)), min_size=1)
 
 
 @given(rows)
 def test_packed_bytes_are_those_of_a_built_batch(pairs: list[tuple[bytes | None, bytes | None]]) -> None:
     keys, values = (pa.array(part, pa.binary()) for part in zip(*pairs, strict=True))
-    (packed,) = pack(Rows(keys, values, None, 5), batch_bytes=1 << 20, codec=0)
+    (packed,) = pack(rows_of(keys, values, None, 5), batch_bytes=1 << 20, codec=0)
     expected = build_batch(
         [(5, key, value, ()) for key, value in pairs], producer_id=7, producer_epoch=1, base_sequence=3
     )
@@ -51,14 +97,14 @@ def test_lengths_beyond_the_table_and_headers() -> None:
     value, headers = b"v" * 70_000, [("h", b"1"), ("h", None)]
     encoded = pa.array([encode_headers(headers), b"\x00"], pa.binary())
     columns = pa.array([None, b"k"], pa.binary()), pa.array([value, b""], pa.binary())
-    (packed,) = pack(Rows(*columns, encoded, 5), batch_bytes=1 << 20, codec=0)
+    (packed,) = pack(rows_of(*columns, encoded, 5), batch_bytes=1 << 20, codec=0)
     assert packed.build() == build_batch([(5, None, value, headers), (5, b"k", b"", ())])
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=40), st.integers(1, 1500))
 def test_no_batch_is_too_large_but_for_a_single_record(sizes: list[int], limit: int) -> None:
     values = pa.array([b"x" * size for size in sizes], pa.binary())
-    batches = pack(Rows(pa.nulls(len(sizes), pa.binary()), values, None, 0), batch_bytes=limit, codec=0)
+    batches = pack(rows_of(pa.nulls(len(sizes), pa.binary()), values, None, 0), batch_bytes=limit, codec=0)
     assert sum(batch.records_count for batch in batches) == len(sizes)
     assert all(len(batch.payload) <= limit or batch.records_count == 1 for batch in batches)
 
@@ -68,7 +114,7 @@ def test_timestamps_of_rows_become_those_of_records() -> None:
     pairs = [(b"k", b"1", 1_000), (None, b"2", 5_000_000_000_000), (b"k", b"3", 7)]
     keys, values = pa.array([key for key, _, _ in pairs]), pa.array([value for _, value, _ in pairs])
     times = np.array([time for _, _, time in pairs])
-    (packed,) = pack(Rows(keys, values, None, 9, times), batch_bytes=1 << 20, codec=0)
+    (packed,) = pack(rows_of(keys, values, None, 9, times), batch_bytes=1 << 20, codec=0)
     assert packed.build() == build_batch([(time, key, value, ()) for key, value, time in pairs])
 
 
@@ -79,7 +125,7 @@ def test_every_number_is_the_varint_that_kafka_writes(numbers: list[int]) -> Non
 
 def test_a_batch_can_be_split_into_smaller_ones() -> None:
     values = pa.array([bytes([i]) * 50 for i in range(10)], pa.binary())
-    (whole,) = pack(Rows(pa.nulls(10, pa.binary()), values, None, 3), batch_bytes=1 << 20, codec=0)
+    (whole,) = pack(rows_of(pa.nulls(10, pa.binary()), values, None, 3), batch_bytes=1 << 20, codec=0)
     halves = whole.split(whole.size // 2)
     assert len(halves) > 1
     assert [row for half in halves for row in records_of(half)] == records_of(whole)
@@ -160,6 +206,12 @@ def test_headers_keep_order_repetitions_and_nulls() -> None:
 def test_rows_that_cannot_be_written(table: dict[str, pa.Array], said: str) -> None:
     with pytest.raises(RowError, match=said):
         written({"value": pa.array([b"1"])} | table, topic=None)
+
+
+def test_null_headers_are_left_out() -> None:
+    headers = pa.array([[{"key": "h", "value": b"1"}, None], [None]], HEADER)
+    found = written({"value": pa.array([b"1", b"2"]), "headers": headers}, partitions=1)
+    assert [h for _, _, h in found["t", 0]] == [[("h", b"1")], []]
 
 
 def test_slices_of_larger_arrow_batches_are_read_where_they_begin() -> None:

@@ -79,7 +79,7 @@ def test_rows_pass_sparks_own_check_of_arrow_batches(given: dict[str, str]) -> N
         schema = mine.schema()
         assert isinstance(schema, StructType)
         reader = pickle.loads(pickle.dumps(mine.reader(schema=schema)))
-        partition = pickle.loads(pickle.dumps(RangePartition(RangeTask("t", 0, 0, 2, 0, TOPIC_ID))))
+        partition = pickle.loads(pickle.dumps(RangePartition([RangeTask("t", 0, 0, 2, 0, TOPIC_ID)])))
         (batch,) = records_to_arrow_batches(reader.read(partition), 1000, schema, mine)
     assert batch.num_rows == 2
     assert batch.schema.names == schema.names

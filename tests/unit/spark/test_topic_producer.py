@@ -13,7 +13,7 @@ from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
 from partita.records.header import read_header
-from partita.spark.writing.packed_records import PackedRecords, Rows, pack
+from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
 from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
 from support.spark.scripted_broker import scripted_broker
 
@@ -23,7 +23,7 @@ PLAIN = ProduceSettings(idempotent=False, delivery_timeout_ms=5000, max_block_ms
 def packed(*values: bytes) -> list[PackedRecords]:
     """One batch for each value."""
     column = pa.array(values, pa.binary())
-    return pack(Rows(pa.nulls(len(values), pa.binary()), column, None, 0), batch_bytes=1, codec=0)
+    return pack(rows_of(pa.nulls(len(values), pa.binary()), column, None, 0), batch_bytes=1, codec=0)
 
 
 def sent(errors: list[int], settings: ProduceSettings = PLAIN) -> list[tuple[int, list[Any]]]:
@@ -58,7 +58,7 @@ TOO_LARGE = int(ErrorCode.MESSAGE_TOO_LARGE)
 def one_batch(count: int) -> list[PackedRecords]:
     """All values in one batch."""
     column = pa.array([str(i).encode() * 20 for i in range(count)], pa.binary())
-    return pack(Rows(pa.nulls(count, pa.binary()), column, None, 0), batch_bytes=1 << 20, codec=0)
+    return pack(rows_of(pa.nulls(count, pa.binary()), column, None, 0), batch_bytes=1 << 20, codec=0)
 
 
 @pytest.mark.parametrize("idempotent", [True, False])

@@ -98,3 +98,21 @@ def _raise_counts(tasks: list[RangeTask], counts: list[int], wanted: int) -> Non
 def _pieces(task: RangeTask, count: int) -> list[RangeTask]:
     cuts = [task.begin + task.size * i // count for i in range(count + 1)]
     return [replace(task, begin=begin, end=end) for begin, end in pairwise(cuts)]
+
+
+def together(tasks: list[RangeTask], records_max: int) -> list[tuple[RangeTask, ...]]:
+    """What each Spark task reads, one range after the other: neighbours that have at most `records_max` offsets in all.
+
+    The ranges keep their order. It depends on the ranges alone, not on the cluster: a batch that is planned again after
+    a crash has the same tasks.
+    """
+    shared: list[tuple[RangeTask, ...]] = []
+    held: list[RangeTask] = []
+    size = 0
+    for task in tasks:
+        if held and size + task.size > records_max:
+            shared.append(tuple(held))
+            held, size = [], 0
+        held.append(task)
+        size += task.size
+    return [*shared, tuple(held)] if held else shared

@@ -8,7 +8,7 @@ inflated whole, and handed on in pieces.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ROWS_MAX = 65_536
 BYTES_MAX = 16 << 20
 """Most rows, and bytes, of one Arrow batch. One row may be larger."""
+JOINED_MAX = 4096
+"""Most rows of a batch that is made of smaller ones."""
 Aborted = tuple[tuple[int, int], ...]
 
 
@@ -70,6 +72,31 @@ def bounded(batch: pa.RecordBatch, bytes_max: int = BYTES_MAX) -> Iterator[pa.Re
     """The same rows in batches within the bounds, without copying."""
     for start in range(0, batch.num_rows, ROWS_MAX):
         yield from _halved(batch.slice(start, ROWS_MAX), bytes_max)
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows with neighbours of few rows in one batch: each batch costs Spark time, however small it is."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        if held and rows + batch.num_rows > JOINED_MAX:
+            yield _one(held)
+            held, rows = [], 0
+        if batch.num_rows > JOINED_MAX:
+            yield batch
+            continue
+        held.append(batch)
+        rows += batch.num_rows
+    if held:
+        yield _one(held)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def _halved(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:

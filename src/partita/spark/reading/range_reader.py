@@ -74,22 +74,33 @@ class RangeReader:
         self._short_answers = 0
         self._portions = Portions(settings.batch_bytes)
         self._node = ServingNode(link.cluster, task.topic, task.partition, settings.rack)
+        self._pending: Future[Fetched] | None = None
+
+    def start(self) -> None:
+        """Begin with the first fetch; `batches` does by itself. Call `close` if `batches` may not come to its end."""
+        if self._pending is None:
+            self._pending = self._link.submit(self.fetch(self._task.begin))
+
+    def close(self) -> None:
+        """Give up the fetch that is under way."""
+        if self._pending is not None:
+            self._pending.cancel()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All records of the range, in order. Raises DataLossError, SourceError or KafkaError."""
-        pending: Future[Fetched] | None = self._link.submit(self._fetch(self._task.begin))
+        self.start()
         try:
-            while pending is not None:
-                fetched = pending.result()
-                pending = None
+            while self._pending is not None:
+                fetched = self._pending.result()
+                self._pending = None
                 if fetched.next_position < self._task.end:
-                    pending = self._link.submit(self._fetch(fetched.next_position))
-                yield from self._decode(fetched)
+                    self._pending = self._link.submit(self.fetch(fetched.next_position))
+                yield from self.decode(fetched)
         finally:
-            if pending is not None:
-                pending.cancel()
+            self.close()
 
-    def _decode(self, fetched: Fetched) -> Iterator[pa.RecordBatch]:
+    def decode(self, fetched: Fetched) -> Iterator[pa.RecordBatch]:
+        """The records of one answer, in order. Raises SourceError."""
         for portion in self._portions.of(fetched.data, fetched.aborted):
             yield from self._decode_portion(portion, fetched.position)
 
@@ -118,7 +129,8 @@ class RangeReader:
                 return
             position = read.next_offsets[0]
 
-    async def _fetch(self, position: int) -> Fetched:
+    async def fetch(self, position: int) -> Fetched:
+        """One answer with records from `position` on, in the link's loop. Raises DataLossError or KafkaError."""
         fetched: Fetched = await self._link.cluster.retry(lambda: self._fetch_once(position))
         return fetched
 

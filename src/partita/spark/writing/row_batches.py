@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from partita.records import row_packing
 from partita.records.builder import encode_headers
 from partita.spark.positions import TopicPartition
 from partita.spark.writing.murmur2_columns import partitions_of
-from partita.spark.writing.packed_records import PackedRecords, Rows, pack
+from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
 
 PartitionCount = Callable[[str, int], int]
 """How many partitions a topic has; the second argument is the least number that is needed."""
@@ -50,21 +51,13 @@ class RowBatches:
         keys = _binary(columns["key"]) if "key" in columns else pa.nulls(rows.num_rows, pa.binary())
         values = _binary(columns["value"])
         headers = _headers(columns["headers"]) if "headers" in columns else None
-        times = _times(columns.get("timestamp"), timestamp_ms)
+        every = rows_of(keys, values, headers, timestamp_ms, _times(columns.get("timestamp"), timestamp_ms))
         built: dict[TopicPartition, list[PackedRecords]] = {}
         for topic, chosen in self._by_topic(columns, rows.num_rows):
             targets = self._targets(topic, columns.get("partition"), keys, chosen, count_of)
             for partition, places in _groups(targets, chosen):
-                at = pa.array(places)
-                chosen_rows = Rows(
-                    keys=keys.take(at),
-                    values=values.take(at),
-                    headers=None if headers is None else headers.take(at),
-                    timestamp_ms=timestamp_ms,
-                    timestamps_ms=None if times is None else times[places],
-                )
                 built[topic, partition] = pack(
-                    chosen_rows, batch_bytes=self.batch_bytes, codec=self.codec, level=self.level
+                    every.at(places), batch_bytes=self.batch_bytes, codec=self.codec, level=self.level
                 )
         return built
 
@@ -121,6 +114,22 @@ def _times(column: pa.Array | None, now_ms: int) -> NDArray[np.int64] | None:
 
 def _headers(column: pa.Array) -> pa.Array:
     """The headers of each row, encoded, their count in front. A null header key cannot be written."""
+    entries = column.values
+    if row_packing.COMPILED and not entries.null_count and not entries.field("key").null_count:
+        return headers_at_once(column)
+    return headers_by_row(column)
+
+
+def headers_at_once(column: pa.Array) -> pa.Array:
+    """The encoded headers of each row where no header and no header's key is null."""
+    names, contents = (cells_of(_binary(column.values.field(name))) for name in ("key", "value"))
+    offsets = np.empty(len(column) + 1, np.int32)
+    data = row_packing.encode_header_lists(cells_of(column), names, contents, offsets)
+    return pa.Array.from_buffers(pa.binary(), len(column), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def headers_by_row(column: pa.Array) -> pa.Array:
+    """The encoded headers of each row; null headers are left out. Raises RowError for a key that is null."""
     rows: list[bytes] = []
     for row in column.to_pylist():
         pairs = [(h["key"], h["value"]) for h in row or () if h is not None]
@@ -139,7 +148,9 @@ def _buffers(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 def _groups(targets: NDArray[np.int64], chosen: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Each partition with the places of its rows, in row order."""
-    order = np.argsort(targets, kind="stable")
+    # numpy sorts numbers of 16 bits by their digits, several times as fast as larger ones.
+    narrow = targets.astype(np.uint16) if int(targets.max(initial=0)) < 1 << 16 else targets
+    order = np.argsort(narrow, kind="stable")
     partitions, starts = np.unique(targets[order], return_index=True)
     for partition, places in zip(partitions, np.split(order, starts[1:]), strict=True):
         yield int(partition), chosen[places]
