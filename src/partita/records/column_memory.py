@@ -10,7 +10,9 @@ from struct import pack
 from typing import TYPE_CHECKING, Literal
 
 from partita.protocol.primitives import Buffer
+from partita.records.checksum import crc32c
 from partita.records.columns import BytesColumn, ColumnWriter
+from partita.records.fetched_batches import FetchedBatches
 from partita.records.header import LOG_APPEND_TIME, BatchHeader
 
 if TYPE_CHECKING:
@@ -114,8 +116,6 @@ class ColumnMemory:
         self._offsets, self._timestamps = _Memory("q", 8, self._rows), _Memory("q", 8, self._rows)
         self._header_offsets: _Memory | None = None
         self._header_valid: _Memory | None = None
-        self._runs: list[tuple[int, int, int]] = []
-        """Timestamp type, leader epoch and how many rows have them."""
         self.writer = ColumnWriter(
             self._keys.column,
             self._values.column,
@@ -134,7 +134,8 @@ class ColumnMemory:
         rows = min(header.records_count, len(payload) // _MIN_RECORD_SIZE)
         if not self._reserve(rows, len(payload)):
             return False
-        writer, before = self.writer, self.writer.rows
+        writer = self.writer
+        before = writer.rows
         is_append_time = header.timestamp_type == LOG_APPEND_TIME
         timestamp = header.max_timestamp if is_append_time else header.base_timestamp
         given = (payload, header.records_count, header.base_offset, timestamp, is_append_time, first, end)
@@ -144,8 +145,16 @@ class ColumnMemory:
             if not self._reserve_headers(len(payload)):
                 return False
             writer.append(*given)
-        self._runs.append((header.timestamp_type, header.partition_leader_epoch, writer.rows - before))
+        writer.note_run(header.timestamp_type, header.partition_leader_epoch)
         return True
+
+    def append_plain(self, walk: FetchedBatches, end: int) -> None:
+        """Append the batches that `walk` would give next, as long as nothing is special about them."""
+        view, pos = walk.here()
+        check = crc32c if walk.check_crcs else None
+        reached = self.writer.append_plain(view, pos, walk.next_offset, end, check, walk.follows_transactions)
+        if reached != pos:
+            walk.go_on_from(reached, self.writer.next_offset)
 
     def _reserve(self, rows: int, size: int) -> bool:
         """Room for `rows` more records of `size` bytes altogether."""
@@ -189,10 +198,10 @@ class ColumnMemory:
             "value": self._values.array(pa.binary()),
             "offset": numbers("offset", self._offsets.cut(rows)),
             "timestamp": numbers("timestamp", self._timestamps.cut(rows)),
-            "timestamp_type": numbers("timestamp_type", repeated((kind, count) for kind, _, count in self._runs)),
+            "timestamp_type": numbers("timestamp_type", repeated((kind, count) for kind, _, count in self.writer.runs)),
         }
         if "leader_epoch" in schema.names:
-            columns["leader_epoch"] = numbers("leader_epoch", repeated((epoch, n) for _, epoch, n in self._runs))
+            columns["leader_epoch"] = numbers("leader_epoch", repeated((epoch, n) for _, epoch, n in self.writer.runs))
         if self._with_headers:
             columns["headers"] = self._headers(schema.field("headers").type, rows)
         return columns

@@ -4,7 +4,13 @@ import cython
 
 from partita.records.scanner cimport RecordScanner, wrapped
 
-cdef long long _MAX_SCALED
+cdef long long _MAX_SCALED, _MAX_BASE
+cdef Py_ssize_t _HEADER_SIZE, _MIN_RECORD_SIZE
+cdef int _SPECIAL, _APPEND_TIME
+
+
+@cython.locals(value=cython.longlong, index=cython.Py_ssize_t)
+cdef long long number(const unsigned char[::1] view, Py_ssize_t at, int width) noexcept
 
 
 @cython.final
@@ -22,7 +28,8 @@ cdef class BytesColumn:
 @cython.final
 cdef class ColumnWriter(RecordScanner):
     cdef BytesColumn keys, values, header_keys, header_values
-    cdef public Py_ssize_t rows, headerless_count
+    cdef public Py_ssize_t rows, headerless_count, noted
+    cdef public list runs
     cdef public long long next_offset
     cdef public bint wants_header_room
     cdef bint with_headers, has_header_room
@@ -42,6 +49,34 @@ cdef class ColumnWriter(RecordScanner):
         long long first,
         long long end,
     )
+
+    @cython.locals(
+        view="const unsigned char[::1]",
+        size=cython.Py_ssize_t,
+        following=cython.Py_ssize_t,
+        length=cython.longlong,
+        base=cython.longlong,
+        delta=cython.longlong,
+        wanted=cython.longlong,
+        count=cython.longlong,
+        attributes=cython.int,
+        is_append_time=cython.bint,
+        is_open=cython.bint,
+    )
+    cpdef Py_ssize_t append_plain(
+        self, object answer, Py_ssize_t pos, long long first, long long end, object crc32c, bint skips_producers
+    ) except -1
+
+    @cython.locals(before=cython.Py_ssize_t)
+    cdef bint append_one(
+        self, long long base_offset, long long timestamp, bint is_append_time, long long first, long long end
+    ) except -1
+
+    @cython.locals(keys=BytesColumn, values=BytesColumn)
+    cdef bint has_room(self, long long rows, Py_ssize_t size)
+
+    @cython.locals(rows=cython.Py_ssize_t)
+    cpdef note_run(self, int timestamp_type, int leader_epoch)
 
     @cython.locals(offset=cython.longlong, row=cython.Py_ssize_t)
     cdef void append_all(

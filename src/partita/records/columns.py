@@ -7,6 +7,8 @@ Compiled by Cython when a compiler is there (its types: columns.pxd); the same f
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 try:
     import cython
 except ImportError:
@@ -18,6 +20,13 @@ else:
     from partita.records.scanner import RecordScanner, wrapped
 
 _MAX_SCALED: int = 9223372036854775
+_HEADER_SIZE: int = 61
+_MIN_RECORD_SIZE: int = 7
+_SPECIAL: int = 0x27
+"""The attributes of compressed batches and of control batches."""
+_APPEND_TIME: int = 0x08
+_MAX_BASE: int = 1 << 62
+"""Numbers of records behind such an offset would not fit into 64 bits."""
 
 
 class BytesColumn:
@@ -82,8 +91,10 @@ class ColumnWriter(RecordScanner):
         "headerless_count",
         "keys",
         "next_offset",
+        "noted",
         "offsets",
         "rows",
+        "runs",
         "scale",
         "timestamps",
         "values",
@@ -108,7 +119,9 @@ class ColumnWriter(RecordScanner):
         self.with_headers = with_headers
         self.has_header_room = self.wants_header_room = False
         self.scale = 1000 if in_microseconds else 1
-        self.rows = self.headerless_count = 0
+        self.rows = self.headerless_count = self.noted = 0
+        self.runs: list[tuple[int, int, int]] = []
+        """Timestamp type, leader epoch, and how many records in a row have them."""
         self.next_offset = 0
         self.detach()
 
@@ -176,6 +189,95 @@ class ColumnWriter(RecordScanner):
             self.rows = row + 1
             self.next_offset = wrapped(offset + 1)
 
+    def append_plain(
+        self,
+        answer: memoryview,
+        pos: int,
+        first: int,
+        end: int,
+        crc32c: Callable[[memoryview], int] | None,
+        skips_producers: bool,
+    ) -> int:
+        """Append whole batches from byte `pos` of an answer on, as long as nothing is special about them.
+
+        Returns where it stopped: at the end, or at a batch that others have to look at, of which nothing is
+        appended then. That is one without room in the columns, of another magic, compressed, with control records or
+        headers, faulty in any way, cut short, or from offset `end` on; with `skips_producers` also one of an
+        idempotent producer. `next_offset` is what is wanted afterwards; `first` is what is wanted now. `crc32c` is
+        None if checksums do not count.
+        """
+        self.next_offset = wanted = first
+        if self.has_header_room:
+            return pos
+        view = answer
+        size = view.shape[0]
+        is_open = False
+        while size - pos >= _HEADER_SIZE:
+            length = number(view, pos + 8, 4)
+            following = pos + 12 + length
+            attributes = number(view, pos + 21, 2)
+            if length < _HEADER_SIZE - 12 or following > size or view[pos + 16] != 2 or attributes & _SPECIAL:
+                break
+            base, delta = number(view, pos, 8), number(view, pos + 23, 4)
+            if base < 0 or base >= end or base > _MAX_BASE or delta < 0:
+                break
+            if skips_producers and number(view, pos + 43, 8) >= 0:
+                break
+            if crc32c is not None and crc32c(answer[pos + 21 : following]) != number(view, pos + 17, 4) & 0xFFFFFFFF:
+                break
+            if base + delta >= wanted:
+                count = number(view, pos + 57, 4)
+                if count < 0 or not self.has_room(count, following - pos - _HEADER_SIZE):
+                    break
+                if not is_open:
+                    self.open(answer, 0)
+                    is_open = True
+                self.pos, self.end, self.left = pos + _HEADER_SIZE, following, count
+                is_append_time = attributes & _APPEND_TIME != 0
+                if not self.append_one(base, number(view, pos + (35 if is_append_time else 27), 8), is_append_time,
+                                       wanted, end):  # fmt: skip
+                    break
+                self.note_run(1 if is_append_time else 0, number(view, pos + 12, 4))
+                wanted = base + delta + 1
+            pos = following
+        self.next_offset = wanted
+        return pos
+
+    def append_one(self, base_offset: int, timestamp: int, is_append_time: bool, first: int, end: int) -> bool:
+        """Append the records of a batch that `pos`, `end` and `left` delimit: all or, if something is special, none."""
+        before = self.rows
+        with cython.nogil:
+            self.append_all(base_offset, timestamp, is_append_time, first, end)
+        if self.fault is None and not self.wants_header_room:
+            return True
+        self.forget(before)
+        self.fault = None
+        self.wants_header_room = False
+        return False
+
+    def has_room(self, rows: int, size: int) -> bool:
+        """Do the columns have room for so many more records of `size` bytes altogether?"""
+        keys, values = self.keys, self.values
+        rows = min(rows, size // _MIN_RECORD_SIZE) + self.rows
+        return (
+            rows <= self.offsets.shape[0]
+            and rows < keys.offsets.shape[0]
+            and rows < values.offsets.shape[0]
+            and keys.size + size <= keys.written.shape[0]
+            and values.size + size <= values.written.shape[0]
+        )
+
+    def note_run(self, timestamp_type: int, leader_epoch: int) -> None:
+        """The records since the last call have this timestamp type and leader epoch."""
+        rows = self.rows - self.noted
+        self.noted = self.rows
+        before = self.runs.pop() if self.runs else (timestamp_type, leader_epoch, 0)
+        if before[0] == timestamp_type and before[1] == leader_epoch:
+            rows += before[2]
+        else:
+            self.runs.append(before)
+        self.runs.append((timestamp_type, leader_epoch, rows))
+
     def forget(self, rows: int) -> None:
         """Take back all but the first `rows`. Those taken back must have no headers."""
         self.keys.forget(rows)
@@ -227,6 +329,18 @@ class ColumnWriter(RecordScanner):
         self.header_keys.forget(before)
         self.header_values.forget(before)
         return False
+
+
+def number(view: memoryview, at: int, width: int) -> int:
+    """The signed number of 2, 4 or 8 bytes that stands there, its most significant byte first."""
+    if not cython.compiled:
+        return int.from_bytes(view[at : at + width], "big", signed=True)
+    value = view[at]
+    if value >= 0x80:
+        value -= 0x100
+    for index in range(at + 1, at + width):
+        value = value * 256 + view[index]
+    return value
 
 
 def fill_offsets(offsets: memoryview, row: int, rows: int, step: int) -> None:

@@ -7,13 +7,21 @@ fault ends the walk and is kept, so that everything before it can still be deliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from partita.protocol.primitives import Buffer
 from partita.records.compression import DEFAULT_MAX_BYTES, decompress
 from partita.records.control import ABORT, control_type
 from partita.records.decode import Record, RecordReader
-from partita.records.header import HEADER_SIZE, BatchHeader, InvalidBatch, check_crc, corrupt, cut, read_header
+from partita.records.header import (
+    HEADER_SIZE,
+    MAGIC_AT,
+    BatchHeader,
+    InvalidBatch,
+    check_crc,
+    corrupt,
+    end_of_entry,
+    read_header,
+)
 from partita.records.legacy import read_legacy
 
 
@@ -28,10 +36,12 @@ class FetchedBatches:
     __slots__ = (
         "_aborted",
         "_aborting",
-        "_entries",
+        "_buffers",
         "_in_hand",
         "_inflate",
         "_max_bytes",
+        "_pos",
+        "_view",
         "check_crcs",
         "fault",
         "next_offset",
@@ -47,11 +57,9 @@ class FetchedBatches:
         max_batch_bytes: int = DEFAULT_MAX_BYTES,
         inflate: bool = True,
     ) -> None:
-        self._entries: Iterator[tuple[int, memoryview]]
-        if isinstance(data, bytes | bytearray | memoryview):
-            self._entries = cut(data)
-        else:
-            self._entries = chain.from_iterable(map(cut, data))
+        self._buffers = iter((data,) if isinstance(data, bytes | bytearray | memoryview) else data)
+        self._view = memoryview(b"")
+        self._pos = 0
         self._aborted = sorted(aborted, key=_first_offset, reverse=True) if aborted is not None else None
         self._aborting: set[int] = set()
         self._in_hand: BatchHeader | None = None
@@ -70,8 +78,8 @@ class FetchedBatches:
         try:
             while True:
                 self._pass()
-                magic, entry = next(self._entries)
-                found = self._legacy(entry) if magic < 2 else self._batch(entry)
+                entry = self._entry()
+                found = self._legacy(entry) if entry[MAGIC_AT] < 2 else self._batch(entry)
                 if found is not None:
                     return found
         except InvalidBatch as fault:
@@ -81,6 +89,35 @@ class FetchedBatches:
     def stop(self, fault: InvalidBatch, next_offset: int) -> None:
         """A record of the batch in hand is faulty: the walk ends before it."""
         self.fault, self.next_offset, self._in_hand = fault, max(self.next_offset, next_offset), None
+
+    @property
+    def follows_transactions(self) -> bool:
+        """Do batches of producers need a look, since some of them may be aborted?"""
+        return self._aborted is not None
+
+    def here(self) -> tuple[memoryview, int]:
+        """The buffer that the walk has reached, and where in it, behind the batch in hand."""
+        self._pass()
+        while self._pos == len(self._view):
+            following = next(self._buffers, None)
+            if following is None:
+                break
+            self._view, self._pos = memoryview(following), 0
+        return self._view, self._pos
+
+    def go_on_from(self, pos: int, next_offset: int) -> None:
+        """Somebody else has handled the batches up to here, after a call of `here`; this offset is wanted next."""
+        self._pos, self.next_offset = pos, next_offset
+
+    def _entry(self) -> memoryview:
+        """The next batch or legacy message. Raises StopIteration behind the last whole one of the last buffer."""
+        while True:
+            pos = self._pos
+            following = end_of_entry(self._view, pos)
+            if following > pos:
+                self._pos = following
+                return self._view[pos:following]
+            self._view, self._pos = memoryview(next(self._buffers)), 0
 
     def _pass(self) -> None:
         """Leave the batch in hand behind. Its header counts, not its last record: compaction may have removed that."""

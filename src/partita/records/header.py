@@ -34,7 +34,7 @@ _MAX_TIMESTAMP = Struct(">q")
 _MIN_LENGTH = 14
 _MAX_LENGTH = 2**31 - 1 - LENGTH_OVERHEAD
 _LENGTH_AT = 8
-_MAGIC_AT = 16
+MAGIC_AT = 16
 _CRC_AT, _CRC_FROM = 17, 21
 _MAX_TIMESTAMP_AT = 35
 
@@ -159,31 +159,36 @@ def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
     """Read the header of the magic 2 batch at `pos`. Lengths and checksum are the caller's to check."""
     if len(buf) - pos < HEADER_SIZE:
         raise corrupt(f"a batch header has {HEADER_SIZE} bytes, {len(buf) - pos} are left")
-    if buf[pos + _MAGIC_AT] != 2:
-        raise corrupt(f"magic {buf[pos + _MAGIC_AT]} where a batch of magic 2 was expected")
+    if buf[pos + MAGIC_AT] != 2:
+        raise corrupt(f"magic {buf[pos + MAGIC_AT]} where a batch of magic 2 was expected")
     return BatchHeader(*HEADER.unpack_from(buf, pos))
 
 
 def cut(buf: Buffer) -> Iterator[tuple[int, memoryview]]:
     """Yield (magic, whole batch or legacy message); stop without error at a partial one."""
     view = memoryview(buf)
-    pos, end = 0, len(view)
-    while end - pos > _MAGIC_AT:
-        (length,) = _LENGTH.unpack_from(view, pos + 8)
-        if not _MIN_LENGTH <= length <= _MAX_LENGTH:
-            raise corrupt(f"batch length {length} at byte {pos}; at least {_MIN_LENGTH} expected")
-        magic = view[pos + _MAGIC_AT]
-        if magic > 2:
-            raise corrupt(f"magic {magic} at byte {pos}; expected 0, 1 or 2")
-        following = pos + length + LENGTH_OVERHEAD
-        if following > end:
-            return
-        yield magic, view[pos:following]
+    pos = 0
+    while (following := end_of_entry(view, pos)) > pos:
+        yield view[pos + MAGIC_AT], view[pos:following]
         pos = following
-    if end - pos >= LENGTH_OVERHEAD:
-        (length,) = _LENGTH.unpack_from(view, pos + 8)
-        if length < _MIN_LENGTH:
-            raise corrupt(f"batch length {length} at byte {pos}; at least {_MIN_LENGTH} expected")
+
+
+def end_of_entry(view: memoryview, pos: int) -> int:
+    """Where the batch or legacy message at `pos` ends; `pos` itself if it is partial or there is none."""
+    left = len(view) - pos
+    if left <= MAGIC_AT:
+        if left >= LENGTH_OVERHEAD:
+            (length,) = _LENGTH.unpack_from(view, pos + 8)
+            if length < _MIN_LENGTH:
+                raise corrupt(f"batch length {length} at byte {pos}; at least {_MIN_LENGTH} expected")
+        return pos
+    (length,) = _LENGTH.unpack_from(view, pos + 8)
+    if not _MIN_LENGTH <= length <= _MAX_LENGTH:
+        raise corrupt(f"batch length {length} at byte {pos}; at least {_MIN_LENGTH} expected")
+    if view[pos + MAGIC_AT] > 2:
+        raise corrupt(f"magic {view[pos + MAGIC_AT]} at byte {pos}; expected 0, 1 or 2")
+    size: int = length + LENGTH_OVERHEAD
+    return pos + size if size <= left else pos
 
 
 def iter_batches(buf: Buffer) -> Iterator[tuple[BatchHeader, memoryview]]:

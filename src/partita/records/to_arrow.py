@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _NO_END = 2**63 - 1
+_OVER = (None, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,11 @@ def _bytes_in(parts: Iterable[FetchedPart]) -> int:
 
 def _append_part(memory: ColumnMemory, part: FetchedPart, walk: FetchedBatches) -> int:
     """Append one partition's records; return the offset to go on from."""
-    for header, payload in walk:
+    while walk.fault is None:
+        memory.append_plain(walk, part.end_offset)
+        header, payload = next(walk, _OVER)
+        if header is None:
+            break
         if header.base_offset >= part.end_offset:
             return part.end_offset
         if not memory.append(header, payload, walk.next_offset, part.end_offset):
