@@ -11,15 +11,21 @@ from typing import Any
 
 import pytest
 
+from partita.broker.transactions import marker_sender
+from partita.group.guards import MEMBER_GUARDS, first_error
+from partita.group.offsets import transactional
+from partita.group.records.hard_state import HardState
 from partita.log.producer_state import ProducerStates
+from partita.protocol.error_codes import ErrorCode
 from partita.records.fetched_batches import FetchedBatches
 from partita.sim.run import Verdict, run_transactions, simulate_transactions
 from partita.sim.transactions.plan import KINDS, Plan, draw
 from partita.sim.world.dice import Dice
 from partita.sim.world.trace import Trace
-from partita.transactions import end
+from partita.transactions import end, shard
 from partita.transactions.contract import Reply, SendMarkers
 from partita.transactions.coordinator import TransactionCoordinator
+from partita.transactions.log_records import record_of
 from partita.transactions.model import Transaction
 from partita.transactions.shard import Entry, Turn
 
@@ -53,6 +59,7 @@ def test_seeds_reach_every_fault_and_every_version() -> None:
     assert {plan.level for plan in plans} == {0, 1, 2}
     assert {plan.old_clients for plan in plans} == {0.0, 0.3, 1.0}
     assert {plan.copiers for plan in plans} == {0, 1, 2}
+    assert {plan.group_protocol for plan in plans} == {"none", "classic", "consumer"}
 
 
 def test_a_seed_is_the_same_history_in_another_process() -> None:
@@ -127,12 +134,49 @@ def readers_keep_aborted_producers(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FetchedBatches, "_ends_in_abort", lambda *args: False)
 
 
+def markers_of_earlier_epochs_are_taken(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(ProducerStates, "check_marker", lambda *args: None)
+
+
+def markers_for_a_deleted_topic_are_waited_for(patch: pytest.MonkeyPatch) -> None:
+    take = marker_sender._Sending._take
+
+    def wait(self: Any, name: Any, code: ErrorCode) -> None:
+        is_there = self._sender.partition(name) is not None
+        take(self, name, code if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    patch.setattr(marker_sender._Sending, "_take", wait)
+
+
+def replaced_members_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
+    """KIP-447"""
+    patch.setattr(transactional, "first_error", lambda g, of: 0 if g is MEMBER_GUARDS else first_error(g, of))
+    patch.setattr(transactional, "transaction_error", lambda *args: ErrorCode.NONE)
+
+
+def pending_offsets_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(HardState, "is_pending", lambda *args: False)
+
+
+def what_version_2_decided_cannot_be_stored_below(patch: pytest.MonkeyPatch) -> None:
+    """As in Kafka: a level that is lowered leaves such a transactional id unusable."""
+
+    def store(transaction: Transaction, level: int) -> Any:
+        assert level or not transaction.client_version, "version 0 has no room"
+        return record_of(transaction, level)
+
+    patch.setattr(shard, "record_of", store)
+
+
 LIVELY: dict[str, Any] = {
-    "writers": 4, "ids": 2, "copiers": 1, "readers": 1, "level": 2, "old_clients": 0.3, "records_max": 4, "pause_ms": 0,
-    "linger_ms": 0, "transaction_ms": 2_000, "delay_ms": 5, "slow_up": False, "slow_down": False, "sync_ms": 5,
-    "marker_delay_ms": 5, "marker_loss": 0.2, "first_epoch": -1,
+    "writers": 4, "ids": 2, "copiers": 1, "group_protocol": "none", "readers": 1, "level": 2, "old_clients": 0.3,
+    "records_max": 4, "pause_ms": 0, "linger_ms": 0, "transaction_ms": 2_000, "delay_ms": 5, "slow_up": False,
+    "slow_down": False, "sync_ms": 5, "marker_delay_ms": 5, "marker_loss": 0.2, "first_epoch": -1,
     "faults": (("kill_client", 1_500), ("move_states", 1_500), ("pause_client", 1_500), ("crash_broker", 5_000)),
 }  # fmt: skip
+MEMBERS = {"copiers": 2, "group_protocol": "classic", "transaction_ms": 6_000}
+JUMPS = {"faults": (("jump_clock", 500),)}
+SLOW_MARKERS = {"marker_delay_ms": 2_000}
 MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
     (no_guard, {}, {"TI7"}),
     (loads_resend_nothing, {"faults": (("move_states", 300),), "marker_delay_ms": 2_000}, {"TL1", "TL2", "TL6"}),
@@ -140,6 +184,15 @@ MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
     (markers_before_the_decision_is_durable, {"sync_ms": 100, "marker_delay_ms": 0}, {"TI6"}),
     (answers_before_the_record_is_durable, {"sync_ms": 100}, {"TI12", "TI7"}),
     (timeouts_are_forgotten, {"ids": 4}, {"TL1", "TL2"}),
+    (markers_of_earlier_epochs_are_taken, {"faults": (("forge_marker", 200),)}, {"TI6"}),
+    (markers_for_a_deleted_topic_are_waited_for, {"faults": (("delete_topic", 500),)}, {"TL1", "TL2", "TL6"}),
+    (replaced_members_commit_in_transactions, {**MEMBERS, **JUMPS}, {"TI11"}),
+    (pending_offsets_are_not_waited_for, {**MEMBERS, **SLOW_MARKERS, **JUMPS}, {"TI11"}),
+    (
+        what_version_2_decided_cannot_be_stored_below,
+        {**SLOW_MARKERS, "faults": (("change_level", 300),)},
+        {"E", "ASSERT", "TL2"},
+    ),
     (readers_keep_aborted_producers, {"old_clients": 1.0}, {"TI2", "TI11"}),
 )
 

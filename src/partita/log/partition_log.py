@@ -78,7 +78,7 @@ class PartitionLog:
         self.log_end_offset = self.segments[-1].next_offset
         self.durable_offset = self.log_end_offset
         if durability is Durability.SYNC and recovered.unsynced_from is not None:
-            self.durable_offset = recovered.unsynced_from
+            self.durable_offset = max(recovered.unsynced_from, self.state.log_start_offset)
         self.high_watermark = self.durable_offset
         self._appended_bytes = 0
         self._synced_bytes = 0

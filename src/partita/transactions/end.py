@@ -55,6 +55,12 @@ def _end_v1(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
 
 
 def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
+    """What is to be done of version 2, whose ends raise the epoch: one with the epoch before is the last one repeated.
+
+    Deviation: an EndTxn of version 2 with the epoch before is a repetition only where the last end was of version 2.
+    Kafka does not look, and tells a fenced producer the epoch of its successor once that one, of version 1, has ended a
+    transaction.
+    """
     if entry.is_pending:  # before the id and epoch are compared
         return ErrorCode.CONCURRENT_TRANSACTIONS
     transaction = entry.transaction
@@ -65,7 +71,8 @@ def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
     )
     if request.producer_id != transaction.producer_id and not over_rotation:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if over_rotation or request.epoch == transaction.epoch - 1:
+    is_repeated = request.epoch == transaction.epoch - 1 and transaction.client_version >= moves.VERSION_2
+    if over_rotation or is_repeated:
         case = Case.REPEAT
     elif request.epoch == transaction.epoch:
         case = Case.CURRENT

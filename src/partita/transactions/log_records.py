@@ -21,9 +21,12 @@ class Loaded(NamedTuple):
 
 
 def record_of(transaction: Transaction, transaction_version: int) -> Record:
-    """The record that stores a transactional id; version 0 of the value where `transaction.version` is 0."""
-    version = 1 if transaction_version else 0
-    assert version or not transaction.client_version, "version 0 has no room for the version of the client"
+    """The record that stores a transactional id; version 0 of the value where `transaction.version` is 0.
+
+    Deviation: a transaction of version 2 that was decided before the level was lowered to 0 is stored by version 1 of
+    the value; Kafka cannot store it, and its transactional id stays unusable until the coordinator moves.
+    """
+    version = 1 if transaction_version or transaction.client_version else 0
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.epoch,

@@ -211,6 +211,20 @@ def test_delete_records_moves_the_log_start_durably() -> None:
     assert again.delete_records_before(-1) == 30
 
 
+def test_after_a_crash_the_high_watermark_is_not_below_the_log_start() -> None:
+    """Found by the simulator: the segment that is checked begins before the records that are gone."""
+    storage = MemoryStorage()
+    log = open_log(storage, durability=Durability.SYNC)
+    fill(log, 5)
+    log.flush(at(5))
+    log.delete_records_before(3)
+    log.flush(at(5))
+    again = open_log(storage, durability=Durability.SYNC, was_clean=False)
+    assert (again.log_start_offset, again.high_watermark, again.last_stable_offset) == (3, 3, 3)
+    again.flush(at(6))
+    assert again.high_watermark == 5
+
+
 def test_compacted_topics_are_not_deleted_by_age() -> None:
     log = open_log(config=replace(SMALL, delete=False, compact=True, retention_ms=1))
     fill(log, 30)

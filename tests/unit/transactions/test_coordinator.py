@@ -306,6 +306,20 @@ def test_while_markers_are_written_everybody_waits() -> None:
     assert world.known() is decided
 
 
+@pytest.mark.case("TX-G02", "TX-C05")
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_fenced_producer_of_version_2_is_not_told_the_epoch_of_a_successor_of_version_1(committed: bool) -> None:
+    """Found by the simulator: its end looks like a repetition, since the successor's own end raises no epoch."""
+    world = World()
+    world.init()
+    assert world.init() == (NONE, 4000, 1)
+    world.add((4000, 1), T0)
+    assert world.end((4000, 1), committed) == NONE
+    assert world.end((4000, 0), committed, 2) == refused(ErrorCode.PRODUCER_FENCED)
+    world.reload()
+    assert world.end((4000, 0), committed, 2) == refused(ErrorCode.PRODUCER_FENCED)
+
+
 @pytest.mark.case("TX-N08", "TX-N09", "TX-N10", "TX-B02")
 def test_the_last_epoch_is_followed_by_another_producer_id() -> None:
     """KAFKA-18660: also when the answer was lost."""

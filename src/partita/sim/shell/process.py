@@ -24,7 +24,7 @@ from partita.broker.wire.memo import Memo
 from partita.security.principals import ANONYMOUS, KafkaPrincipal
 from partita.sim.shell.disk import SimDisk, SimStore
 from partita.sim.shell.loop import VirtualClock, VirtualLoop
-from partita.sim.world.network import Link, Network
+from partita.sim.world.network import Link, Network, Way
 from partita.sim.world.world import World
 
 NODES = 2
@@ -206,8 +206,8 @@ class Process:
             return
         connection = self._connections.get(link)
         if connection is None:
-            assert isinstance(link.key, int), "clients connect to nodes"
-            connection = _Connection(link, self._dispatchers[link.key], self._reply)
+            assert isinstance(link.key, Way), "clients connect to nodes"
+            connection = _Connection(link, self._dispatchers[link.key.node_id], self._reply)
             self._connections[link] = connection
         self.loop.enter(connection.receive, frame)
 

@@ -19,7 +19,7 @@ from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestT
 from partita.protocol.metadata_view import MetadataView
 from partita.protocol.primitives import Request
 from partita.sim.rules.rule import must
-from partita.sim.world.network import Link, Network
+from partita.sim.world.network import Link, Network, Way
 from partita.sim.world.world import World
 
 REQUEST_TIMEOUT_MS = 5_000
@@ -67,14 +67,14 @@ class Client:
         self.failure = ""
         self._network = network
         self._nodes = nodes
-        self._wires: dict[int, _Wire] = {}
+        self._wires: dict[Way, _Wire] = {}
         self._correlation = 0
         self._late: list[Callable[[], None]] = []
         self._script: Script | None = None
         self._wait: Wait = lambda: True
         self._coordinators: dict[tuple[str, int], int] = {}
-        self.on_turn: Callable[[], None] = lambda: None
-        """Called whenever something happened, before the script goes on."""
+        self.parts: list[Callable[[], None]] = []
+        """Called whenever something happened, before the script goes on: the producer, the consumer."""
         self.on_end: Callable[[Client], None] = lambda _: None
         """Called when the script has ended."""
 
@@ -89,7 +89,7 @@ class Client:
         """Something happened: go on if what the script waits for is there."""
         if self.is_over or self.is_paused or self._script is None:
             return
-        self.on_turn()
+        self._step()
         while not self.is_over and self._wait():
             try:
                 self._wait = next(self._script)
@@ -97,7 +97,11 @@ class Client:
                 self.kill()
                 self.on_end(self)
                 return
-            self.on_turn()
+            self._step()
+
+    def _step(self) -> None:
+        for part in self.parts:
+            part()
 
     def pause_for(self, ms: int) -> Wait:
         """Wait so many milliseconds."""
@@ -140,16 +144,26 @@ class Client:
         self.post(node_id, message, version, end)
         return slot
 
-    def post(self, node_id: int, message: Request[Any], version: int, on_end: Callable[[Slot], None]) -> None:
-        """Send a request to a node; `on_end` hears of its end."""
-        asked = _Asked(message, version, self.world.now.mono_ms + REQUEST_TIMEOUT_MS, on_end)
-        wire = self._wires.get(node_id)
+    def post(
+        self,
+        node_id: int,
+        message: Request[Any],
+        version: int,
+        on_end: Callable[[Slot], None],
+        *,
+        lane: int = 0,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+    ) -> None:
+        """Send a request to a node; `on_end` hears of its end. Lanes do not wait for each other."""
+        asked = _Asked(message, version, self.world.now.mono_ms + timeout_ms, on_end)
+        way = Way(node_id, lane)
+        wire = self._wires.get(way)
         if wire is None:
-            link = self._network.connect(self, node_id)
+            link = self._network.connect(self, way)
             if link is None:
                 self.world.after(CONNECT_FAILS_MS, self._fail, [asked], Disconnected("nobody listens"))
                 return
-            wire = self._wires[node_id] = _Wire(link)
+            wire = self._wires[way] = _Wire(link)
         self._correlation += 1
         wire.open[self._correlation] = asked
         frame = b"".join(encode_request(message.API_KEY, version, self._correlation, self.name, message))
@@ -157,12 +171,23 @@ class Client:
         self._network.send(wire.link, frame[4:])
         self.world.at(asked.due_ms, self._expire)
 
+    def any_node(self) -> int:
+        """One of the cluster's nodes."""
+        return self.world.dice.choice(self._nodes)
+
+    def hang_up(self, node_id: int, lane: int) -> None:
+        """Close a connection; what waits on it fails."""
+        wire = self._wires.pop(Way(node_id, lane), None)
+        if wire is not None:
+            self._network.close_by_client(wire.link)
+            self.world.after(0, self._fail, list(wire.open.values()), Disconnected("closed by the client"))
+
     def arrived(self, link: Link, frame: bytes) -> None:
         """A frame came in."""
         if self.is_paused:
             self._late.append(lambda: self.arrived(link, frame))
             return
-        assert isinstance(link.key, int), "clients connect to nodes"
+        assert isinstance(link.key, Way), "clients connect to nodes"
         wire = self._wires.get(link.key)
         if self.is_over or wire is None or wire.link is not link:
             return
@@ -181,7 +206,7 @@ class Client:
         if self.is_paused:
             self._late.append(lambda: self.broken(link))
             return
-        assert isinstance(link.key, int), "clients connect to nodes"
+        assert isinstance(link.key, Way), "clients connect to nodes"
         wire = self._wires.get(link.key)
         if not self.is_over and wire is not None and wire.link is link:
             del self._wires[link.key]
@@ -192,9 +217,9 @@ class Client:
         if self.is_over or self.is_paused:
             return
         now_ms = self.world.now.mono_ms
-        for node_id, wire in list(self._wires.items()):
+        for way, wire in list(self._wires.items()):
             if any(asked.due_ms <= now_ms for asked in wire.open.values()):
-                del self._wires[node_id]
+                del self._wires[way]
                 self._network.close_by_client(wire.link)
                 self._fail(list(wire.open.values()), RequestTimedOut("no answer came in time"))
 
@@ -220,7 +245,7 @@ class Client:
                 self.view.update(slot.response, METADATA_VERSION, keep=self.view.topics)
             on_end()
 
-        self.post(self.world.dice.choice(self._nodes), message, METADATA_VERSION, end)
+        self.post(self.any_node(), message, METADATA_VERSION, end)
 
     def with_coordinator(self, key: str, key_type: int, go_on: Callable[[int | KafkaError], None]) -> None:
         """Find the node that coordinates; `go_on` is given its id or why there is none."""
@@ -241,7 +266,7 @@ class Client:
                 go_on(slot.error)
 
         message = FindCoordinatorRequest(key=key, key_type=key_type)
-        self.post(self.world.dice.choice(self._nodes), message, FIND_VERSION, end)
+        self.post(self.any_node(), message, FIND_VERSION, end)
 
     def forget_coordinator(self, key: str, key_type: int) -> None:
         """It has moved, or is not reached."""

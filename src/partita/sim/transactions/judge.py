@@ -13,9 +13,9 @@ from partita.group.records.log_records import OFFSET_KEY, kind_of, read_offset_k
 from partita.sim.rules.rule import must
 from partita.sim.transactions.ledger import Reading, Told, TopicPartition
 from partita.sim.transactions.model import Entry, LogModel
-from partita.sim.transactions.scripts import COPIERS
 from partita.sim.transactions.simulation import Simulation
-from partita.sim.transactions.watch import OFFSETS_TOPIC
+from partita.sim.transactions.stage import COPIERS, INPUTS
+from partita.sim.transactions.watch import BRIEF, OFFSETS_TOPIC
 
 Offsets = dict[tuple[str, TopicPartition], int]
 
@@ -47,16 +47,26 @@ class Judge:
         self._judge_offsets()
 
     def _judge_told(self, told: Told) -> None:
-        found = [self._seen[value] for value in told.values]
+        lasting = [value for where, value in told.records if not self._is_lost(told, where)]
+        found = [self._seen[value] for value in lasting]
         where = f"transaction {told.number} of {told.life}"
         if told.outcome is True:
-            missing = [value for value in told.values if not self._seen[value]]
+            missing = [value for value in lasting if not self._seen[value]]
             must(not missing, "TI1", f"{where} is committed, and {missing} is not there")
         elif told.outcome is False or not told.is_commit_asked:
-            must(not any(found), "TI1", f"{where} is not committed, and some of it is there")
+            must(
+                not any(self._seen[v] for v in told.values), "TI1", f"{where} is not committed, and some of it is there"
+            )
         else:
             must(not any(found) or all(found), "TI1", f"{where}: a part of it is there")
         must(all(count <= 1 for count in found), "TI3", f"{where}: some of it is there twice")
+
+    def _is_lost(self, told: Told, where: TopicPartition) -> bool:
+        """Whether records may be missing: their topic was deleted, or somebody aborted this part of it by hand."""
+        watch = self._simulation.watch
+        if where == BRIEF and watch.was_deleted:
+            return True
+        return told.producer is not None and watch.forged.get((where, *told.producer), False)
 
     def _judge_order(self) -> None:
         """TI3: values of one transaction, and transactions of one life, are in the order they were sent in."""
@@ -78,10 +88,12 @@ class Judge:
         for reading in self._ledger.readings:
             there = [(e.offset, _text(e)) for e in self._committed.get(reading.partition, ())]
             wanted = [one for one in there if reading.start <= one[0] < reading.position]
+            strange = sorted(set(reading.read) - set(wanted))
+            must(not strange, "TI2", f"{reading.life} read {strange[:3]} of {reading.partition}")
             if reading.partition[0] == "kept":
-                strange = sorted(set(reading.read) - set(wanted))
-                must(not strange, "TI2", f"{reading.life} read {strange[:3]} of {reading.partition}")
                 continue
+            had, log_start = set(reading.read), self._simulation.watch.log_start(reading.partition)
+            wanted = [one for one in wanted if one in had or one[0] >= log_start]
             must(
                 reading.read == wanted,
                 "TI2",
@@ -92,7 +104,8 @@ class Judge:
     def _judge_final(self, reading: Reading) -> None:
         entries = self._committed.get(reading.partition, [])
         if reading.partition[0] != "kept":
-            wanted = [(e.offset, _text(e)) for e in entries]
+            log_start = self._simulation.watch.log_start(reading.partition)
+            wanted = [(e.offset, _text(e)) for e in entries if e.offset >= log_start]
             must(reading.read == wanted, "TI2", f"{reading.partition} at the end: {_difference(reading.read, wanted)}")
             return
         latest = {e.key: (e.offset, _text(e)) for e in entries}
@@ -103,7 +116,9 @@ class Judge:
         """TI11: the output is the input, each record once, in order, up to the committed position."""
         copies = [_text(entry).partition("#")[0] for entry in self._committed.get(("out", 0), ())]
         offsets = self.offsets()
-        for partition in range(self._simulation.plan.copiers):
+        plan = self._simulation.plan
+        copied = INPUTS if plan.copiers and plan.group_protocol != "none" else plan.copiers
+        for partition in range(copied):
             source = ("in", partition)
             upto = offsets.get((COPIERS, source), 0)
             wanted = [f"{partition}:{e.offset}:{_text(e)}" for e in self._committed.get(source, ()) if e.offset < upto]
@@ -128,8 +143,11 @@ class Judge:
             if name[0] not in ("kept", OFFSETS_TOPIC):
                 must(known == wanted, "TI8", f"{name}: the aborted index says {known[-3:]}, the log {wanted[-3:]}")
             for end in model.ends():
+                if (name, end.producer_id, end.epoch) in self._simulation.watch.forged:
+                    continue
                 ends.setdefault((end.producer_id, end.epoch), set()).add(end.is_commit)
-        if self._simulation.plan.level == 2 and not self._simulation.plan.old_clients:
+        plan = self._simulation.plan
+        if plan.level == 2 and not plan.old_clients and "change_level" not in dict(plan.faults):
             mixed = [one for one, outcomes in ends.items() if len(outcomes) > 1]
             must(not mixed, "TI5", f"committed and aborted: {mixed[:3]}")
 
@@ -170,7 +188,7 @@ class Judge:
                 )
         for (group, where, _), one in told.items():
             must(
-                one.outcome is not True or (group, where) in wanted,
+                one.outcome is not True or (group, where) in wanted or self._is_lost(one, where),
                 "TI1",
                 f"{group} {where}: no offset of {one.number}",
             )

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from partita.protocol.messages.delete_topics import DeleteTopicsRequest
+from partita.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from partita.sim.shell.process import NODES
-from partita.sim.transactions.client import Client
+from partita.sim.transactions.client import Client, Slot
 from partita.sim.transactions.simulation import Simulation
-from partita.sim.transactions.watch import OFFSETS_TOPIC, STATE_TOPIC
+from partita.sim.transactions.stage import PARTITIONS
+from partita.sim.transactions.watch import BRIEF, OFFSETS_TOPIC, STATE_TOPIC
 from partita.sim.world.network_faults import NetworkFaults
 from partita.sim.world.storms import Storms
 
@@ -14,6 +27,7 @@ _REFUSALS = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
 )
+_LEVEL = "partita.transaction.version"
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _STALL_MS = 12_000
 
@@ -26,6 +40,7 @@ class Mischief:
         self._world = simulation.world
         self._process = simulation.process
         self._behind_ms = 0
+        self._admin = Client(simulation.world, simulation.network, "admin", simulation.node_ids)
         self._network_faults = NetworkFaults(simulation.world, simulation.network, _STALL_MS)
         self._storms = Storms(simulation.world, simulation.plan.faults, self._cause, self._next_deadline_ms)
 
@@ -156,3 +171,72 @@ class Mischief:
             self._process.loop.create_task(self._process.services.upkeep.compact_now(force=True))
 
         self._process.enter(compact)
+
+    # Kinds: administrators
+
+    def delete_records(self) -> None:
+        """Records go, also those of open transactions."""
+
+        def delete() -> None:
+            topic, index = self._world.dice.choice(self._simulation.stage.data[:PARTITIONS])
+            partition = self._process.cluster.catalogue.by_name[topic].partitions[index]
+            upto = self._world.dice.between(partition.log.log_start_offset, partition.log.high_watermark)
+            self._saw(f"records of {topic}-{index} before {upto} are deleted")
+            wanted = DeleteRecordsPartition(partition_index=index, offset=upto)
+            message = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[wanted])])
+            self._admin.post(partition.leader, message, 2, _heard)
+
+        self._process.enter(delete)
+
+    def delete_topic(self) -> None:
+        """A topic goes, whatever is open in it; often somebody creates it again."""
+        topic = BRIEF[0]
+        self._saw(f"{topic} is deleted")
+        message = DeleteTopicsRequest(topic_names=[topic], timeout_ms=5_000)
+        self._admin.post(self._admin.any_node(), message, 4, _heard)
+        if self._world.dice.chance(0.5):
+            again = CreateTopicsRequest(topics=[CreatableTopic(name=topic, num_partitions=1, replication_factor=1)])
+            ms = self._world.dice.between(0, 2_000)
+            self._world.after(ms, self._admin.post, self._admin.any_node(), again, 4, _heard)
+
+    def change_level(self) -> None:
+        """The feature transaction.version gets another level."""
+
+        def change() -> None:
+            level = self._simulation.stage.level = self._world.dice.choice((0, 2))
+            self._saw(f"transaction.version has level {level}")
+            self._process.cluster.catalogue.configure_broker(_LEVEL, level)
+
+        self._process.enter(change)
+
+    def forge_marker(self) -> None:
+        """Somebody writes a marker for an open transaction: by hand, as the tool does, or one that is to be refused."""
+        watch, dice = self._simulation.watch, self._world.dice
+        found = [(name, one) for name in self._simulation.stage.data for one in watch.model(name).open_producers()]
+        if not self._process.is_up or not found:
+            return
+        name, (producer_id, epoch, coordinator_epoch) = dice.choice(found)
+        kind = dice.choice(("by hand", "old epoch", "old coordinator", "next transaction"))
+        epoch -= kind == "old epoch"
+        coordinator_epoch = max(0, coordinator_epoch) if kind != "old coordinator" else coordinator_epoch - 1
+        if epoch < 0 or coordinator_epoch < 0:
+            return
+        self._saw(f"a marker for {name}, producer {producer_id} at epoch {epoch}, {kind}")
+        watch.forged[name, producer_id, epoch] = kind == "by hand" or watch.forged.get(
+            (name, producer_id, epoch), False
+        )
+        topics = [WritableTxnMarkerTopic(name=name[0], partition_indexes=[name[1]])]
+        marker = WritableTxnMarker(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            transaction_result=False,
+            topics=topics,
+            coordinator_epoch=coordinator_epoch,
+            transaction_version=2 if kind == "next transaction" else 0,
+        )
+        leader = self._process.cluster.catalogue.by_name[name[0]].partitions[name[1]].leader
+        self._admin.post(leader, WriteTxnMarkersRequest(markers=[marker]), 2, _heard)
+
+
+def _heard(slot: Slot) -> None:
+    """What the request came to is seen in the logs."""

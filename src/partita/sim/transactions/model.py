@@ -34,6 +34,8 @@ class End:
     epoch: int
     is_commit: bool
     coordinator_epoch: int
+    has_ended: bool
+    """Whether a transaction was open."""
 
 
 class LogModel:
@@ -51,8 +53,9 @@ class LogModel:
         marker = read_marker(batch) if header.is_control else None
         if marker is not None:
             kind, coordinator_epoch = marker
-            end = End(header.base_offset, header.producer_id, header.producer_epoch, kind == COMMIT, coordinator_epoch)
-            new.append(end)
+            producer_id, epoch = header.producer_id, header.producer_epoch
+            has_ended = producer_id in self.open
+            new.append(End(header.base_offset, producer_id, epoch, kind == COMMIT, coordinator_epoch, has_ended))
         elif not header.is_control:
             for record in iter_records(batch):
                 key = None if record.key is None else bytes_of(record.key)
@@ -71,6 +74,15 @@ class LogModel:
         elif item.is_transactional:
             self.open.setdefault(item.producer_id, item.offset)
 
+    def open_producers(self) -> list[tuple[int, int, int]]:
+        """Of each open transaction: producer id, epoch, and the last marker's coordinator epoch or -1."""
+        found = []
+        for producer_id in self.open:
+            own = [item for item in self.items if item.producer_id == producer_id]
+            coordinator = max((item.coordinator_epoch for item in own if isinstance(item, End)), default=-1)
+            found.append((producer_id, own[-1].epoch, coordinator))
+        return found
+
     def truncate(self, offset: int) -> None:
         """Forget what is not below `offset`."""
         self.items = [item for item in self.items if item.offset < offset]
@@ -80,7 +92,10 @@ class LogModel:
             self._note(item)
 
     def in_effect(self) -> list[Entry]:
-        """Records that took effect, in the order they did: a later plain one beats an earlier pending one."""
+        """Records that took effect, in the order they did: a later plain one beats an earlier pending one.
+
+        A plain tombstone, which only topics of offsets have, takes what is pending for its key along.
+        """
         waiting: dict[int, list[Entry]] = {}
         found: list[Entry] = []
         for item in self.items:
@@ -91,6 +106,8 @@ class LogModel:
                 waiting.setdefault(item.producer_id, []).append(item)
             else:
                 found.append(item)
+                if item.value is None:
+                    waiting = {of: [one for one in items if one.key != item.key] for of, items in waiting.items()}
         return found
 
     def committed(self) -> list[Entry]:

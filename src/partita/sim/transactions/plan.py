@@ -24,6 +24,10 @@ KINDS = (
     "turn_clock_back",
     "jump_days",
     "compact",
+    "delete_records",
+    "delete_topic",
+    "forge_marker",
+    "change_level",
 )
 
 
@@ -35,6 +39,8 @@ class Plan:
     ids: int
     """Transactional ids that the writers share; fewer than writers, so that they fence each other."""
     copiers: int
+    group_protocol: str
+    """Of the copiers' group: classic or consumer; none where each copier has its partition for itself."""
     readers: int
     level: int
     """Of the feature transaction.version."""
@@ -72,6 +78,7 @@ def draw(dice: Dice) -> Plan:
         writers=writers,
         ids=max(1, writers - dice.choice((0, 1, 2))),
         copiers=dice.choice((0, 1, 2)),
+        group_protocol=dice.choice(("none", "classic", "consumer")),
         readers=dice.choice((1, 2)),
         level=dice.choice((2, 2, 2, 2, 1, 0)),
         old_clients=dice.choice((0.0, 0.3, 1.0)),

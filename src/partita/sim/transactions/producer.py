@@ -9,7 +9,8 @@ from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
 from partita.producer.delivery import Delivery
-from partita.producer.transactions.calls import Ask, Call
+from partita.producer.errors import TransactionTimeoutError
+from partita.producer.transactions.calls import Ask, Call, CallKind
 from partita.producer.transactions.core import Transactions
 from partita.protocol.messages.end_txn import EndTxnRequest
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -22,9 +23,9 @@ Answered = Callable[["SimProducer", "InitProducerIdRequest | EndTxnRequest", obj
 
 
 class SimProducer:
-    """The producer of a client. `level` is what it takes the brokers' transaction.version to be."""
+    """The producer of a client. `level` tells the brokers' transaction.version as the client sees it."""
 
-    def __init__(self, client: Client, level: int, on_answer: Answered, **options: object) -> None:
+    def __init__(self, client: Client, level: Callable[[], int], on_answer: Answered, **options: object) -> None:
         self.client = client
         self.level = level
         config = ProducerConfig.of(None, bootstrap_servers="sim:9092", client_id=client.name, **options)
@@ -32,7 +33,7 @@ class SimProducer:
         self._on_answer = on_answer
         self._due_ms = -1
         self._is_refreshing = self._is_asking_id = False
-        client.on_turn = self._turn
+        client.parts.append(self._turn)
 
     @property
     def transactions(self) -> Transactions:
@@ -51,9 +52,15 @@ class SimProducer:
         return delivery
 
     def call(self, start: Callable[[Transactions], Call]) -> Generator[Wait, None, None]:
-        """Make a call of a transaction and wait for its end. Raises its error."""
+        """Make a call of a transaction and wait for its end. Raises its error.
+
+        One that takes longer than max.block.ms is made again, until its end is known; offsets are given up.
+        """
         call = start(self.transactions)
-        yield lambda: call.is_done
+        is_over = self.client.pause_for(self.core.config.max_block_ms)
+        yield lambda: call.is_done or (call.kind is CallKind.SEND_OFFSETS and is_over())
+        if not call.is_done:
+            raise TransactionTimeoutError("send_offsets did not end in time")
         self.transactions.heard(call)
         if call.error is not None:
             raise call.error
@@ -116,7 +123,7 @@ class SimProducer:
             if isinstance(node, KafkaError):
                 self.client.world.after(RETRY_MS, self._failed, ask, node)
                 return
-            self.transactions.learn(1, self.level)
+            self.transactions.learn(1, self.level())
             version = ask.message.MAX_VERSION if ask.version_max is None else ask.version_max
             version = min(version, _HIGHEST.get(ask.api, ask.message.MAX_VERSION))
             self.client.post(node, ask.message, version, end)

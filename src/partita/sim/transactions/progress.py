@@ -102,8 +102,8 @@ class ProgressRules:
     def _read_everything(self) -> list[Reading]:
         """Every partition from its start to its end, and (TL4) every group's offsets."""
         simulation = self._simulation
-        final = [
-            Reading("final", where, 0, 0) for where in (*simulation.stage.data, *simulation.stage.inputs, ("out", 0))
-        ]
+        there = simulation.process.cluster.catalogue.by_name
+        partitions = (*simulation.stage.written, *simulation.stage.inputs, ("out", 0))
+        final = [Reading("final", where, 0, 0) for where in partitions if where[0] in there]
         self._finish(self._client("final.1"), scripts.read_all, final, simulation.stage)
         return final

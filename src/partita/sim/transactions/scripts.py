@@ -1,8 +1,8 @@
-"""What the clients of a simulation of transactions do: writers, copiers, feeders and readers."""
+"""What the clients of a simulation of transactions do: writers, feeders and readers. (Copiers: `copiers`.)"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import TypeAlias
 
 from partita.errors import FatalTransactionError, KafkaError
@@ -21,17 +21,18 @@ from partita.sim.rules.rule import must
 from partita.sim.transactions.client import RETRY_MS, Client, Script, Wait
 from partita.sim.transactions.ledger import Reading, Told, TopicPartition
 from partita.sim.transactions.producer import SimProducer
-from partita.sim.transactions.stage import Stage
+from partita.sim.transactions.stage import COPIERS, Stage
 
 READ_COMMITTED = 1
 FETCH_VERSION, OFFSET_FETCH_VERSION = 12, 8
 GROUPS = ("g0", "g1")
-COPIERS = "copiers"
+Level: TypeAlias = Callable[[], int]
+"""What a client takes the level of transaction.version to be."""
 Records: TypeAlias = list[tuple[int, str]]
 """Offsets and values."""
 
 
-def produce(stage: Stage, client: Client, transactional_id: str | None, level: int) -> SimProducer:
+def produce(stage: Stage, client: Client, transactional_id: str | None, level: Level) -> SimProducer:
     """The producer of a client."""
     plan = stage.plan
     options: dict[str, object] = {
@@ -46,7 +47,7 @@ def produce(stage: Stage, client: Client, transactional_id: str | None, level: i
     return SimProducer(client, level, stage.watch.answered, **options)
 
 
-def write(stage: Stage, client: Client, transactional_id: str, level: int) -> Script:
+def write(stage: Stage, client: Client, transactional_id: str, level: Level) -> Script:
     """Write transactions until there is an error that no abort mends."""
     producer = produce(stage, client, transactional_id, level)
     dice = stage.world.dice
@@ -96,7 +97,7 @@ def _transaction(stage: Stage, client: Client, producer: SimProducer, transactio
 def _fill(stage: Stage, client: Client, producer: SimProducer, told: Told) -> Script:
     dice = stage.world.dice
     count = dice.between(0 if dice.chance(0.1) else 1, stage.plan.records_max)
-    chosen = dice.sample(stage.data, dice.between(1, 4))
+    chosen = dice.sample(stage.written, dice.between(1, 4))
     for place in range(count):
         topic, partition = dice.choice(chosen)
         value = f"{told.number}.{place}"
@@ -105,7 +106,7 @@ def _fill(stage: Stage, client: Client, producer: SimProducer, told: Told) -> Sc
         if dice.chance(0.2):
             yield client.pause_for(dice.between(0, 50))
     if dice.chance(0.4):
-        group, where = dice.choice(GROUPS), dice.choice(stage.data)
+        group, where = dice.choice(GROUPS), dice.choice(stage.written)
         told.offsets[group, where] = told.number
         offsets = {where: TxnOffset(told.number)}
         yield from producer.call(lambda transactions: transactions.send_offsets(offsets, Member(group)))
@@ -113,7 +114,7 @@ def _fill(stage: Stage, client: Client, producer: SimProducer, told: Told) -> Sc
 
 def feed(stage: Stage, client: Client) -> Script:
     """Write numbered records without transactions, each once: the copiers' input, and some among the others' data."""
-    producer = produce(stage, client, None, 0)
+    producer = produce(stage, client, None, lambda: 0)
     number = 0
     while stage.is_producing:
         where = stage.world.dice.choice((*stage.inputs, *stage.inputs, stage.data[0]))
@@ -126,45 +127,7 @@ def feed(stage: Stage, client: Client) -> Script:
         yield client.pause_for(stage.world.dice.between(0, 200))
 
 
-def copy(stage: Stage, client: Client, partition: int, level: int) -> Script:
-    """Copy an input partition, record by record, with its position in the same transaction."""
-    transactional_id, source = f"copy{partition}", ("in", partition)
-    producer = produce(stage, client, transactional_id, level)
-    dice, transactions = stage.world.dice, producer.transactions
-    try:
-        yield from producer.call(Transactions.init)
-        position = yield from _committed(client, source)
-        while stage.is_producing or position < stage.input_end(partition):
-            records, _ = yield from _fetch(client, source, position)
-            if not records:
-                yield client.pause_for(RETRY_MS)
-                continue
-            records = records[: dice.between(1, 5)]
-            told = stage.ledger.begin(client.name, transactional_id)
-            told.producer = transactions.producer
-            transactions.begin()
-            try:
-                for offset, value in records:
-                    copied = f"{partition}:{offset}:{value}#{told.number}"
-                    told.records.append((("out", 0), copied))
-                    producer.send("out", 0, copied)
-                offsets = {source: TxnOffset(records[-1][0] + 1)}
-                yield from producer.call(lambda of, at=offsets: of.send_offsets(at, Member(COPIERS)))  # type: ignore[misc]  # mypy does not see the default
-                told.is_commit_asked = True
-                yield from producer.call(Transactions.commit)
-                told.outcome = True
-                position = records[-1][0] + 1
-            except FatalTransactionError:
-                raise
-            except KafkaError:
-                yield from producer.call(Transactions.abort)
-                told.outcome = False
-                position = yield from _committed(client, source)
-    except KafkaError as error:
-        client.failure = str(error)
-
-
-def _committed(client: Client, source: TopicPartition) -> Generator[Wait, None, int]:
+def committed(client: Client, source: TopicPartition) -> Generator[Wait, None, int]:
     """The committed position, once no transaction could change it; 0 where there is none."""
     topic, partition = source
     asked = OffsetFetchRequestGroup(
@@ -187,8 +150,8 @@ def _committed(client: Client, source: TopicPartition) -> Generator[Wait, None, 
         yield client.pause_for(RETRY_MS)
 
 
-def _fetch(
-    client: Client, source: TopicPartition, position: int, max_wait_ms: int = 300
+def fetch(
+    stage: Stage, client: Client, source: TopicPartition, position: int, max_wait_ms: int = 300
 ) -> Generator[Wait, None, tuple[Records, int]]:
     """Records from `position` on, as a read_committed consumer sees them, and the next position."""
     topic, partition = source
@@ -203,6 +166,10 @@ def _fetch(
     slot = client.ask(node, message, FETCH_VERSION)
     yield slot.is_done
     answer = slot.response.responses[0].partitions[0] if slot.response is not None else None
+    if answer is not None and answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        start = stage.watch.log_start(source)
+        must(position < start, "TI2", f"{topic}-{partition}: {position} is out of range, the log begins at {start}")
+        return [], start
     if answer is None or answer.error_code:
         if answer is None or ErrorCode(answer.error_code) is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             yield from _look_again(client, topic)
@@ -239,14 +206,14 @@ def read(stage: Stage, client: Client) -> Script:
                 start = 0 if reading is None else dice.between(0, reading.position)
                 reading = readings[where] = Reading(client.name, where, start, start)
                 stage.ledger.readings.append(reading)
-            records, reading.position = yield from _fetch(client, where, reading.position, dice.choice((0, 20)))
+            records, reading.position = yield from fetch(stage, client, where, reading.position, dice.choice((0, 20)))
             reading.read += records
         yield client.pause_for(dice.between(20, 400))
 
 
 def write_once(stage: Stage, client: Client, transactional_id: str) -> Script:
     """Take an id, write one transaction, commit it."""
-    producer = produce(stage, client, transactional_id, stage.plan.level)
+    producer = produce(stage, client, transactional_id, lambda: stage.level)
     try:
         yield from producer.call(Transactions.init)
         told = stage.ledger.begin(client.name, transactional_id)
@@ -265,12 +232,12 @@ def write_once(stage: Stage, client: Client, transactional_id: str) -> Script:
 def read_all(client: Client, readings: list[Reading], stage: Stage) -> Script:
     """Read each partition up to its end; and the copiers' positions."""
     for partition in range(len(stage.inputs)):
-        yield from _committed(client, ("in", partition))
+        yield from committed(client, ("in", partition))
     for reading in readings:
         end = stage.watch.model(reading.partition).next_offset
         while reading.position < end:
             before = reading.position
-            records, reading.position = yield from _fetch(client, reading.partition, before, 0)
+            records, reading.position = yield from fetch(stage, client, reading.partition, before, 0)
             reading.read += records
             if reading.position == before:
                 yield client.pause_for(RETRY_MS)

@@ -9,10 +9,11 @@ from partita.broker.options import Value
 from partita.records.builder import build_batch
 from partita.sim.shell.markers import Markers
 from partita.sim.shell.process import NODES, Process
-from partita.sim.transactions import scripts
+from partita.sim.transactions import copiers, scripts
 from partita.sim.transactions.client import Client, Script
 from partita.sim.transactions.ledger import Ledger
 from partita.sim.transactions.plan import Plan
+from partita.sim.transactions.scripts import Level
 from partita.sim.transactions.stage import INPUTS, PARTITIONS, Stage
 from partita.sim.transactions.watch import STATE_TOPIC, Watch
 from partita.sim.world.network import Network
@@ -21,7 +22,7 @@ from partita.sim.world.world import World
 from partita.transactions.log_records import record_of
 from partita.transactions.model import Transaction
 
-Life = Callable[[Client, int], Script]
+Life = Callable[[Client, Level], Script]
 
 
 class Simulation:
@@ -60,6 +61,7 @@ class Simulation:
 
     def _settings(self) -> dict[str, object]:
         return {
+            "auto.create.topics.enable": False,
             "offsets.topic.num.partitions": 1,
             "transaction.state.log.num.partitions": 1,
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": 500,
@@ -90,11 +92,13 @@ class Simulation:
         seats["feed"] = lambda client, _: scripts.feed(self.stage, client)
         return seats
 
-    def _writer(self, transactional_id: str, client: Client, level: int) -> Script:
+    def _writer(self, transactional_id: str, client: Client, level: Level) -> Script:
         return scripts.write(self.stage, client, transactional_id, level)
 
-    def _copier(self, partition: int, client: Client, level: int) -> Script:
-        return scripts.copy(self.stage, client, partition, level)
+    def _copier(self, number: int, client: Client, level: Level) -> Script:
+        if self.plan.group_protocol == "none":
+            return copiers.copy(self.stage, client, number, level)
+        return copiers.copy_as_member(self.stage, client, f"copy{number}", level)
 
     def start(self, seat: str) -> None:
         """Begin another life of a client."""
@@ -104,8 +108,22 @@ class Simulation:
         client.on_end = self.ended
         self.clients.append(client)
         self.world.saw("c", name, "start")
-        level = 0 if self.world.dice.chance(self.plan.old_clients) else self.plan.level
-        client.run(self._seats()[seat](client, level))
+        client.run(self._seats()[seat](client, self._level_for(client)))
+
+    def _level_for(self, client: Client) -> Level:
+        """An old client knows no version 2; another one hears of a change of the level some time after it."""
+        if self.world.dice.chance(self.plan.old_clients):
+            return lambda: 0
+        seen = self.stage.level
+
+        def level() -> int:
+            nonlocal seen
+            if seen != self.stage.level and self.world.dice.chance(0.3):
+                seen = self.stage.level
+                self.world.saw("c", client.name, f"learns of level {seen}")
+            return seen
+
+        return level
 
     def ended(self, client: Client) -> None:
         """A client has stopped: another life of it begins a little later."""
@@ -137,6 +155,7 @@ _TOPICS: dict[str, tuple[int, dict[str, Value]]] = {
     "t": (PARTITIONS, {}),
     "in": (INPUTS, {}),
     "out": (1, {}),
+    "brief": (1, {}),
     "kept": (
         1,
         {

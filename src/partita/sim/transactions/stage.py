@@ -5,10 +5,12 @@ from __future__ import annotations
 from partita.sim.transactions.ledger import Ledger, TopicPartition
 from partita.sim.transactions.model import Entry
 from partita.sim.transactions.plan import Plan
-from partita.sim.transactions.watch import Watch
+from partita.sim.transactions.watch import BRIEF, Watch
 from partita.sim.world.world import World
 
 PARTITIONS, INPUTS = 4, 2
+COPIERS = "copiers"
+"""The copiers' group."""
 
 
 class Stage:
@@ -20,10 +22,19 @@ class Stage:
         self.ledger = ledger
         self.watch = watch
         self.data: tuple[TopicPartition, ...] = (*(("t", i) for i in range(PARTITIONS)), ("kept", 0))
+        self.written: tuple[TopicPartition, ...] = (*self.data, BRIEF)
+        """What writers write to; nobody reads what may be deleted."""
         self.inputs: tuple[TopicPartition, ...] = tuple(("in", i) for i in range(INPUTS))
         self.is_producing = True
+        self.level = plan.level
+        """Of the feature transaction.version, now."""
 
     def input_end(self, partition: int) -> int:
         """How far a copier must get."""
         items = self.watch.model(("in", partition)).items
         return 1 + max((item.offset for item in items if isinstance(item, Entry)), default=-1)
+
+    def is_copied(self) -> bool:
+        """Whether the copiers' group has committed the end of every input."""
+        ends = {where: self.input_end(where[1]) for where in self.inputs}
+        return all(not end or self.watch.committed(COPIERS, where) >= end for where, end in ends.items())

@@ -6,7 +6,7 @@ stable offset and the aborted index, TI9 epochs, TI10 replay, TI12 answers.
 
 from __future__ import annotations
 
-from partita.broker.topics.catalogue import Partition
+from partita.broker.topics.catalogue import Partition, Topic
 from partita.log.partition_log import PartitionLog
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -22,6 +22,8 @@ from partita.transactions.log_records import read_record
 from partita.transactions.model import EPOCH_MAX, State, Transaction
 
 STATE_TOPIC, OFFSETS_TOPIC = "__transaction_state", "__consumer_offsets"
+BRIEF: TopicPartition = ("brief", 0)
+"""The partition whose topic may be deleted."""
 _REPLAYED_EVERY = 200
 _READ_BYTES = 1 << 24
 
@@ -38,11 +40,15 @@ class Watch:
         self._by_producer: dict[int, list[tuple[int, Transaction]]] = {}
         """The same by producer id: offset and value."""
         self._stable: dict[TopicPartition, tuple[int, int]] = {}
-        self._seen: dict[TopicPartition, tuple[int, int, int]] = {}
+        self._seen: dict[TopicPartition, tuple[int, int, int, int]] = {}
         self._known_partitions: list[tuple[TopicPartition, Partition]] = []
         self._durable_end = 0
         """What of the state topic was on the disk when this life began."""
         self._turns = 0
+        self.was_deleted = False
+        """Whether `BRIEF` was deleted; then nobody expects to find there what was written to it."""
+        self.forged: dict[tuple[TopicPartition, int, int], bool] = {}
+        """Markers that no coordinator sent, by partition, producer id and epoch: whether they may end a transaction."""
 
     def model(self, partition: TopicPartition) -> LogModel:
         """What is known of a partition's log."""
@@ -55,7 +61,7 @@ class Watch:
         for name, partition in self._partitions():
             log = partition.opened_log
             if log is not None:
-                seen = (log.log_end_offset, log.high_watermark, partition.leader_epoch)
+                seen = (log.log_end_offset, log.high_watermark, log.log_start_offset, partition.leader_epoch)
                 if self._seen.get(name) != seen:
                     self._seen[name] = seen
                     self._look(name, log, partition.leader_epoch)
@@ -72,9 +78,31 @@ class Watch:
 
     def recovered(self) -> None:
         """The next process has begun: look at what is left of every log before anything is added to it."""
+        catalogue = self._process.cluster.catalogue
+        catalogue.on_created(lambda _: self._known_partitions.clear())
+        catalogue.on_deleted(self._deleted)
         for _, partition in self._partitions():
             assert partition.log.log_end_offset >= 0, "the log is opened"
         self.turned()
+
+    def _deleted(self, topics: list[Topic]) -> None:
+        self._known_partitions.clear()
+        for topic in topics:
+            self.was_deleted = True
+            for partition in topic.partitions:
+                for known in (self.models, self._stable, self._seen):
+                    known.pop((topic.name, partition.index), None)
+
+    def log_start(self, name: TopicPartition) -> int:
+        """The first offset that is kept of a partition."""
+        partition = self._process.cluster.catalogue.partition(*name)
+        return 0 if partition is None else partition.log.log_start_offset
+
+    def committed(self, group: str, where: TopicPartition) -> int:
+        """What a group has committed, as its shard says; -1 while there is none to say."""
+        runner = self._process.services.groups.runners.get(0) if self._process.is_up else None
+        found = None if runner is None else runner.coordinator.hard_state.committed(group, where)
+        return -1 if found is None else found.offset
 
     def _partitions(self) -> list[tuple[TopicPartition, Partition]]:
         """Every partition of this life of the process."""
@@ -126,8 +154,10 @@ class Watch:
     def _check_decided(self, name: TopicPartition, end: End) -> None:
         wanted = State.PREPARE_COMMIT if end.is_commit else State.PREPARE_ABORT
         decided = [t for t in self._durable(end.producer_id) if t.state is wanted and t.epoch == end.epoch]
+        may_end = self.forged.get((name, end.producer_id, end.epoch))
+        is_forged = may_end is not None and not end.is_commit and (may_end or not end.has_ended)
         must(
-            any(name in t.partitions for t in decided),
+            is_forged or any(name in t.partitions for t in decided),
             "TI6",
             f"{name} has a marker of producer {end.producer_id} at epoch {end.epoch}: {wanted.text} is not durable",
         )
@@ -211,7 +241,8 @@ class Watch:
             and told.producer is not None
             and told.producer[0] == producer_id
             and told.producer[1] < epoch
-            for value in told.values
+            for where, value in told.records
+            if where != BRIEF
         ]
         committed = self.values_committed()
         self._ledger.fenced += [(value, value in committed) for value in old]

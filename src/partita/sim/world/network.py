@@ -7,7 +7,7 @@ direction (half-open), be held up and then release everything at once, or be clo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from partita.sim.world.world import World
 
@@ -34,6 +34,13 @@ class Caller(Protocol):
 
     def broken(self, link: Link) -> None:
         """The connection is gone."""
+
+
+class Way(NamedTuple):
+    """The key of a connection to one of several nodes; connections of one client to a node differ by their lane."""
+
+    node_id: int
+    lane: int = 0
 
 
 @dataclass
