@@ -115,13 +115,13 @@ class Player:
         answer: Any = await self.client.ask(request, version)
         self.told.append(("commit", ErrorCode(answer.topics[0].partitions[0].error_code).name))
 
-    async def classic_join(self, member: str, metadata: bytes) -> str:
+    async def classic_join(self, member: str, metadata: bytes, instance: str | None = None) -> str:
         """JoinGroup of the classic protocol, twice if an id is given first; the member id."""
         protocols = [JoinGroupRequestProtocol(name="range", metadata=metadata)]
         for _ in range(2):
             request = JoinGroupRequest(
-                group_id=self.group, member_id=member, protocol_type="consumer", session_timeout_ms=45_000,
-                rebalance_timeout_ms=60_000, protocols=protocols,
+                group_id=self.group, member_id=member, group_instance_id=instance, protocol_type="consumer",
+                session_timeout_ms=45_000, rebalance_timeout_ms=60_000, protocols=protocols,
             )  # fmt: skip
             answer: Any = await self.client.ask(request, 9)
             code = ErrorCode(answer.error_code)
@@ -286,6 +286,20 @@ async def converted(player: Player) -> None:
     await player.look()
 
 
+async def converted_static(player: Player) -> None:
+    """U12: a static member brings the new protocol, and takes it away again; nobody else notices."""
+    metadata = encode_subscription(Subscription([APPLES]))
+    member = await player.classic_join("", metadata, "i")
+    await player.classic_sync(member, {member: [0, 1, 2]})
+    await player.join("n", instance_id="i")
+    await player.describe()
+    await player.beat("n", 1, owned={APPLES: [0, 1, 2]})
+    member = await player.classic_join("", metadata, "i")
+    await player.look()
+    await player.classic_sync(member)
+    await player.classic_beat(member)
+
+
 async def nothing_named(player: Player) -> None:
     """T01, T22: members without topics, and with topics that do not exist."""
     await player.join("a", [])
@@ -297,7 +311,7 @@ async def nothing_named(player: Player) -> None:
     await player.describe()
 
 
-SCRIPTS: list[Script] = [refused, rebalance, static_members, together, offsets, converted, nothing_named]
+SCRIPTS: list[Script] = [refused, rebalance, static_members, together, offsets, converted, converted_static, nothing_named]
 
 
 @pytest.fixture(scope="module")
@@ -327,7 +341,7 @@ async def play(bootstrap: str, script: Script) -> Told:
 
 
 @pytest.mark.case(
-    *("GC-U03", "GC-U07", "GC-U10"),
+    *("GC-U03", "GC-U07", "GC-U10", "GC-U12"),
     *(f"GC-T{number:02}" for number in (*range(1, 9), 10, 12, 13, 14, 18, 19, 20, *range(24, 28), 29, 35, 40, 41, 50)),
 )
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)

@@ -14,6 +14,7 @@ from partita.group import answers
 from partita.group.classic import rebalance, unled
 from partita.group.consumer_group import errors, timers
 from partita.group.consumer_group.errors import Refused
+from partita.group.consumer_group.subscriptions import metadata_hash
 from partita.group.contract import Record
 from partita.group.notes import Cause, GroupConverted
 from partita.group.records import consumer_log
@@ -69,8 +70,9 @@ def classic_tombstone(turn: Turn, group_id: str) -> tuple[Record, ...]:
 def upgrade(turn: Turn, group_id: str) -> Refused | None:
     """Make a KIP-848 group of a classic one with members; each goes on with what it has, served as before.
 
-    Its epoch is written with the hash of no topics, so that whatever follows begins another one: the group leader may
-    not have known all partitions, and a group that was rebalancing has no assignment that counts for everybody.
+    Deviation: a group that was rebalancing, or whose members do not have all partitions of its topics, has its epoch
+    written with the hash of no topics, so that whatever follows begins another one. In Kafka's group such partitions
+    stay without an owner if a static member that asks for the same topics brings the new protocol.
 
     Deviation: what a cooperative member owned when it joined and was not assigned again, it has to give up first. In
     Kafka's group another member gets it at once, while the old owner may not have seen its new assignment.
@@ -82,7 +84,7 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
     epoch = classic.generation
     records = [*classic_tombstone(turn, group_id)]
     records += [consumer_log.member_record(group_id, member) for member in members]
-    records.append(consumer_log.epoch_record(group_id, epoch, 0))
+    records.append(consumer_log.epoch_record(group_id, epoch, _upgraded_hash(turn, classic, members)))
     records += [consumer_log.target_record(group_id, member.member_id, member.assigned) for member in members]
     records.append(consumer_log.target_epoch_record(group_id, epoch, 0))
     records += [consumer_log.assignment_record(group_id, member) for member in members]
@@ -95,6 +97,13 @@ def upgrade(turn: Turn, group_id: str) -> Refused | None:
         timers.follow_state(turn, group_id, member)
     turn.out.note(GroupConverted(group_id, CONSUMER, len(members), turn.now.wall_ms))
     return None
+
+
+def _upgraded_hash(turn: Turn, classic: Group, members: Collection[ConsumerMember]) -> int:
+    image = turn.state.topics
+    if classic.state is not STABLE or not unled.assigns_all(image, classic):
+        return 0
+    return metadata_hash(image, sorted({name for member in members for name in member.topics}))
 
 
 def _upgraded_members(turn: Turn, classic: Group) -> list[ConsumerMember] | None:

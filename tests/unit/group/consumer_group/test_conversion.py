@@ -172,6 +172,18 @@ def test_a_stable_classic_group_goes_on_with_what_it_has_when_the_first_new_memb
     assert [m.member_type for m in world.describe().members] == [0, 0, 1]
 
 
+@pytest.mark.parametrize(("given", "epoch"), [([0, 1, 2, 3], 1), ([0, 1, 2], 2)])
+def test_a_static_member_that_brings_the_new_protocol_begins_an_epoch_only_if_partitions_have_no_owner(
+    given: list[int], epoch: int
+) -> None:
+    """As in Kafka where they all have one; in Kafka the others stay without an owner."""
+    world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
+    stable_classic(world, given, instances=["i"])
+    answer = world.join("C", instance="i")
+    assert (answer.member_epoch, world.group.epoch) == (epoch, epoch)
+    assert world.has("C") == {"t": [0, 1, 2, 3]}
+
+
 @pytest.mark.case("GC-U04", "GC-U06")
 @pytest.mark.parametrize(
     ("policy", "kind"), [("disabled", "consumer"), ("downgrade", "consumer"), ("upgrade", "connect")]
