@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from huge_group import huge_group
+
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
@@ -388,6 +390,7 @@ ATTACKS: dict[str, Callable[[Stage], Attack]] = {
     "records never read": never_reading_records,
     "reset in the answer": dying_in_the_answer,
     "20 wide polls": many_wide_polls,
+    "huge KIP-848 group": huge_group,
     "keys after wide polls": keys_after_wide_polls,
     "Metadata of everything": large(MetadataRequest(topics=None), 12),
     "Metadata of 19,000 names": large(

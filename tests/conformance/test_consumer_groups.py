@@ -311,7 +311,16 @@ async def nothing_named(player: Player) -> None:
     await player.describe()
 
 
-SCRIPTS: list[Script] = [refused, rebalance, static_members, together, offsets, converted, converted_static, nothing_named]
+SCRIPTS: list[Script] = [
+    refused,
+    rebalance,
+    static_members,
+    together,
+    offsets,
+    converted,
+    converted_static,
+    nothing_named,
+]
 
 
 @pytest.fixture(scope="module")

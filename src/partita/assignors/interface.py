@@ -49,6 +49,18 @@ class TopicMetadata:
     racks: Mapping[str, Sequence[Sequence[str | None]]] = field(default_factory=dict)
 
 
+def topic_sets(subscriptions: Mapping[str, Subscription]) -> dict[str, frozenset[str]]:
+    """The topics of each member as a set; members whose subscriptions share one list share one set."""
+    sets: dict[int, frozenset[str]] = {}
+    found: dict[str, frozenset[str]] = {}
+    for member, subscription in subscriptions.items():
+        topics = subscription.topics
+        if (known := sets.get(id(topics))) is None:
+            known = sets[id(topics)] = frozenset(topics)
+        found[member] = known
+    return found
+
+
 class Assignor(ABC):
     """Base of all assignors. `name` is the protocol name that members agree on."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, topic_sets
 from partita.assignors.sticky import share
 from partita.assignors.sticky_sharing import Sharing
 
@@ -25,7 +25,8 @@ class UniformAssignor(Assignor):
         if not subscriptions:
             return {}
         sharing = Sharing(TopicMetadata(metadata.partition_counts), subscriptions)
-        topics = [frozenset(subscriptions[member].topics) for member in sharing.members]
+        sets = topic_sets(subscriptions)
+        topics = [sets[member] for member in sharing.members]
         sharing.settle(
             [
                 (sharing.numbers([p for p in subscriptions[member].owned_partitions if p[0] in wanted]), 0)

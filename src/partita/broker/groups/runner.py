@@ -488,23 +488,22 @@ class ShardRunner:
     # -- time ------------------------------------------------------------------------------------------------------
 
     def on_timer(self) -> None:
-        """Do what is due. Also called when the broker's clock jumped."""
+        """Do what is due, one step of it: others have their turn before the next. Also called when the clock jumped."""
         self._timer = None
-        while self.state is State.ACTIVE:
-            now = self._cluster.clock.now()
+        now = self._cluster.clock.now()
+        if self.state is State.ACTIVE:
             self.gate.expire(now.mono_ms)
             due = self.coordinator.next_deadline_ms()
-            if due is None or due > now.mono_ms:
-                break
-            if self._is_full and not self._has_room():
-                self._arm_at(now.mono_ms + _RETRY_MS_MAX)
-                return
-            try:
-                step = self.coordinator.on_deadline(now)
-            except Exception as error:
-                self._restart("what was due could not be decided", error)
-                return
-            self.take(step)
+            if due is not None and due <= now.mono_ms:
+                if self._is_full and not self._has_room():
+                    self._arm_at(now.mono_ms + _RETRY_MS_MAX)
+                    return
+                try:
+                    step = self.coordinator.on_deadline(now)
+                except Exception as error:
+                    self._restart("what was due could not be decided", error)
+                    return
+                self.take(step)
         self._arm()
         self._note_open()
 

@@ -16,7 +16,7 @@ from partita.group.consumer_group.errors import Refused
 from partita.group.consumer_group.expressions import MaySee, refresh
 from partita.group.consumer_group.jobs import ComputeTarget, runs_at_once
 from partita.group.consumer_group.reconcile import Reconciling, reconcile
-from partita.group.consumer_group.subscriptions import metadata_hash
+from partita.group.consumer_group.subscriptions import counts_after, hash_after
 from partita.group.consumer_group.target import AssignorFailed, Problem, problem, target_records
 from partita.group.contract import Record
 from partita.group.notes import (
@@ -38,7 +38,6 @@ from partita.group.records.consumer_group import (
     ConsumerMember,
     Partition,
     Target,
-    add_to,
     by_topic,
 )
 from partita.group.state.turn import Turn
@@ -114,7 +113,7 @@ def apply(turn: Turn, change: Change, may_see: MaySee = None) -> ConsumerMember 
     state.seen_version = turn.state.topics.version
     timers.start_session(turn, group_id, member)
     timers.follow_state(turn, group_id, member)
-    if aim.job is not None and not state.computing and turn.now.mono_ms >= state.computes_again_ms:
+    if aim.job is not None:
         state.computing = True
         turn.out.start(ComputeTarget(group_id, bumped.epoch, aim.job))
     refresh(turn, turn.state.hard.consumer_groups[group_id], may_see)
@@ -141,9 +140,12 @@ def _epoch(turn: Turn, change: Change) -> _Epoch:
     """Another epoch if the group's subscription has changed, or the topics it subscribes to."""
     group, image = change.group, turn.state.topics
     why = _why_bumped(change)
-    if why is None and turn.state.timers_of(group.group_id).seen_version == image.version:
+    is_current = turn.state.timers_of(group.group_id).seen_version == image.version
+    if why is None and is_current:
         return _Epoch(group.epoch, None, [])
-    found = metadata_hash(image, subscribed_after(group, change.leaves, change.after))
+    leaves = () if change.leaves is None else (change.leaves,)
+    counts = counts_after(group, leaves, (change.after,))
+    found = hash_after(image, group, counts, is_current=is_current)
     if why is None and found != group.metadata_hash:
         why = TOPICS_CHANGED
     if why is None:
@@ -162,28 +164,16 @@ def _why_bumped(change: Change) -> str | None:
     return JOINED if change.is_new and change.replaces is None else SUBSCRIPTION_CHANGED
 
 
-def subscribed_after(group: ConsumerGroup, leaves: ConsumerMember | None, comes: ConsumerMember | None) -> list[str]:
-    """What the group subscribes to once one member is gone and another one is there, sorted."""
-    names, patterns = dict(group.names), dict(group.patterns)
-    for member, by in ((leaves, -1), (comes, 1)):
-        if member is not None:
-            for name in member.topics:
-                add_to(names, name, by)
-            if member.regex:
-                add_to(patterns, member.regex, by)
-    matched = (name for regex in patterns if regex in group.regexes for name in group.regexes[regex].topics)
-    return sorted({*names, *matched})
-
-
 def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
     """The target: a new one if the group epoch is ahead of the old one, and the old one is old enough."""
     group, after = change.group, change.after
-    previous = dict(group.targets)
-    if change.replaces is not None:
-        previous[after.member_id] = previous.pop(change.replaces.member_id, NO_PARTITIONS)
-    old = _Aim(group.assignment_epoch, previous.get(after.member_id, NO_PARTITIONS), [])
+    inherits_from = after.member_id if change.replaces is None else change.replaces.member_id
+    old = _Aim(group.assignment_epoch, group.targets.get(inherits_from, NO_PARTITIONS), [])
     if epoch <= group.assignment_epoch or not is_due(turn, group):
         return old
+    previous = dict(group.targets)
+    if change.replaces is not None:
+        previous[after.member_id] = previous.pop(inherits_from, NO_PARTITIONS)
     leaves = change.leaves
     members = [m for m in group.members.values() if leaves is None or m.member_id != leaves.member_id]
     asked = problem(group, [*members, after], previous, turn.state.topics, turn.state.assignors)
@@ -205,7 +195,13 @@ def _aim(turn: Turn, change: Change, epoch: int) -> _Aim | Refused:
 
 
 def is_due(turn: Turn, group: ConsumerGroup) -> bool:
-    """Is the last target old enough for another one? (`group.consumer.assignment.interval.ms`, KIP-1263)"""
+    """Is the last target old enough for another one, and none on its way?
+
+    (`group.consumer.assignment.interval.ms`, KIP-1263)
+    """
+    timers = turn.state.timers_of(group.group_id)
+    if timers.computing or turn.now.mono_ms < timers.computes_again_ms:
+        return False
     interval_ms = turn.state.config.group_consumer_assignment_interval_ms
     return not group.assigned_ms or turn.now.wall_ms - group.assigned_ms >= interval_ms
 
@@ -252,7 +248,7 @@ def _reconciled(turn: Turn, change: Change, aim: _Aim) -> ConsumerMember | None:
     group, after = change.group, change.after
     mine = (after.member_id, change.replaces.member_id if change.replaces else after.member_id)
     target = aim.target
-    if change.subscription_changed:
+    if change.subscription_changed and target:
         facts = (turn.state.topics.get(name) for name in group.topics_of(after))
         wanted = {topic.topic_id for topic in facts if topic is not None}
         target = frozenset(partition for partition in target if partition[0] in wanted)

@@ -166,13 +166,15 @@ def can_downgrade(
 
     `comes` takes the place of one of them.
     """
+    if policy(turn) not in _DOWNGRADES or (not group.classic_members and comes is None):
+        return False
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]
     staying += [] if comes is None else [comes]
     only_classic = bool(staying) and all(member.is_classic for member in staying)
     had_others = any(not member.is_classic for member in leaving)
     fits_in = len(staying) <= turn.state.config.group_max_size
-    return only_classic and had_others and fits_in and policy(turn) in _DOWNGRADES
+    return only_classic and had_others and fits_in
 
 
 def downgrade(

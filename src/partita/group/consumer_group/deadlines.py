@@ -13,10 +13,13 @@ from partita.group.notes import DID_NOT_REJOIN, DID_NOT_REVOKE, DID_NOT_SYNC, EX
 from partita.group.state.consumers import ConsumerTimers
 from partita.group.state.turn import Turn
 
+AT_ONCE = 250
+"""So many deadlines of a group are dealt with in one go; more are due at once again, so that a batch can hold them."""
+
 
 def run(turn: Turn, timers: ConsumerTimers) -> None:
-    """Do what is due in this group, earliest first, and set the next wake-up."""
-    for _, member_id, what in sorted(_due(timers, turn.now.mono_ms), key=itemgetter(0)):
+    """Do what is due in this group, earliest first and up to `AT_ONCE`, and set the next wake-up."""
+    for _, member_id, what in sorted(_due(timers, turn.now.mono_ms), key=itemgetter(0))[:AT_ONCE]:
         group = turn.state.consumer_group(timers.group_id)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:

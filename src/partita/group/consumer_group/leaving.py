@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from partita.group.consumer_group import conversion
 from partita.group.consumer_group.change import cause_of
-from partita.group.consumer_group.subscriptions import metadata_hash
+from partita.group.consumer_group.subscriptions import counts_after, hash_after
 from partita.group.contract import Record
 from partita.group.notes import Cause, GroupEpochBumped, MemberGone
 from partita.group.records import consumer_log
-from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember, add_to
+from partita.group.records.consumer_group import LEFT_STATIC, ConsumerGroup, ConsumerMember
 from partita.group.state.turn import Turn
 
 
@@ -32,21 +32,16 @@ def fence(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], w
 
 
 def _remove(turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: Cause) -> None:
-    group_id = group.group_id
-    names, patterns = dict(group.names), dict(group.patterns)
+    group_id, image, timers = group.group_id, turn.state.topics, turn.state.timers_of(group.group_id)
+    counts = counts_after(group, members, ())
+    found = hash_after(image, group, counts, is_current=timers.seen_version == image.version)
     records: list[Record] = []
     for member in members:
         records += consumer_log.member_tombstones(group_id, member.member_id)
-        for name in member.topics:
-            add_to(names, name, -1)
-        if member.regex:
-            add_to(patterns, member.regex, -1)
-    records += [consumer_log.regex_tombstone(group_id, regex) for regex in group.patterns if regex not in patterns]
-    left = {t for regex in patterns if regex in group.regexes for t in group.regexes[regex].topics}
-    found = metadata_hash(turn.state.topics, sorted({*names, *left}))
+    records += [consumer_log.regex_tombstone(group_id, regex) for regex, count in counts.patterns.items() if not count]
     records.append(consumer_log.epoch_record(group_id, group.epoch + 1, found))
     turn.write(records)
-    timers = turn.state.timers_of(group_id)
+    timers.seen_version = image.version
     for member in members:
         timers.forget(member.member_id)
     turn.out.note(GroupEpochBumped(group_id, group.epoch, cause, turn.now.wall_ms))

@@ -30,12 +30,9 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
     group = turn.state.consumer_group(job.group_id)
     if group is None:
         return
-    timers = turn.state.timers_of(job.group_id)
-    timers.computing = False
+    turn.state.timers_of(job.group_id).computing = False
     if not isinstance(outcome, dict):
-        timers.computes_again_ms = turn.now.mono_ms + RETRY_MS
-        name = job.problem.assignor.name
-        turn.out.note(AssignorRaised(job.group_id, name, str(outcome), turn.now.wall_ms))
+        _put_off(turn, job, str(outcome))
         return
     found = _of_successors(group, job, outcome)
     is_for_everybody = found.keys() >= group.members.keys()
@@ -43,10 +40,17 @@ def _target(turn: Turn, job: ComputeTarget, outcome: object) -> None:
         return
     targets = {member_id: found.get(member_id, NO_PARTITIONS) for member_id in group.members}
     records = target_records(job.group_id, targets, group.targets, job.epoch, turn.now.wall_ms)
-    if turn.state.fits(records):
-        note = computed_note(turn, group, job.problem, targets, job.epoch)
-        turn.write(records)
-        turn.out.note(note)
+    if not turn.state.fits(records):
+        _put_off(turn, job, "its targets are more than the offsets topic takes as one batch")
+        return
+    note = computed_note(turn, group, job.problem, targets, job.epoch)
+    turn.write(records)
+    turn.out.note(note)
+
+
+def _put_off(turn: Turn, job: ComputeTarget, why: str) -> None:
+    turn.state.timers_of(job.group_id).computes_again_ms = turn.now.mono_ms + RETRY_MS
+    turn.out.note(AssignorRaised(job.group_id, job.problem.assignor.name, why, turn.now.wall_ms))
 
 
 def _of_successors(group: ConsumerGroup, job: ComputeTarget, outcome: Mapping[str, Target]) -> dict[str, Target]:

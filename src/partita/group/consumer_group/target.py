@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata
+from partita.assignors.interface import Assignment, Assignor, Subscription, TopicMetadata, topic_sets
 from partita.group.contract import Record
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import NO_PARTITIONS, ConsumerGroup, ConsumerMember, Target
@@ -45,8 +45,9 @@ class Problem(NamedTuple):
         """The assignment by topic ids, if every partition in it exists, is wanted, and is given once."""
         taken: dict[tuple[str, int], str] = {}
         targets: dict[str, Target] = {}
-        for member_id, subscription in self.subscriptions.items():
-            wanted = frozenset(subscription.topics)
+        sets = topic_sets(self.subscriptions)
+        for member_id in self.subscriptions:
+            wanted = sets[member_id]
             given = assignment.get(member_id, ())
             for topic, number in given:
                 if topic not in wanted or not 0 <= number < self.metadata.partition_counts.get(topic, 0):
@@ -69,14 +70,11 @@ def problem(
 ) -> Problem:
     """What is to be shared among these members, who may differ from those of the group by what is being decided."""
     everyone = list(members)
-    topics: dict[str, tuple[str, ...]] = {member.member_id: group.topics_of(member) for member in everyone}
-    facts = {name: image.get(name) for name in sorted({name for names in topics.values() for name in names})}
+    topics, distinct = _subscribed(group, everyone)
+    facts = {name: image.get(name) for name in sorted({name for names in distinct for name in names})}
     known = {name: topic for name, topic in facts.items() if topic is not None}
     names = {topic.topic_id: name for name, topic in known.items()}
-    exists: dict[tuple[str, ...], list[str]] = {}
-    for subscribed in topics.values():
-        if subscribed not in exists:
-            exists[subscribed] = [name for name in subscribed if name in known]
+    exists = [[name for name in each if name in known] for each in distinct]
     subscriptions = {
         member.member_id: Subscription(
             topics=exists[topics[member.member_id]],
@@ -99,6 +97,26 @@ def problem(
         subscriptions=subscriptions,
         topic_ids={name: topic.topic_id for name, topic in known.items()},
     )
+
+
+def _subscribed(
+    group: ConsumerGroup, members: Iterable[ConsumerMember]
+) -> tuple[dict[str, int], list[tuple[str, ...]]]:
+    """What members subscribe to: for each its place among the different subscriptions, which are few.
+
+    Members of one regular expression share one tuple, so that thousands of them cost no look at its topics.
+    """
+    places: dict[tuple[str, ...], int] = {}
+    found: dict[str, int] = {}
+    last: tuple[str, ...] | None = None
+    place = 0
+    for member in members:
+        names = group.topics_of(member)
+        if names is not last:
+            place = places.setdefault(names, len(places))
+            last = names
+        found[member.member_id] = place
+    return found, list(places)
 
 
 def chosen_assignor(members: Iterable[ConsumerMember], assignors: Mapping[str, Assignor]) -> str:
