@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from partita import Broker
-from partita.broker.handlers.create_topics import TOPICS_AT_ONCE
+from partita.broker.handlers.create_topics import PARTITIONS_AT_ONCE, TOPICS_AT_ONCE
 from partita.broker.requests import dispatch
 from partita.broker.requests.apis import ELEMENTS_MAX
 from partita.broker.requests.dispatch import QUICK_ELEMENTS, Dispatcher
@@ -25,10 +25,22 @@ from partita.broker.wire.contract import Chunks, ConnectionHandle, Parked
 from partita.protocol.framing import encode_response, read_request_header
 from partita.protocol.messages.api_versions import ApiVersionsRequest
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from partita.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from partita.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from partita.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from partita.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from partita.protocol.primitives import Buffer, Message
 from partita.records.builder import build_batch
 from support.broker.raw import Raw
@@ -148,6 +160,56 @@ WIDE: list[tuple[Message, int]] = [
             ]
         ),
         5,
+    ),
+    (
+        CreateTopicsRequest(
+            topics=[
+                CreatableTopic(name=f"w{n}", num_partitions=PARTITIONS_AT_ONCE, replication_factor=1) for n in (1, 2)
+            ]
+        ),
+        5,
+    ),
+    (
+        DescribeConfigsRequest(
+            resources=[
+                DescribeConfigsResource(resource_type=2, resource_name=f"many-{n}", configuration_keys=None)
+                for n in range(2 * SLICE)
+            ]
+        ),
+        4,
+    ),
+    (
+        OffsetForLeaderEpochRequest(
+            topics=[
+                OffsetForLeaderTopic(
+                    topic="t", partitions=[OffsetForLeaderPartition(partition=n) for n in range(2 * SLICE)]
+                )
+            ]
+        ),
+        4,
+    ),
+    (
+        DeleteRecordsRequest(
+            topics=[
+                DeleteRecordsTopic(
+                    name="t",
+                    partitions=[DeleteRecordsPartition(partition_index=n, offset=-1) for n in range(2 * SLICE)],
+                )
+            ]
+        ),
+        2,
+    ),
+    (
+        WriteTxnMarkersRequest(
+            markers=[
+                WritableTxnMarker(
+                    producer_id=1,
+                    transaction_result=True,
+                    topics=[WritableTxnMarkerTopic(name="t", partition_indexes=list(range(2 * SLICE)))],
+                )
+            ]
+        ),
+        1,
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from partita.broker.config import ConfigError, TopicConfig, as_text, parse_topic_settings
 from partita.broker.options import TOPIC, Value
@@ -24,7 +25,8 @@ from partita.protocol.primitives import ZERO_UUID
 
 DEFAULT_SOURCE, TOPIC_SOURCE = 5, 1
 TOPICS_AT_ONCE = 100
-"""How many topics are created before others have their turn."""
+PARTITIONS_AT_ONCE = 1_000
+"""How many topics are created before others have their turn; fewer if they have so many partitions together."""
 
 
 def handle(ctx: RequestContext, request: CreateTopicsRequest) -> Answer:
@@ -37,18 +39,32 @@ def _answer(ctx: RequestContext, request: CreateTopicsRequest) -> Steps[CreateTo
     counts = Counter(topic.name for topic in request.topics)
     asked = list({topic.name: topic for topic in request.topics}.values())
     results: list[CreatableTopicResult] = []
-    for start in range(0, len(asked), TOPICS_AT_ONCE):
-        if start:
+    for together in _portions(asked):
+        if results:
             yield None
         planned = NewTopics(ctx.catalogue)
         here = [
             _planned(ctx, topic, planned, is_double=counts[topic.name] > 1, validate_only=request.validate_only)
-            for topic in asked[start : start + TOPICS_AT_ONCE]
+            for topic in together
         ]
         _create(planned, here)
         results += here
     durable: CreateTopicsResponse = yield from settled(ctx.when_durable(CreateTopicsResponse(topics=results)))
     return durable
+
+
+def _portions(topics: Iterable[CreatableTopic]) -> Iterator[list[CreatableTopic]]:
+    """The topics in their order, as many at a time as are created together."""
+    portion: list[CreatableTopic] = []
+    partitions = 0
+    for topic in topics:
+        portion.append(topic)
+        partitions += max(1, topic.num_partitions, len(topic.assignments))
+        if len(portion) == TOPICS_AT_ONCE or partitions >= PARTITIONS_AT_ONCE:
+            yield portion
+            portion, partitions = [], 0
+    if portion:
+        yield portion
 
 
 def _create(planned: NewTopics, results: list[CreatableTopicResult]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from partita.broker.handlers._partitions import find
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, settled, sliced
 from partita.log.partition_log import OffsetOutOfRange
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -18,15 +19,18 @@ from partita.protocol.messages.delete_records import (
 
 def handle(ctx: RequestContext, request: DeleteRecordsRequest) -> Answer:
     """Move the log start offset of each partition forward."""
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_partition(ctx, topic.name, part) for part in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
-    return ctx.when_durable(response)
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: DeleteRecordsRequest) -> Steps[DeleteRecordsResponse]:
+    topics = [DeleteRecordsTopicResult(name=topic.name, partitions=[]) for topic in request.topics]
+    asked = ((into, part) for into, topic in zip(topics, request.topics, strict=True) for part in topic.partitions)
+    for (into, part), others_turn in sliced(asked, ctx.stopwatch):
+        if others_turn:
+            yield None
+        into.partitions.append(_partition(ctx, into.name, part))
+    durable: DeleteRecordsResponse = yield from settled(ctx.when_durable(DeleteRecordsResponse(topics=topics)))
+    return durable
 
 
 def _partition(ctx: RequestContext, name: str, part: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

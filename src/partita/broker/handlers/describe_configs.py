@@ -9,7 +9,8 @@ from partita.broker.groups.settings import OPTIONS as GROUP_OPTIONS
 from partita.broker.groups.settings import settings_of
 from partita.broker.handlers._configs import BROKER, CLIENT_METRICS, GROUP, TOPIC
 from partita.broker.options import PASSWORD, Option
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Topic
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_configs import (
@@ -27,11 +28,25 @@ _WITHOUT_DEFAULT = frozenset({"log.roll.jitter.ms"})
 """Of the options that only Kafka's brokers have, those it has no default for."""
 
 
-def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(ctx: RequestContext, request: DescribeConfigsRequest) -> Answer:
     """The settings of each resource, with where each value comes from."""
-    results = [_describe(ctx, resource, request.include_synonyms) for resource in request.resources]
-    if request.include_documentation:
-        _document(results)
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: DescribeConfigsRequest) -> Steps[DescribeConfigsResponse]:
+    """What is asked for repeatedly is described once, so that a small request makes no huge answer in memory."""
+    known: dict[tuple[int, str, tuple[str, ...]], DescribeConfigsResult] = {}
+    results = []
+    for resource, others_turn in sliced(request.resources, ctx.stopwatch):
+        if others_turn:
+            yield None
+        asked = (resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ()))
+        result = known.get(asked)
+        if result is None:
+            result = known[asked] = _describe(ctx, resource, request.include_synonyms)
+            if request.include_documentation:
+                _document(result)
+        results.append(result)
     return DescribeConfigsResponse(results=results)
 
 
@@ -71,13 +86,12 @@ def _is_internal(name: str) -> bool:
     return name.startswith("internal.") or name in _INTERNAL
 
 
-def _document(results: Iterable[DescribeConfigsResult]) -> None:
+def _document(result: DescribeConfigsResult) -> None:
     """Say what each option means. The table is read by the first who asks; most never do."""
     from partita.broker.option_meanings import MEANINGS
 
-    for result in results:
-        for row in result.configs:
-            row.documentation = MEANINGS.get(row.name)
+    for row in result.configs:
+        row.documentation = MEANINGS.get(row.name)
 
 
 def _refused(resource: DescribeConfigsResource, code: ErrorCode, message: str) -> DescribeConfigsResult:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from partita.broker.config import TOPIC_OPTIONS, BrokerConfig, broker_option, broker_value, parse, unknown_name
+from partita.broker.config import (
+    TOPIC_OPTIONS,
+    BrokerConfig,
+    as_text,
+    broker_option,
+    broker_value,
+    parse,
+    unknown_name,
+)
 from partita.broker.groups.settings import OPTIONS
 from partita.broker.handlers._configs import (
     BROKER,
@@ -32,6 +40,8 @@ from partita.protocol.messages.incremental_alter_configs import (
 )
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+VALUE_BYTES_MAX = 32_767
+"""The longest text that every version of DescribeConfigs can tell."""
 
 
 def handle(ctx: RequestContext, request: IncrementalAlterConfigsRequest) -> Answer:
@@ -108,5 +118,10 @@ def _new_value(option: Option, config: AlterableConfig, current: Value) -> Value
     assert isinstance(given, tuple), "a list option parses to a tuple"
     assert isinstance(current, tuple), "a list option holds a tuple"
     if operation == SUBTRACT:
-        return tuple(item for item in current if item not in given)
-    return current + tuple(item for item in given if item not in current)
+        gone = frozenset(given)
+        return tuple(item for item in current if item not in gone)
+    longer = tuple(dict.fromkeys((*current, *given)))
+    if len((as_text(longer) or "").encode()) > VALUE_BYTES_MAX:
+        message = f"{config.name} would be longer than {VALUE_BYTES_MAX} bytes, which no client could be told"
+        raise Refused(ErrorCode.INVALID_CONFIG, message)
+    return longer

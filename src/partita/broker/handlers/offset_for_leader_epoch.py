@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -14,16 +15,19 @@ from partita.protocol.messages.offset_for_leader_epoch import (
 )
 
 
-def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+def handle(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Answer:
     """The end offset of an epoch, for each partition that this node leads."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic, partitions=[_partition(ctx, topic.topic, part) for part in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: OffsetForLeaderEpochRequest) -> Steps[OffsetForLeaderEpochResponse]:
+    topics = [OffsetForLeaderTopicResult(topic=topic.topic, partitions=[]) for topic in request.topics]
+    asked = ((into, part) for into, topic in zip(topics, request.topics, strict=True) for part in topic.partitions)
+    for (into, part), others_turn in sliced(asked, ctx.stopwatch):
+        if others_turn:
+            yield None
+        into.partitions.append(_partition(ctx, into.topic, part))
+    return OffsetForLeaderEpochResponse(topics=topics)
 
 
 def _partition(ctx: RequestContext, name: str, part: OffsetForLeaderPartition) -> EpochEndOffset:

@@ -11,6 +11,7 @@ import asyncio
 from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._transactions import may_act_as_broker
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, settled, sliced
 from partita.broker.transactions.marker_writing import EndMarker
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.write_txn_markers import (
@@ -24,8 +25,12 @@ from partita.protocol.messages.write_txn_markers import (
 
 def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Answer:
     """Every partition of every marker is answered for itself, once its marker is durable."""
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Steps[WriteTxnMarkersResponse]:
     may = may_act_as_broker(ctx)
-    asked = [
+    asked = (
         (
             EndMarker(
                 marker.producer_id,
@@ -40,12 +45,14 @@ def handle(ctx: RequestContext, request: WriteTxnMarkersRequest) -> Answer:
         for marker in request.markers
         for topic in marker.topics
         for index in topic.partition_indexes
-    ]
-    codes: list[ErrorCode | asyncio.Future[ErrorCode]] = [
-        _end(ctx, marker, name, index) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        for marker, name, index in asked
-    ]
-    return when_all(codes, lambda ended: _merge(request, ended))
+    )
+    codes: list[ErrorCode | asyncio.Future[ErrorCode]] = []
+    for (end_marker, name, index), others_turn in sliced(asked, ctx.stopwatch):
+        if others_turn:
+            yield None
+        codes.append(_end(ctx, end_marker, name, index) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    merged: WriteTxnMarkersResponse = yield from settled(when_all(codes, lambda ended: _merge(request, ended)))
+    return merged
 
 
 def _end(ctx: RequestContext, marker: EndMarker, name: str, index: int) -> ErrorCode | asyncio.Future[ErrorCode]:

@@ -134,7 +134,7 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(
         32,
         "describe_configs",
-        "Options of features that Partita lacks are not listed; there is no documentation text",
+        "Options of features that Partita lacks are not listed",
     ),
     ServedApi(33, "alter_configs"),
     ServedApi(34, "alter_replica_log_dirs", "There is one log directory, and nothing is moved"),

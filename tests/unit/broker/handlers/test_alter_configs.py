@@ -63,6 +63,24 @@ def test_topic_settings_change_while_running(broker: Broker, raw: Raw) -> None:
     assert config.get("cleanup.policy") == ("compact",)
 
 
+def test_a_list_that_grows_by_appends_stays_short_enough_for_every_client(broker: Broker, raw: Raw) -> None:
+    """One client appended until each append took a second, and nobody could be told the list any more."""
+    replicas = "follower.replication.throttled.replicas"
+    codes = []
+    for start in range(0, 6_000, 2_000):
+        given = ",".join(f"{number}:1" for number in range(start, start + 2_000))
+        codes += alter(raw, (TOPIC, "t", [(replicas, 2, f"{given},{given}")]))
+    assert codes == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.INVALID_CONFIG]
+    kept = own(broker)[replicas]
+    assert kept == tuple(f"{number}:1" for number in range(4_000)), "each item is there once"
+    m = describe_configs
+    wanted = m.DescribeConfigsResource(resource_type=TOPIC, resource_name="t", configuration_keys=[replicas])
+    (row,) = raw.ask(m.DescribeConfigsRequest(resources=[wanted]), 1).results[0].configs
+    assert row.value == ",".join(kept)
+    assert alter(raw, (TOPIC, "t", [(replicas, 3, row.value)])) == [0]
+    assert own(broker)[replicas] == ()
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "changes", "code"),
     [
