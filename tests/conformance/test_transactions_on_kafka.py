@@ -7,11 +7,17 @@ from collections.abc import Iterator
 import pytest
 
 from partita import Admin
+from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, V3AndBelowTopic
+from partita.protocol.messages.end_txn import EndTxnRequest
+from partita.protocol.messages.init_producer_id import InitProducerIdRequest
+from support.broker.raw import Raw
 from support.kafka.node import KafkaNode, KafkaUnavailable
 from support.producer import copier
 from support.producer import transaction_admin_stories as admin_stories
 from support.producer import transaction_stories as stories
 
+WAIT = ErrorCode.CONCURRENT_TRANSACTIONS
 LOOK_MS = "300"
 """How often Kafka looks for transactions that take too long."""
 pytestmark = pytest.mark.xdist_group("transactions on kafka")
@@ -66,3 +72,25 @@ def test_a_hanging_transaction_is_found_and_ended(node: KafkaNode) -> None:
 @pytest.mark.case("TX-P21")
 def test_the_program_of_the_docs_is_killed_at_every_line(node: KafkaNode) -> None:
     copier.killed_at_its_lines(node.bootstrap)
+
+
+@pytest.mark.case("TX-G02")
+@pytest.mark.parametrize("node", [2], indirect=True)
+def test_kafka_tells_a_fenced_producer_the_epoch_of_its_successor_of_version_1(node: KafkaNode) -> None:
+    """Why `partita.transactions.end` differs: the old producer would go on beside the new one, with its epoch."""
+    topic, name = stories.topic_of(node.bootstrap), stories.fresh("id")
+    with stories.producer_of(node.bootstrap, name), Raw(int(node.bootstrap.rpartition(":")[2])) as raw:
+        init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+        while (old := raw.ask(init, 5)).error_code:
+            pass
+        new = raw.ask(init, 5)
+        ids = {"producer_id": new.producer_id, "producer_epoch": new.producer_epoch}
+        topics = [V3AndBelowTopic(name=topic, partitions=[0])]
+        added = {f"v3_and_below_{field}": value for field, value in {"transactional_id": name, **ids}.items()}
+        raw.ask(AddPartitionsToTxnRequest(**added, v3_and_below_topics=topics), 3)
+        while raw.ask(EndTxnRequest(transactional_id=name, **ids, committed=True), 4).error_code:
+            pass
+        stale = {"producer_id": old.producer_id, "producer_epoch": old.producer_epoch}
+        while (told := raw.ask(EndTxnRequest(transactional_id=name, **stale, committed=True), 5)).error_code == WAIT:
+            pass
+    assert (told.error_code, told.producer_epoch) == (0, new.producer_epoch)
