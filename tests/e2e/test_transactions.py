@@ -12,7 +12,9 @@ from unittest.mock import ANY
 import pytest
 
 from partita import Broker
+from partita.broker.requests.apis import SERVED
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata
+from partita.errors import FatalTransactionError
 from support.producer import transaction_stories as stories
 
 LOOK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
@@ -31,6 +33,34 @@ def test_transactions_do_what_they_promise(broker: Broker, story: stories.Story)
 
 def test_a_slow_producer_learns_that_its_transaction_timed_out(broker: Broker) -> None:
     stories.a_slow_producer_learns_that_its_transaction_timed_out(broker.bootstrap)
+
+
+OLD_RELEASES = {
+    "1.1": {0: 5, 9: 3, 10: 1, 22: 0, 24: 0, 25: 0, 26: 0, 28: 0},
+    "2.4": {0: 8, 9: 6, 10: 2, 22: 1, 24: 1, 25: 1, 26: 1, 28: 2},
+}
+"""The highest versions of Produce, OffsetFetch, FindCoordinator and the APIs of transactions that they serve."""
+WITHOUT_GROUPS = (
+    stories.commits_and_aborts,
+    stories.a_second_producer_fences_the_first,
+    stories.close_aborts_what_is_open,
+)
+
+
+@pytest.mark.parametrize("release", OLD_RELEASES)
+def test_brokers_of_old_releases_take_transactions_and_no_offsets_of_members(
+    release: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before 2.5 nothing keeps a member out that was replaced, so its offsets are refused with the reason."""
+    for api_key, version in OLD_RELEASES[release].items():
+        monkeypatch.setattr(SERVED[api_key], "max_version", version)
+    with Broker(partita_transaction_version=0) as old:
+        for story in WITHOUT_GROUPS:
+            story(old.bootstrap)
+        with stories.producer_of(old.bootstrap) as producer:
+            producer.begin()
+            with pytest.raises(FatalTransactionError, match=r"version.* 3 is needed: brokers of release 2\.5 or later"):
+                producer.send_offsets({("t", 0): 1}, GroupMetadata("g", 1, "m"))
 
 
 @pytest.mark.case("TX-N01", "TX-N14", "TX-N15", "TX-R06")

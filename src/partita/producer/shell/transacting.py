@@ -119,7 +119,8 @@ async def carry_out(
         version = connection.version_for(ask.message, ask.version_max)
         if version < ask.version_min:
             raise VersionMismatch(
-                f"{ask.api}: {connection.address} serves versions up to {version}, and {ask.version_min} is needed"
+                f"{ask.api}: {connection.address} serves versions up to {version}, and {ask.version_min} is needed: "
+                "brokers of release 2.5 or later"
             )
         answer = await connection.send(ask.message, version)
     except KafkaError as error:
