@@ -83,7 +83,8 @@ class Player:
         answer: Any = await self.client.ask(request, version)
         has = None
         if answer.assignment is not None:
-            has = sorted((self.names[t.topic_id], sorted(t.partitions)) for t in answer.assignment.topic_partitions)
+            topics = answer.assignment.topic_partitions
+            has = sorted((self.names.get(t.topic_id, "another topic"), sorted(t.partitions)) for t in topics)
         self.told.append(
             ("beat", ErrorCode(answer.error_code).name, answer.member_epoch, answer.heartbeat_interval_ms, has)
         )
@@ -300,6 +301,16 @@ async def converted_static(player: Player) -> None:
     await player.classic_beat(member)
 
 
+async def by_pattern(player: Player) -> None:
+    """T43, T46: a pattern that also matches an internal topic, which has had its id since a coordinator was found."""
+    await player.join("a", [], subscribed_topic_regex="(__consumer_offsets|pea.*)")
+    await asyncio.sleep(INTERVAL_S)
+    await player.beat("a", 1)
+    await player.describe()
+    await player.beat("a", -1)
+    await player.describe()
+
+
 async def nothing_named(player: Player) -> None:
     """T01, T22: members without topics, and with topics that do not exist."""
     await player.join("a", [])
@@ -319,6 +330,7 @@ SCRIPTS: list[Script] = [
     offsets,
     converted,
     converted_static,
+    by_pattern,
     nothing_named,
 ]
 

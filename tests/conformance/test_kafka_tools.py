@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from partita import Broker
+from partita import Broker, Consumer
 from support.clients.broker import fresh
 from support.kafka.node import KafkaNode
 from support.kafka.tools import Output, Twins
@@ -105,6 +106,37 @@ def test_groups(twins: Twins, filled: str) -> None:
     assert twins.same(GROUPS, "--delete", "--group", group).code == 0
     left_over = [output.lines for output in twins.both("GroupsCommand", *LIST_CLASSIC)]
     assert not any(group in line for lines in left_over for line in lines)
+
+
+def test_groups_of_the_consumer_protocol(twins: Twins, filled: str) -> None:
+    """`kafka-consumer-groups` on a KIP-848 group: while it has a member, by what it is listed, and once it is empty."""
+    group = fresh("group")
+    options = {"group.id": group, "group.protocol": "consumer", "client.id": "c", "auto.offset.reset": "earliest"}
+    with ExitStack() as stack:
+        ids = []
+        for bootstrap in twins.bootstraps:
+            consumer = stack.enter_context(Consumer(options, bootstrap_servers=bootstrap))
+            consumer.subscribe([filled])
+            while not consumer.poll(0.1):
+                pass
+            consumer.commit()
+            ids.append(consumer.group_metadata().member_id)
+        for what in ((), ("--members", "--verbose"), ("--state", "--verbose")):
+            arguments = ("--bootstrap-server", "BOOTSTRAP", "--describe", "--group", group, *what)
+            kafkas, ours = (
+                [line.replace(member_id, "MEMBER") for line in output.lines]
+                for output, member_id in zip(twins.both(GROUPS, *arguments), ids, strict=True)
+            )
+            assert ours == kafkas
+            assert any("MEMBER" in line or "Stable" in line for line in ours)
+        assert twins.same(GROUPS, "--delete", "--group", group).code == 0
+    by_type = ("--bootstrap-server", "BOOTSTRAP", "--list", "--type", "consumer", "--state")
+    kafkas, ours = ([line for line in output.lines if group in line] for output in twins.both(GROUPS, *by_type))
+    assert ours == kafkas != []
+    by_topic = ("--reset-offsets", "--group", group, "--topic", filled)
+    assert len(twins.same(GROUPS, *by_topic, "--to-earliest", "--execute").lines) == 3
+    assert twins.same(GROUPS, "--delete", "--group", group).code == 0
+    assert twins.same(GROUPS, "--describe", "--group", group).code == 0
 
 
 def test_configs(twins: Twins, topic: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita import Broker
-from support.clients.mixed_group import play
+from support.clients.mixed_group import play, roll
 from support.kafka.node import KafkaNode
 
 pytestmark = pytest.mark.conformance
@@ -31,3 +31,24 @@ def test_on_partita(partita_broker: Broker, assignor: str, clients: list[str]) -
         partita_broker.control.expire_session("mixed", client_id)
 
     play(partita_broker.bootstrap, "mixed", clients, assignor, 6_000, expire)
+
+
+BY_EPOCHS = [
+    ["java/consumer", "java/consumer", "confluent-kafka/consumer"],
+    ["java", "confluent-kafka/consumer", "java/consumer", "partita/consumer"],
+]
+
+
+@pytest.mark.parametrize("clients", BY_EPOCHS)
+def test_members_of_the_consumer_protocol_on_partita(partita_broker: Broker, clients: list[str]) -> None:
+    """KIP-848 under kill -9: Java's, librdkafka's and our members in one group, and a classic one that leaves it."""
+
+    def expire(client_id: str) -> None:
+        partita_broker.control.expire_session("epochs", client_id)
+
+    play(partita_broker.bootstrap, "epochs", clients, "range", 6_000, expire)
+
+
+@pytest.mark.parametrize("client", ["java", "confluent-kafka"])
+def test_a_fleet_changes_its_protocol_by_a_rolling_restart_and_back(partita_broker: Broker, client: str) -> None:
+    roll(partita_broker.bootstrap, "fleet", client)

@@ -22,16 +22,23 @@ ENDED_BY_SIGTERM = 143
 """How a Java process ends that was asked to, after its shutdown hook."""
 
 
-def command(task: Sequence[str], folder: Path) -> list[str]:
+def command(task: Sequence[str], folder: Path, protocol: str) -> list[str]:
     """The process of one member; `task` as for member.py. Options go to a file in `folder`."""
     bootstrap, group, topic, client_id, assignor, session_ms = task
     options = folder / f"{client_id}.properties"
-    options.write_text(f"client.id={client_id}\nheartbeat.interval.ms={HEARTBEAT_MS}\nmetadata.max.age.ms=1000\n")
+    lines = [f"client.id={client_id}", "metadata.max.age.ms=1000"]
+    by_protocol = ["--group-protocol", "consumer"]
+    if protocol != "consumer":
+        lines.append(f"heartbeat.interval.ms={HEARTBEAT_MS}")
+        by_protocol = [
+            "--session-timeout", str(int(session_ms) or SESSION_MS),
+            "--assignment-strategy", ASSIGNORS[assignor or "range"],
+        ]  # fmt: skip
+    options.write_text("\n".join(lines))
     return java_command(
         "org.apache.kafka.tools.VerifiableConsumer",
         "--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group, "--verbose",
-        "--session-timeout", str(int(session_ms) or SESSION_MS), "--reset-policy", "earliest",
-        "--assignment-strategy", ASSIGNORS[assignor or "range"], "--command-config", str(options),
+        "--reset-policy", "earliest", *by_protocol, "--command-config", str(options),
         heap="128m",
     )  # fmt: skip
 

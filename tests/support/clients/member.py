@@ -2,7 +2,8 @@
 
 `python member.py CLIENT BOOTSTRAP GROUP TOPIC CLIENT_ID ASSIGNOR SESSION_MS` consumes until SIGTERM, commits what
 it has handed over, and prints one JSON object per line: what was assigned, which records came, what was committed, that
-it closed. Without assignor ("") and session (0), each client takes its default here.
+it closed. Without assignor ("") and session (0), each client takes its default here. CLIENT/consumer speaks the
+consumer protocol, which knows neither.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class Task:
     assignor: str
     session_ms: int
     """0: what suits the client in the tests."""
+    by_epochs: bool = False
+    """With the consumer protocol."""
 
 
 def say(event: str, **details: object) -> None:
@@ -63,6 +66,13 @@ def settings(task: Task) -> dict[str, Any]:
 def confluent(task: Task) -> None:
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+    by_protocol: dict[str, Any] = {"group.protocol": "consumer"}
+    if not task.by_epochs:
+        by_protocol = {
+            "session.timeout.ms": task.session_ms or SESSION_MS,
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            **({"partition.assignment.strategy": task.assignor} if task.assignor else {}),
+        }
     consumer = Consumer(
         {
             "bootstrap.servers": task.bootstrap,
@@ -70,12 +80,10 @@ def confluent(task: Task) -> None:
             "client.id": task.client_id,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": task.session_ms or SESSION_MS,
-            "heartbeat.interval.ms": HEARTBEAT_MS,
             "reconnect.backoff.max.ms": 200,
             "topic.metadata.refresh.interval.ms": 1000,
             "log_level": 0,
-            **({"partition.assignment.strategy": task.assignor} if task.assignor else {}),
+            **by_protocol,
         }
     )
     owned: set[int] = set()
@@ -175,7 +183,10 @@ def partita(task: Task) -> None:
 
     stopped = stop_on_sigterm()
     options = {**settings(task), "session_timeout_ms": task.session_ms or SOON_MS, "reconnect_backoff_max_ms": 200}
-    if task.assignor:
+    if task.by_epochs:
+        options = {name: value for name, value in options.items() if not name.endswith(("timeout_ms", "interval_ms"))}
+        options["group_protocol"] = "consumer"
+    elif task.assignor:
         options["partition_assignment_strategy"] = task.assignor
     with Consumer(options) as consumer:
 
@@ -207,5 +218,7 @@ CLIENTS = {"partita": partita, "confluent-kafka": confluent, "aiokafka": aiokafk
 if __name__ == "__main__":
     say("started")
     client, bootstrap, group, topic, client_id, assignor, session_ms = sys.argv[1:]
-    CLIENTS[client](Task(bootstrap, group, topic, client_id, assignor, int(session_ms)))
+    made_with, _, protocol = client.partition("/")
+    task = Task(bootstrap, group, topic, client_id, assignor, int(session_ms), protocol == "consumer")
+    CLIENTS[made_with](task)
     say("closed")

@@ -48,7 +48,8 @@ class Member:
 class MemberProcesses:
     """`with MemberProcesses(client, bootstrap, group, topic) as processes: processes.start("a", "b", "c")`.
 
-    `client` is one of member.py, or "java". Without assignor and session, members take what suits their client here.
+    `client` is one of member.py, or "java"; "java/consumer" and the like speak the consumer protocol. Without assignor
+    and session, members take what suits their client here.
     """
 
     def __init__(
@@ -79,12 +80,13 @@ class MemberProcesses:
         for name in names:
             client = client or self._client
             task = (*self._task, name, *self._more)
-            if client == "java":
-                command = java_member.command(task, Path(self._folder.name))
+            made_with, _, protocol = client.partition("/")
+            if made_with == "java":
+                command = java_member.command(task, Path(self._folder.name), protocol)
             else:
                 command = [sys.executable, str(MEMBER), client, *task]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            member = self.members[name] = Member(name, process, java_member.Facts() if client == "java" else None)
+            member = self.members[name] = Member(name, process, java_member.Facts() if made_with == "java" else None)
             threading.Thread(target=self._listen, args=(member,), daemon=True).start()
 
     def kill(self, name: str) -> Member:

@@ -57,7 +57,7 @@ class Twins:
     """Apache Kafka and Partita, side by side."""
 
     def __init__(self, kafka: str, partita: str) -> None:
-        self._bootstraps = (kafka, partita)
+        self.bootstraps = (kafka, partita)
 
     def both(self, name: str, *arguments: str, stdin: str | None = None) -> tuple[Output, Output]:
         """Run a tool against Kafka and Partita; returns the outputs in this order. `BOOTSTRAP` is filled in."""
@@ -66,7 +66,7 @@ class Twins:
             return run(name, *(bootstrap if a == "BOOTSTRAP" else a for a in arguments), stdin=stdin)
 
         with ThreadPoolExecutor(2) as pool:
-            kafka, partita = pool.map(against, self._bootstraps)
+            kafka, partita = pool.map(against, self.bootstraps)
         return kafka, partita
 
     def same(self, name: str, *arguments: str, stdin: str | None = None) -> Output:

@@ -13,7 +13,7 @@ from partita.group.state.consumers import TopicFacts
 from partita.protocol.error_codes import ErrorCode
 from support.group.consumers import World, error
 
-TOPICS = 60
+TOPICS = 500
 
 
 class Looks:
@@ -90,7 +90,7 @@ def test_many_sessions_that_end_at_once_are_dealt_with_in_steps() -> None:
 
 
 def test_a_target_that_no_batch_can_hold_is_told_and_tried_again_later() -> None:
-    world = World({"t": 300}, max_message_bytes=1_000)
+    world = World({"t": 3_000}, max_message_bytes=1_000)
     world.join("m")
     (note,) = [note for step in world.steps for note in step.notes if isinstance(note, AssignorRaised)]
     assert "as one batch" in note.error
