@@ -33,6 +33,11 @@ class Problem(NamedTuple):
         """About how much there is to do: members and partitions."""
         return len(self.subscriptions) + sum(self.metadata.partition_counts.values())
 
+    @property
+    def is_alike(self) -> bool:
+        """Do all members subscribe to the same topics?"""
+        return len({id(subscription.topics) for subscription in self.subscriptions.values()}) <= 1
+
     def run(self) -> dict[str, Target]:
         """The target of every member. Raises AssignorFailed."""
         try:
