@@ -83,8 +83,8 @@ class Player:
         answer: Any = await self.client.ask(request, version)
         has = None
         if answer.assignment is not None:
-            topics = answer.assignment.topic_partitions
-            has = sorted((self.names.get(t.topic_id, "another topic"), sorted(t.partitions)) for t in topics)
+            parts = answer.assignment.topic_partitions
+            has = sorted((self.names.get(t.topic_id, "another topic"), sorted(t.partitions)) for t in parts)
         self.told.append(
             ("beat", ErrorCode(answer.error_code).name, answer.member_epoch, answer.heartbeat_interval_ms, has)
         )
