@@ -407,6 +407,7 @@ ATTACKS: dict[str, Callable[[Stage], Attack]] = {
     "Produce to 5,000": large(produced(WIDE, build_batch([(0, b"k", b"v", [])]), WIDE_PARTITIONS), 9),
     "ListOffsets of 5,000": large(wide_offsets(), 7),
     "ListOffsets of 49,000": large(wide_offsets(49_000), 7),
+    "ListOffsets of 300,000": large(wide_offsets(300_000), 7, 2),
     "OffsetCommit of 5,000": large(wide_commit(), 8),
     "OffsetCommit of 19,000": large(wide_commit(19_000), 8),
     "OffsetFetch of 5,000": large(wide_offset_fetch(), 8),

@@ -130,14 +130,14 @@ def eager_members_keep_partitions(patch: pytest.MonkeyPatch) -> None:
 
 def offsets_are_not_found(patch: pytest.MonkeyPatch) -> None:
     """A committed offset reads as none (museum 168)."""
-    right = fetch._fetch
+    right = fetch._told
 
-    def wrong(hard: Any, ask: Any, partition: Any) -> Any:
-        answer = right(hard, ask, partition)
+    def wrong(found: Any, partition: Any) -> Any:
+        answer = right(found, partition)
         answer.committed_offset = -1
         return answer
 
-    patch.setattr(fetch, "_fetch", wrong)
+    patch.setattr(fetch, "_told", wrong)
 
 
 def assignments_are_mixed_up(patch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from partita.broker.quotas.keeper import Quotas
     from partita.broker.reading.fetch_sessions import FetchSessions
     from partita.broker.reading.long_polls import LongPolls
+    from partita.broker.requests.one_at_a_time import OneAtATime
     from partita.broker.requests.sliced_thread import SlicedThread
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
@@ -114,6 +115,13 @@ class Services:
         from partita.broker.requests.sliced_thread import SlicedThread
 
         return SlicedThread(self.cluster.loop, self.turns)
+
+    @cached_property
+    def one_at_a_time(self) -> OneAtATime:
+        """Where very large requests wait for one another."""
+        from partita.broker.requests.one_at_a_time import OneAtATime
+
+        return OneAtATime()
 
     def made_groups(self) -> Coordinators | None:
         """The shards, if anybody has asked for a group yet."""

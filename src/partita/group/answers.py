@@ -10,12 +10,14 @@ from typing import Any
 
 from partita.group.contract import GroupRequest
 from partita.group.requests import (
+    CommitOffsets,
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
     EndTransaction,
     FetchOffsets,
     ListShardGroups,
+    OffsetsRefused,
     TransactionEnded,
 )
 from partita.group.state.model import Group, Member
@@ -154,6 +156,7 @@ _REFUSALS: dict[type, Callable[[Any, ErrorCode], Structure]] = {
     heartbeat.HeartbeatRequest: lambda _, error: heartbeat.HeartbeatResponse(error_code=error),
     leave_group.LeaveGroupRequest: lambda _, error: leave_group.LeaveGroupResponse(error_code=error),
     offset_commit.OffsetCommitRequest: offset_commit_error,
+    CommitOffsets: lambda _, error: OffsetsRefused(error),
     txn_offset_commit.TxnOffsetCommitRequest: txn_offset_commit_error,
     offset_delete.OffsetDeleteRequest: lambda _, error: offset_delete.OffsetDeleteResponse(error_code=error),
     FetchOffsets: lambda ask, error: group_offsets_error(ask.group.group_id, error),

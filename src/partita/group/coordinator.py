@@ -29,6 +29,7 @@ from partita.group.offsets.clamp import Beyond
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.requests import (
+    CommitOffsets,
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
@@ -58,6 +59,7 @@ _ACTIONS: Mapping[type, Callable[[Turn, Token, GroupRequest], None]] = {
     SyncGroupRequest: sync.sync_group,
     LeaveGroupRequest: leave.leave_group,
     OffsetCommitRequest: commit.commit_offsets,
+    CommitOffsets: commit.commit_offsets,
     FetchOffsets: fetch.fetch_offsets,
     OffsetDeleteRequest: delete.delete_offsets,
     TxnOffsetCommitRequest: transactional.commit_offsets,

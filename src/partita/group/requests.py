@@ -7,18 +7,78 @@ JoinGroup, SyncGroup, Heartbeat, LeaveGroup, OffsetCommit, TxnOffsetCommit, Offs
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Container, Mapping
+from typing import NamedTuple
+
+from partita.group.contract import Record
+from partita.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from partita.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from partita.protocol.primitives import Structure
 
 
 class FetchOffsets(Structure):
-    """OffsetFetch of one group; answered with an OffsetFetchResponseGroup."""
+    """OffsetFetch of one group; answered with an OffsetFetchResponseGroup.
 
-    __slots__ = ("group", "require_stable")
+    One about more than `at_once_max` partitions is answered with OffsetsFound, which the shell makes the answer of.
+    """
 
-    def __init__(self, group: OffsetFetchRequestGroup, *, require_stable: bool = False) -> None:
+    __slots__ = ("at_once_max", "group", "require_stable")
+
+    def __init__(
+        self, group: OffsetFetchRequestGroup, *, require_stable: bool = False, at_once_max: int = sys.maxsize
+    ) -> None:
         self.group = group
         self.require_stable = require_stable
+        self.at_once_max = at_once_max
+
+
+class OffsetsFound(Structure):
+    """The offsets of a group at one instant: values as they are in the log, by topic and partition.
+
+    `unstable` are the partitions for which an open transaction has another one, where the request asks for that.
+    """
+
+    __slots__ = ("offsets", "unstable")
+
+    def __init__(self, offsets: Mapping[tuple[str, int], bytes], unstable: Container[tuple[str, int]]) -> None:
+        self.offsets = offsets
+        self.unstable = unstable
+
+
+class StoredOffsets(NamedTuple):
+    """What an OffsetCommit comes to: the records, the same values by topic and partition, and the answer.
+
+    `size_in_bytes` is that of their batch; once it is larger than a batch may be, later records are left out.
+    """
+
+    records: list[Record]
+    offsets: dict[tuple[str, int], bytes]
+    response: OffsetCommitResponse
+    size_in_bytes: int
+
+
+class CommitOffsets(Structure):
+    """An OffsetCommit of very many partitions that is worked out already.
+
+    Answered with an OffsetCommitResponse, or with OffsetsRefused, which the shell makes the answer of.
+    """
+
+    __slots__ = ("group_id", "stored", "wire")
+
+    def __init__(self, wire: OffsetCommitRequest, stored: StoredOffsets) -> None:
+        self.wire = wire
+        self.group_id = wire.group_id
+        self.stored = stored
+
+
+class OffsetsRefused(Structure):
+    """Every partition of a CommitOffsets is refused with this error."""
+
+    __slots__ = ("error_code",)
+
+    def __init__(self, error_code: int) -> None:
+        self.error_code = error_code
 
 
 class DescribeGroup(Structure):

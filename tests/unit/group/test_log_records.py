@@ -179,6 +179,27 @@ def test_records_of_other_kinds_of_groups_are_passed_over() -> None:
     assert hard == HardState()
 
 
+def test_offsets_that_are_taken_together_are_what_their_records_would_be() -> None:
+    """A commit changes the hard state as its records do, those of open transactions included."""
+    offsets = {(name, n): log_records.offset_value(CommittedOffset(n)) for name in ("t", "тема") for n in range(3)}
+    states = HardState(), HardState()
+    for hard in states:
+        for producer_id, offset in ((7, 50), (8, 60)):
+            key, value = log_records.offset_key("g", "t", 1), log_records.offset_value(CommittedOffset(offset))
+            hard.replay(Record(key, value), producer_id, 0)
+        hard.replay(Record(log_records.offset_key("g", "t", 2), log_records.offset_value(CommittedOffset(90))))
+    states[0].replay_offsets("g", offsets)
+    for (topic, number), value in offsets.items():
+        states[1].replay(Record(log_records.offset_key("g", topic, number), value))
+    assert states[0] == states[1]
+    assert list(states[0].offsets["g"]) == list(states[1].offsets["g"])
+    for hard in states:
+        hard.end_transaction(7, 0, committed=True)
+        assert hard.committed("g", ("t", 1)) == CommittedOffset(1), "it came later than the transaction's"
+    states[0].replay_offsets("h", {})
+    assert states[0] == states[1]
+
+
 @pytest.mark.case("GC-R14")
 def test_names_outside_ascii_are_utf8() -> None:
     key = log_records.offset_key("消费者组", "тема😀", 3)

@@ -7,7 +7,7 @@ from functools import partial
 
 from partita.broker.handlers._partitions import find
 from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import Steps, answered, sliced
+from partita.broker.requests.slices import Pace, Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition
 from partita.log.storage import StorageError
 from partita.log.timestamp_search import TimestampOffset, first_in
@@ -42,27 +42,25 @@ def handle(ctx: RequestContext, request: ListOffsetsRequest) -> Answer:
 
 
 def _answer(ctx: RequestContext, request: ListOffsetsRequest) -> Steps[ListOffsetsResponse]:
-    answers: list[ListOffsetsPartitionResponse] = []
     counts: Counter[tuple[str, int]] = Counter()
-    asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
-    for (name, part), others_turn in sliced(asked, ctx.stopwatch):
+    asked = ((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
+    for place, others_turn in sliced(asked, ctx.stopwatch):
         if others_turn:
             yield None
-        counts[name, part.partition_index] += 1
-    for (name, part), others_turn in sliced(asked, ctx.stopwatch):
-        if others_turn:
-            yield None
-        if counts[name, part.partition_index] > 1:
-            answers.append(_error(part, ErrorCode.INVALID_REQUEST))
-        else:
-            answers.append((yield from _partition(ctx, request, name, part)))
-    left = iter(answers)
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(name=topic.name, partitions=[next(left) for _ in topic.partitions])
-            for topic in request.topics
-        ]
-    )
+        counts[place] += 1
+    response = ListOffsetsResponse()
+    pace = Pace(ctx.stopwatch)
+    for topic in request.topics:
+        answers: list[ListOffsetsPartitionResponse] = []
+        response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=answers))
+        for part in topic.partitions:
+            if pace.is_over():
+                yield None
+            if counts[topic.name, part.partition_index] > 1:
+                answers.append(_error(part, ErrorCode.INVALID_REQUEST))
+            else:
+                answers.append((yield from _partition(ctx, request, topic.name, part)))
+    return response
 
 
 def _partition(

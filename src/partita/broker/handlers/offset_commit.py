@@ -5,9 +5,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Generator
+from typing import Any, TypeAlias
+
 from partita.broker.groups.across_shards import when_all
-from partita.broker.handlers._partitions import merged, take_out_missing
+from partita.broker.handlers._partitions import merged
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import SLICE, Steps, answered, paced
+from partita.group.offsets.commit import stored_offsets
+from partita.group.requests import CommitOffsets, OffsetsRefused
+from partita.group.steps import finished
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -18,45 +26,87 @@ from partita.protocol.messages.offset_commit import (
 )
 
 BY_ID_FROM = 10
+Refused: TypeAlias = dict[tuple[str, bytes], OffsetCommitResponseTopic]
+"""The answers to partitions that do not exist, by name and id of their topics."""
 
 
 def handle(ctx: RequestContext, request: OffsetCommitRequest) -> Answer:
-    """What is refused here stands first in the answer; without anything left the shard is not asked."""
-    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic] = {}
-    known: list[OffsetCommitRequestTopic] = []
-    for asked in request.topics:
-        checked = _check(ctx, asked, refused)
-        if checked.partitions:
-            known.append(checked)
-    response = OffsetCommitResponse(topics=list(refused.values()))
-    if not known and request.topics:
-        return response
-    request.topics = known
-    ctx.services.traffic.offset_commits += sum(len(topic.partitions) for topic in known)
+    """What is refused here stands first in the answer; without anything left the shard is not asked.
+
+    A commit of more than a few hundred partitions is checked and worked out in slices, and written in one piece.
+    """
+    if sum(len(topic.partitions) for topic in request.topics) > SLICE:
+        return answered(ctx, _in_slices(ctx, request))
+    refused = finished(_checked(ctx, request))
+    if refused and not request.topics:
+        return _merge(refused, OffsetCommitResponse())
+    _count(ctx, request)
     return when_all([ctx.groups.ask(ctx, request, request.group_id)], lambda parts: _merge(refused, parts[0]))
 
 
-def _check(
-    ctx: RequestContext, asked: OffsetCommitRequestTopic, refused: dict[tuple[str, bytes], OffsetCommitResponseTopic]
-) -> OffsetCommitRequestTopic:
-    """The topic with name, id, and those of its partitions that exist; the others go to `refused`."""
+def _in_slices(ctx: RequestContext, request: OffsetCommitRequest) -> Steps[OffsetCommitResponse]:
+    refused = yield from paced(ctx, _checked(ctx, request))
+    if not request.topics:
+        return _merge(refused, OffsetCommitResponse())
+    _count(ctx, request)
+    work = stored_offsets(request, ctx.version, ctx.now().wall_ms, ctx.groups.group_config)
+    stored = yield from paced(ctx, work)
+    if any(_is_gone(ctx, topic) for topic in request.topics):  # nothing would forget its offsets once they are stored
+        answer: Any = OffsetsRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    else:
+        answer = ctx.groups.ask(ctx, CommitOffsets(request, stored), request.group_id)
+    if isinstance(answer, asyncio.Future):
+        answer = yield answer
+    if isinstance(answer, OffsetsRefused):
+        answer = yield from paced(ctx, _with_error(stored.response, answer.error_code))
+    return _merge(refused, answer)
+
+
+def _is_gone(ctx: RequestContext, asked: OffsetCommitRequestTopic) -> bool:
+    """Whether a topic that was there has been deleted meanwhile."""
+    topic = ctx.catalogue.get(asked.name)
+    return topic is None or topic.topic_id != asked.topic_id
+
+
+def _with_error(response: OffsetCommitResponse, error_code: int) -> Generator[None, None, OffsetCommitResponse]:
+    for topic in response.topics:
+        for part in topic.partitions:
+            part.error_code = error_code
+            yield
+    return response
+
+
+def _count(ctx: RequestContext, request: OffsetCommitRequest) -> None:
+    ctx.services.traffic.offset_commits += sum(len(topic.partitions) for topic in request.topics)
+
+
+def _checked(ctx: RequestContext, request: OffsetCommitRequest) -> Generator[None, None, Refused]:
+    """Leave in the request what exists, topics with name and id; return the answers to all other partitions."""
+    refused: Refused = {}
+    topics, request.topics = request.topics, []
     by_id = ctx.version >= BY_ID_FROM
-    topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
-    code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if topic is not None:
-        asked.name, asked.topic_id = topic.name, topic.topic_id
-    missing = take_out_missing(topic, asked)
-    if missing or not asked.partitions:
-        entry = refused.setdefault(
-            (asked.name, asked.topic_id), OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
-        )
-        entry.partitions += [OffsetCommitResponsePartition(partition_index=i, error_code=code) for i in missing]
-    return asked
+    for asked in topics:
+        topic = ctx.catalogue.by_id.get(asked.topic_id) if by_id else ctx.catalogue.get(asked.name)
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id and topic is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        existing = 0
+        if topic is not None:
+            asked.name, asked.topic_id, existing = topic.name, topic.topic_id, len(topic.partitions)
+        partitions, asked.partitions, missing = asked.partitions, [], []
+        for part in partitions:
+            if 0 <= part.partition_index < existing:
+                asked.partitions.append(part)
+            else:
+                missing.append(OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code))
+            yield
+        if missing or not asked.partitions:
+            entry = OffsetCommitResponseTopic(name=asked.name, topic_id=asked.topic_id)
+            refused.setdefault((asked.name, asked.topic_id), entry).partitions += missing
+        if asked.partitions:
+            request.topics.append(asked)
+    return refused
 
 
-def _merge(
-    refused: dict[tuple[str, bytes], OffsetCommitResponseTopic], response: OffsetCommitResponse
-) -> OffsetCommitResponse:
+def _merge(refused: Refused, response: OffsetCommitResponse) -> OffsetCommitResponse:
     if refused:
         response.topics = merged(refused, response.topics, lambda topic: (topic.name, topic.topic_id))
     return response

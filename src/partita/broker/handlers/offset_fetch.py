@@ -6,10 +6,12 @@ Every group is asked of its own shard and answered on its own.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 
-from partita.broker.groups.across_shards import when_all
 from partita.broker.requests.context import Answer, RequestContext
-from partita.group.requests import FetchOffsets
+from partita.broker.requests.slices import SLICE, Steps, answered, paced, sliced
+from partita.group.offsets.fetch import told
+from partita.group.requests import FetchOffsets, OffsetsFound
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -27,10 +29,21 @@ MANY_GROUPS_FROM, BY_ID_FROM, TOP_LEVEL_ERROR_FROM = 8, 10, 2
 
 
 def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Answer:
-    """Answer the one group of versions up to 7, or the list of groups of later ones."""
+    """Answer the one group of versions up to 7, or the list of groups of later ones.
+
+    Many groups, or many partitions of one, are answered in slices; each group as it was at one instant.
+    """
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
     if ctx.version >= MANY_GROUPS_FROM:
-        parts = [_fetch(ctx, group, request.require_stable) for group in request.groups]
-        return when_all(parts, lambda groups: OffsetFetchResponse(groups=groups))
+        groups = []
+        for asked, others_turn in sliced(request.groups, ctx.stopwatch):
+            if others_turn:
+                yield None
+            groups.append((yield from _fetch(ctx, asked, request.require_stable)))
+        return OffsetFetchResponse(groups=groups)
     topics = request.topics
     group = OffsetFetchRequestGroup(
         group_id=request.group_id,
@@ -38,41 +51,49 @@ def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Answer:
         if topics is None
         else [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
     )
-    part = _fetch(ctx, group, request.require_stable)
-    return when_all([part], lambda groups: _single(ctx, request, groups[0]))
+    found = yield from _fetch(ctx, group, request.require_stable)
+    return (yield from paced(ctx, _single(ctx, request, found)))
 
 
-Part = OffsetFetchResponseGroup | asyncio.Future[OffsetFetchResponseGroup]
-
-
-def _fetch(ctx: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool) -> Part:
+def _fetch(
+    ctx: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> Steps[OffsetFetchResponseGroup]:
     unknown: list[OffsetFetchResponseTopics] = []
     if ctx.version >= BY_ID_FROM and group.topics is not None:
-        group.topics = [topic for topic in group.topics if _has_name(ctx, topic, unknown)]
-    part: Part = ctx.groups.ask(ctx, FetchOffsets(group, require_stable=require_stable), group.group_id)
-    if ctx.version < BY_ID_FROM:
-        return part
-    named = when_all([part], lambda groups: _with_ids(ctx, groups[0], unknown))
-    return named if isinstance(named, OffsetFetchResponseGroup) else asyncio.ensure_future(named)
+        yield from paced(ctx, _name_topics(ctx, group, group.topics, unknown))
+    ask = FetchOffsets(group, require_stable=require_stable, at_once_max=SLICE)
+    found = ctx.groups.ask(ctx, ask, group.group_id)
+    if isinstance(found, asyncio.Future):
+        found = yield found
+    if isinstance(found, OffsetsFound):
+        found = yield from paced(ctx, told(group, found))
+    assert isinstance(found, OffsetFetchResponseGroup), "that is the answer to a FetchOffsets"
+    return found if ctx.version < BY_ID_FROM else _with_ids(ctx, found, unknown)
 
 
-def _has_name(ctx: RequestContext, asked: OffsetFetchRequestTopics, unknown: list[OffsetFetchResponseTopics]) -> bool:
-    topic = ctx.catalogue.by_id.get(asked.topic_id)
-    if topic is not None:
-        asked.name = topic.name
-        return True
-    unknown.append(
-        OffsetFetchResponseTopics(
-            topic_id=asked.topic_id,
-            partitions=[
+def _name_topics(
+    ctx: RequestContext,
+    group: OffsetFetchRequestGroup,
+    topics: list[OffsetFetchRequestTopics],
+    unknown: list[OffsetFetchResponseTopics],
+) -> Generator[None, None, None]:
+    """Give the topics their names; those that have none are answered in `unknown`."""
+    group.topics = []
+    for asked in topics:
+        topic = ctx.catalogue.by_id.get(asked.topic_id)
+        if topic is not None:
+            asked.name = topic.name
+            group.topics.append(asked)
+            continue
+        parts: list[OffsetFetchResponsePartitions] = []
+        unknown.append(OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=parts))
+        for index in asked.partition_indexes:
+            parts.append(
                 OffsetFetchResponsePartitions(
                     partition_index=index, committed_offset=-1, metadata="", error_code=ErrorCode.UNKNOWN_TOPIC_ID
                 )
-                for index in asked.partition_indexes
-            ],
-        )
-    )
-    return False
+            )
+            yield
 
 
 def _with_ids(
@@ -82,48 +103,44 @@ def _with_ids(
     if group.error_code:
         return group
     found = []
-    for answered in group.topics:
-        topic = ctx.catalogue.get(answered.name)
+    for told_topic in group.topics:
+        topic = ctx.catalogue.get(told_topic.name)
         if topic is not None:
-            answered.topic_id = topic.topic_id
-            found.append(answered)
+            told_topic.topic_id = topic.topic_id
+            found.append(told_topic)
     group.topics = found + unknown
     return group
 
 
-def _single(ctx: RequestContext, request: OffsetFetchRequest, group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+def _single(
+    ctx: RequestContext, request: OffsetFetchRequest, group: OffsetFetchResponseGroup
+) -> Generator[None, None, OffsetFetchResponse]:
     """The answer of the versions that ask for one group; version 1 has no place for an error but the partitions."""
     if group.error_code and ctx.version >= TOP_LEVEL_ERROR_FROM:
         return OffsetFetchResponse(error_code=group.error_code)
-    if group.error_code:
-        topics = [
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=index, committed_offset=-1, metadata="", error_code=group.error_code
-                    )
-                    for index in topic.partition_indexes
-                ],
+    response = OffsetFetchResponse()
+    for asked in request.topics or () if group.error_code else ():
+        refused: list[OffsetFetchResponsePartition] = []
+        response.topics.append(OffsetFetchResponseTopic(name=asked.name, partitions=refused))
+        for index in asked.partition_indexes:
+            refused.append(
+                OffsetFetchResponsePartition(
+                    partition_index=index, committed_offset=-1, metadata="", error_code=group.error_code
+                )
             )
-            for topic in request.topics or ()
-        ]
-        return OffsetFetchResponse(topics=topics)
-    return OffsetFetchResponse(
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=p.partition_index,
-                        committed_offset=p.committed_offset,
-                        committed_leader_epoch=p.committed_leader_epoch,
-                        metadata=p.metadata,
-                        error_code=p.error_code,
-                    )
-                    for p in topic.partitions
-                ],
+            yield
+    for topic in group.topics:
+        parts: list[OffsetFetchResponsePartition] = []
+        response.topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=parts))
+        for p in topic.partitions:
+            parts.append(
+                OffsetFetchResponsePartition(
+                    partition_index=p.partition_index,
+                    committed_offset=p.committed_offset,
+                    committed_leader_epoch=p.committed_leader_epoch,
+                    metadata=p.metadata,
+                    error_code=p.error_code,
+                )
             )
-            for topic in group.topics
-        ]
-    )
+            yield
+    return response

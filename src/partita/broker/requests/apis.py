@@ -21,7 +21,9 @@ ELEMENTS_MAX = 20_000
 """How many array elements a request may hold; what the loop serves in some milliseconds. A larger one is malformed."""
 PARTITIONS_MAX = 50_000
 """The same for requests that honest clients send for very many partitions; these are served in slices."""
-
+ALONE_MAX = 400_000
+"""The same where honest clients may ask for every partition that a broker can have, each in a topic of its own. Those
+with more than PARTITIONS_MAX are served one after the other, since each takes much memory."""
 CHANGES_MAX = 2_000
 """The same for requests whose elements each cost a change of the catalogue."""
 
@@ -29,17 +31,18 @@ CHANGES_MAX = 2_000
 class ServedApi:
     """One row: `min_version` to `max_version` are served, `advertised_min` is what ApiVersions says.
 
-    `elements_max` bounds the array elements of one request, nested ones included. (H6, H34)
+    `elements_max` bounds the array elements of one request, nested ones included; one with up to `alone_max` of them is
+    served when no other such request is. (H6, H34)
     """
 
     __slots__ = (
-        "_handler", "_request", "advertised_min", "deviation", "elements_max", "key", "max_version", "min_version",
-        "module", "name",
+        "_handler", "_request", "advertised_min", "alone_max", "deviation", "elements_max", "key", "max_version",
+        "min_version", "module", "name",
     )  # fmt: skip
 
     def __init__(
         self, key: int, module: str, deviation: str = "", *, last: int | None = None, says: int | None = None,
-        elements_max: int = ELEMENTS_MAX,
+        elements_max: int = ELEMENTS_MAX, alone_max: int = 0,
     ):  # fmt: skip
         api = APIS[key]
         self.key = key
@@ -47,6 +50,7 @@ class ServedApi:
         self.module = module
         self.deviation = deviation
         self.elements_max = elements_max
+        self.alone_max = alone_max
         self.min_version = api.min_version
         self.max_version = api.max_version if last is None else last
         self.advertised_min = api.min_version if says is None else says
@@ -81,14 +85,14 @@ TABLE: tuple[ServedApi, ...] = (
         "An answer holds at most 50 MiB and waits at most 30 s; no replica ever follows",
         elements_max=PARTITIONS_MAX,
     ),
-    ServedApi(2, "list_offsets", elements_max=PARTITIONS_MAX),
+    ServedApi(2, "list_offsets", elements_max=PARTITIONS_MAX, alone_max=ALONE_MAX),
     ServedApi(
         3,
         "metadata",
         "A topic that the request creates is in the answer; Kafka first answers UNKNOWN_TOPIC_OR_PARTITION",
     ),
-    ServedApi(8, "offset_commit"),
-    ServedApi(9, "offset_fetch", elements_max=PARTITIONS_MAX),
+    ServedApi(8, "offset_commit", elements_max=PARTITIONS_MAX, alone_max=ALONE_MAX),
+    ServedApi(9, "offset_fetch", elements_max=PARTITIONS_MAX, alone_max=ALONE_MAX),
     ServedApi(10, "find_coordinator"),
     ServedApi(
         11,

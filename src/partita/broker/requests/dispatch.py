@@ -259,22 +259,64 @@ class Dispatcher:
         """Go on with the request once it is read; meanwhile later ones of the connection wait."""
         parked = Parked(holds_back=True)
 
-        def read(pause: Callable[[], None]) -> Message:
-            reader = read_request_header(frame)[-1]
-            reader.allow(start.api.elements_max)
-            reader.pause = pause
-            return start.api.request.read(reader, start.version)
-
         def go_on(done: asyncio.Future[Message]) -> None:
             if done.cancelled():
                 parked.finish(None)
+            elif isinstance(done.exception(), TooManyElements) and start.api.alone_max:
+                self._services.one_at_a_time.run(
+                    lambda ended: self._serve_alone(connection, frame, start, parked, ended)
+                )
             elif done.exception() is not None:
                 connection.refuse(str(done.exception()))
             else:
                 parked.follow(self._answer(connection, frame, start, done.result()))
 
-        self._services.sliced_thread.run(read).add_done_callback(go_on)
+        self._read(frame, start, start.api.elements_max).add_done_callback(go_on)
         return parked
+
+    def _read(self, frame: Buffer, start: RequestStart, elements_max: int) -> asyncio.Future[Message]:
+        """The request, read in slices. Fails with MalformedRequest."""
+
+        def read(pause: Callable[[], None]) -> Message:
+            reader = read_request_header(frame)[-1]
+            reader.allow(elements_max)
+            reader.pause = pause
+            return start.api.request.read(reader, start.version)
+
+        return self._services.sliced_thread.run(read)
+
+    def _serve_alone(
+        self,
+        connection: ConnectionHandle,
+        frame: Buffer,
+        start: RequestStart,
+        parked: Parked,
+        ended: Callable[[], None],
+    ) -> None:
+        """It is the turn of a very large request: read it and answer, then call `ended`."""
+        outcome: Chunks | Parked | None = None
+
+        def end() -> None:
+            try:
+                parked.finish(outcome.chunks if isinstance(outcome, Parked) else outcome)
+            finally:
+                ended()
+
+        def go_on(done: asyncio.Future[Message]) -> None:
+            nonlocal outcome
+            if not done.cancelled() and done.exception() is not None:
+                connection.refuse(str(done.exception()))
+            elif not done.cancelled():
+                outcome = self._answer(connection, frame, start, done.result())
+            if isinstance(outcome, Parked) and not outcome.done:
+                outcome.on_done = end
+            else:
+                end()
+
+        if connection.closed:
+            end()
+        else:
+            self._read(frame, start, start.api.alone_max).add_done_callback(go_on)
 
     def _answer(
         self, connection: ConnectionHandle, frame: Buffer, start: RequestStart, request: Message

@@ -124,6 +124,39 @@ def finished(steps: Steps[T]) -> T:
             return result
 
 
+def paced(ctx: RequestContext, steps: Generator[None, None, T]) -> Steps[T]:
+    """The result of pure work that yields after each small part of it; every millisecond others have their turn."""
+    pace = Pace(ctx.stopwatch)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        if pace.is_over():
+            yield None
+
+
+class Pace:
+    """Says in loops within loops when a slice is over; the next one begins with the next question."""
+
+    __slots__ = ("_clock", "_end")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._end = 0.0
+
+    def is_over(self) -> bool:
+        """Whether others have their turn now."""
+        now = self._clock()
+        if not self._end:
+            self._end = now + SLICE_SECONDS
+        elif now >= self._end:
+            self._end = 0.0
+            return True
+        return False
+
+
 def sliced(elements: Iterable[T], clock: Callable[[], float]) -> Iterator[tuple[T, bool]]:
     """Each element, and whether a slice ends before it: after SLICE of them or SLICE_SECONDS, whichever is first."""
     count, end = 0, clock() + SLICE_SECONDS

@@ -8,9 +8,10 @@ Deviation: an OffsetCommit of version 2 to 4 with a retention of 0 ms keeps its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from enum import IntEnum
 
+from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Record, Token
 from partita.group.guards import MEMBER_GUARDS, Guards, broker_is_full, first_error, group_is_dead
 from partita.group.offsets import expiration
@@ -18,13 +19,14 @@ from partita.group.offsets.consumer_groups import commit_error
 from partita.group.records import log_records
 from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.log_records import CommittedOffset
+from partita.group.requests import CommitOffsets, StoredOffsets
 from partita.group.state.model import COMPLETING, EMPTY, PREPARING, STABLE, Group, GroupState
 from partita.group.state.shard import ShardState
 from partita.group.state.turn import Turn
+from partita.group.steps import finished
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -48,10 +50,16 @@ class CommitCase(IntEnum):
 class Commit:
     """One OffsetCommit being decided."""
 
-    __slots__ = ("generation", "group", "instance_id", "member_id", "request", "state", "token", "wire")
+    __slots__ = ("generation", "group", "instance_id", "member_id", "request", "state", "token", "wire", "worked_out")
 
     def __init__(
-        self, state: ShardState, group: Group, token: Token, request: GroupRequest, wire: OffsetCommitRequest
+        self,
+        state: ShardState,
+        group: Group,
+        token: Token,
+        request: GroupRequest,
+        wire: OffsetCommitRequest,
+        worked_out: StoredOffsets | None = None,
     ) -> None:
         self.state = state
         self.group = group
@@ -61,6 +69,13 @@ class Commit:
         self.member_id = wire.member_id
         self.instance_id = wire.group_instance_id
         self.generation = wire.generation_id_or_member_epoch
+        self.worked_out = worked_out
+
+    def stored(self, turn: Turn) -> StoredOffsets:
+        """What it comes to, if nothing refuses it."""
+        if self.worked_out is not None:
+            return self.worked_out
+        return finished(stored_offsets(self.wire, self.request.version, turn.now.wall_ms, self.state.config))
 
 
 _LAST_MS = 2**63 - 1
@@ -69,10 +84,12 @@ _LAST_MS = 2**63 - 1
 
 def commit_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     """Store the offsets, all of them or none. An absent group is taken for an empty one."""
-    wire = request.message
+    asked = request.message
+    stored = asked.stored if isinstance(asked, CommitOffsets) else None
+    wire = asked.wire if isinstance(asked, CommitOffsets) else asked
     assert isinstance(wire, OffsetCommitRequest)
     group = turn.state.find(wire.group_id, turn.now.wall_ms)
-    commit = Commit(turn.state, group, token, request, wire)
+    commit = Commit(turn.state, group, token, request, wire, stored)
     consumers = turn.state.consumer_group(wire.group_id)
     if consumers is not None:
         _commit_to_consumer_group(turn, commit, consumers)
@@ -96,10 +113,10 @@ def _commit_to_consumer_group(turn: Turn, commit: Commit, group: ConsumerGroup) 
     if error:
         turn.refuse(commit.token, commit.request, error)
         return
-    response, records = _stored(turn, wire, commit.request.version)
-    if turn.state.fits(records):
-        turn.write(records)
-        turn.out.answer(commit.token, response)
+    stored = commit.stored(turn)
+    if stored.size_in_bytes <= turn.state.config.max_message_bytes:
+        turn.write_offsets(wire.group_id, stored)
+        turn.out.answer(commit.token, stored.response)
     else:
         turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
 
@@ -139,19 +156,19 @@ def UNKNOWN(turn: Turn, commit: Commit) -> None:
 def STORE(turn: Turn, commit: Commit) -> None:
     """Store the offsets; a member's session restarts."""
     group = commit.group
-    response, records = _stored(turn, commit.wire, commit.request.version)
-    if not turn.state.fits(records):
+    stored = commit.stored(turn)
+    if stored.size_in_bytes > turn.state.config.max_message_bytes:
         turn.refuse(commit.token, commit.request, ErrorCode.UNKNOWN_SERVER_ERROR)
         return
     member = group.members.get(commit.member_id)
     if member is not None:
         turn.start_session(group, member)
-    if records and turn.state.is_absent(group):
+    if stored.records and turn.state.is_absent(group):
         # Deviation: a commit of which every partition is refused creates no group. Kafka creates one that can be
         # deleted and joined, but is neither described nor listed until something is written for it.
         turn.state.add(group)
-    turn.write(records)
-    turn.out.answer(commit.token, response)
+    turn.write_offsets(group.group_id, stored)
+    turn.out.answer(commit.token, stored.response)
 
 
 def IDENTIFY(turn: Turn, commit: Commit) -> None:
@@ -180,48 +197,37 @@ COMMIT: dict[GroupState, tuple[Action, ...]] = {
 # fmt: on
 
 
-def _stored(turn: Turn, wire: OffsetCommitRequest, version: int) -> tuple[OffsetCommitResponse, list[Record]]:
-    """The answer and the records, one per partition whose metadata is short enough."""
+def stored_offsets(
+    wire: OffsetCommitRequest, version: int, wall_ms: int, config: GroupConfig
+) -> Generator[None, None, StoredOffsets]:
+    """Work the commit out: one record for each partition whose metadata are short enough. Yields after each one."""
     expire_ms = log_records.NO_EXPIRY
     if wire.retention_time_ms > 0 and version <= _LAST_WITH_RETENTION:
-        expire_ms = min(turn.now.wall_ms + wire.retention_time_ms, _LAST_MS)
+        expire_ms = min(wall_ms + wire.retention_time_ms, _LAST_MS)
     records: list[Record] = []
-    topics = [
-        OffsetCommitResponseTopic(
-            topic_id=topic.topic_id,
-            name=topic.name,
-            partitions=[
-                OffsetCommitResponsePartition(partition_index=index, error_code=error)
-                for index, error in _store_topic(turn, wire.group_id, topic, expire_ms, records)
-            ],
-        )
-        for topic in wire.topics
-    ]
-    return OffsetCommitResponse(topics=topics), records
-
-
-def _store_topic(
-    turn: Turn, group_id: str, topic: OffsetCommitRequestTopic, expire_ms: int, records: list[Record]
-) -> list[tuple[int, ErrorCode]]:
-    results = []
-    for partition in topic.partitions:
-        metadata = partition.committed_metadata or ""
-        error = ErrorCode.NONE
-        if is_too_long(metadata, turn.state.config.offset_metadata_max_bytes):
-            error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-        else:
-            committed = CommittedOffset(
-                offset=partition.committed_offset,
-                leader_epoch=partition.committed_leader_epoch,
-                metadata=metadata,
-                commit_ms=turn.now.wall_ms,
-                expire_ms=expire_ms,
-                topic_id=topic.topic_id,
-            )
-            key = log_records.offset_key(group_id, topic.name, partition.partition_index)
-            records.append(Record(key, log_records.offset_value(committed)))
-        results.append((partition.partition_index, error))
-    return results
+    offsets: dict[tuple[str, int], bytes] = {}
+    size = log_records.BATCH_HEADER_BYTES
+    response = OffsetCommitResponse()
+    for topic in wire.topics:
+        answers: list[OffsetCommitResponsePartition] = []
+        response.topics.append(OffsetCommitResponseTopic(topic_id=topic.topic_id, name=topic.name, partitions=answers))
+        for partition in topic.partitions:
+            index, metadata = partition.partition_index, partition.committed_metadata or ""
+            is_refused = is_too_long(metadata, config.offset_metadata_max_bytes)
+            error = ErrorCode.OFFSET_METADATA_TOO_LARGE if is_refused else ErrorCode.NONE
+            answers.append(OffsetCommitResponsePartition(partition_index=index, error_code=error))
+            if not is_refused and size <= config.max_message_bytes:
+                committed = CommittedOffset(
+                    partition.committed_offset, partition.committed_leader_epoch, metadata, wall_ms, expire_ms,
+                    topic.topic_id,
+                )  # fmt: skip
+                value = log_records.offset_value(committed)
+                record = Record(log_records.offset_key(wire.group_id, topic.name, index), value)
+                size += log_records.record_bytes(len(records), record)
+                records.append(record)
+                offsets[topic.name, index] = value
+            yield
+    return StoredOffsets(records, offsets, response, size)
 
 
 def is_too_long(metadata: str, limit: int) -> bool:

@@ -5,15 +5,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
+
 from partita.group import answers
 from partita.group.contract import GroupRequest, Token
 from partita.group.offsets.consumer_groups import fetch_error
 from partita.group.records.hard_state import HardState, TopicPartition
-from partita.group.requests import FetchOffsets
+from partita.group.records.log_records import read_offset_value
+from partita.group.requests import FetchOffsets, OffsetsFound
 from partita.group.state.model import DEAD
 from partita.group.state.turn import Turn
+from partita.group.steps import finished
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
@@ -34,42 +39,54 @@ def fetch_offsets(turn: Turn, token: Token, request: GroupRequest) -> None:
     group = turn.state.groups.get(wire.group_id)
     is_gone = consumers is None and (group is None or group.state is DEAD)
     hard = HardState() if is_gone else turn.state.hard
-    topics: list[OffsetFetchResponseTopics] = []
-    if wire.topics is None:
-        for (topic, number), _ in hard.offsets.get(wire.group_id, {}).items():
-            if not topics or topics[-1].name != topic:
-                topics.append(OffsetFetchResponseTopics(name=topic))
-            topics[-1].partitions.append(_fetch(hard, ask, (topic, number)))
-        topics = _merged(topics)
+    offsets = hard.offsets.get(wire.group_id, {})
+    unstable = frozenset(hard.pending_partitions(wire.group_id)) if ask.require_stable else frozenset()
+    if _count(ask, offsets) > ask.at_once_max:
+        turn.out.answer(token, OffsetsFound(dict(offsets), unstable))
     else:
-        for asked in wire.topics:
-            found = [_fetch(hard, ask, (asked.name, number)) for number in asked.partition_indexes]
-            topics.append(OffsetFetchResponseTopics(topic_id=asked.topic_id, name=asked.name, partitions=found))
-    turn.out.answer(token, OffsetFetchResponseGroup(group_id=wire.group_id, topics=topics))
+        turn.out.answer(token, finished(told(wire, OffsetsFound(offsets, unstable))))
 
 
-def _merged(topics: list[OffsetFetchResponseTopics]) -> list[OffsetFetchResponseTopics]:
-    """One entry per topic, in the order of first appearance."""
-    by_name: dict[str, OffsetFetchResponseTopics] = {}
-    for topic in topics:
-        if topic.name in by_name:
-            by_name[topic.name].partitions += topic.partitions
-        else:
-            by_name[topic.name] = topic
-    return list(by_name.values())
+def _count(ask: FetchOffsets, offsets: Mapping[TopicPartition, bytes]) -> int:
+    topics = ask.group.topics
+    return len(offsets) if topics is None else sum(len(topic.partition_indexes) for topic in topics)
 
 
-def _fetch(hard: HardState, ask: FetchOffsets, partition: TopicPartition) -> OffsetFetchResponsePartitions:
-    group_id = ask.group.group_id
-    answer = OffsetFetchResponsePartitions(
-        partition_index=partition[1], committed_offset=answers.NO_OFFSET, metadata="", error_code=ErrorCode.NONE
-    )
-    if ask.require_stable and hard.is_pending(group_id, partition):
-        answer.error_code = ErrorCode.UNSTABLE_OFFSET_COMMIT
-        return answer
-    committed = hard.committed(group_id, partition)
-    if committed is not None:
-        answer.committed_offset = committed.offset
-        answer.committed_leader_epoch = committed.leader_epoch
-        answer.metadata = committed.metadata
-    return answer
+def told(asked: OffsetFetchRequestGroup, found: OffsetsFound) -> Generator[None, None, OffsetFetchResponseGroup]:
+    """The answer: topics in the order of the request, or of first appearance. Yields after each partition."""
+    topics: list[OffsetFetchResponseTopics] = []
+    if asked.topics is None:
+        by_name: dict[str, OffsetFetchResponseTopics] = {}
+        for name, number in found.offsets:
+            topic = by_name.get(name)
+            if topic is None:
+                topic = by_name[name] = OffsetFetchResponseTopics(name=name)
+            topic.partitions.append(_told(found, (name, number)))
+            yield
+        topics += by_name.values()
+    else:
+        for wanted in asked.topics:
+            parts: list[OffsetFetchResponsePartitions] = []
+            topics.append(OffsetFetchResponseTopics(topic_id=wanted.topic_id, name=wanted.name, partitions=parts))
+            for number in wanted.partition_indexes:
+                parts.append(_told(found, (wanted.name, number)))
+                yield
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+def _told(found: OffsetsFound, partition: TopicPartition) -> OffsetFetchResponsePartitions:
+    if partition in found.unstable:
+        return OffsetFetchResponsePartitions(
+            partition_index=partition[1], committed_offset=answers.NO_OFFSET, metadata="",
+            error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        )  # fmt: skip
+    value = found.offsets.get(partition)
+    if value is None:
+        return OffsetFetchResponsePartitions(
+            partition_index=partition[1], committed_offset=answers.NO_OFFSET, metadata=""
+        )
+    committed = read_offset_value(value)
+    return OffsetFetchResponsePartitions(
+        partition_index=partition[1], committed_offset=committed.offset, committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )  # fmt: skip

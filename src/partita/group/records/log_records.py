@@ -25,7 +25,7 @@ _V1_HEAD = Struct(">hqh")
 _V1_TAIL = Struct(">qq")
 _V4_HEAD = Struct(">hqi")
 _TOPIC_ID_TAG = b"\x01\x00\x10"
-_BATCH_HEADER_BYTES = 61
+BATCH_HEADER_BYTES = 61
 
 
 class CommittedOffset(NamedTuple):
@@ -134,12 +134,15 @@ def empty_group(protocol_type: str | None, generation: int, since_ms: int) -> Gr
 
 def batch_bytes(records: list[Record]) -> int:
     """Size of the one uncompressed batch that would hold `records`."""
-    total = _BATCH_HEADER_BYTES
-    for delta, (key, value) in enumerate(records):
-        body = 3 + _varint_bytes(delta) + _varint_bytes(len(key)) + len(key)
-        body += 1 if value is None else _varint_bytes(len(value)) + len(value)
-        total += body + _varint_bytes(body)
-    return total
+    return BATCH_HEADER_BYTES + sum(record_bytes(delta, record) for delta, record in enumerate(records))
+
+
+def record_bytes(delta: int, record: Record) -> int:
+    """Size of one record, at this place of a batch."""
+    key, value = record
+    body = 3 + _varint_bytes(delta) + _varint_bytes(len(key)) + len(key)
+    body += 1 if value is None else _varint_bytes(len(value)) + len(value)
+    return body + _varint_bytes(body)
 
 
 def _varint_bytes(value: int) -> int:

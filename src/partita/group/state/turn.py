@@ -11,6 +11,7 @@ from typing import NamedTuple
 from partita.group.answers import refusal
 from partita.group.contract import GroupRequest, Producer, Record, Token
 from partita.group.notes import MemberIdUnused
+from partita.group.requests import StoredOffsets
 from partita.group.state.model import NO_DEADLINE, Group, Member, Waiter
 from partita.group.state.outbox import Outbox
 from partita.group.state.shard import ShardState
@@ -35,6 +36,12 @@ class Turn(NamedTuple):
         replay = self.state.hard.replay
         for record in records:
             replay(record, *(producer or _NO_PRODUCER))
+
+    def write_offsets(self, group_id: str, stored: StoredOffsets) -> None:
+        """Have the records of a commit appended, and change the hard state by them."""
+        self.out.records += stored.records
+        self.out.producer = None
+        self.state.hard.replay_offsets(group_id, stored.offsets)
 
     def refuse(self, token: Token, request: GroupRequest, error: ErrorCode) -> None:
         """Answer the whole request with the error, in the form that its kind and version have."""

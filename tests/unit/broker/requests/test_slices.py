@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.slices import SLICE, sliced
+from partita.broker.requests.slices import SLICE, Pace, sliced
 from partita.broker.wire.turns import SLICE_SECONDS
 
 
@@ -37,3 +37,13 @@ def test_the_time_of_others_does_not_count() -> None:
         turns.append(others_turn)
         now[0] += SLICE_SECONDS / 3 + (1.0 if others_turn else 0.0)
     assert turns == [False, False, False, True, False, False, False, True, False]
+
+
+def test_a_pace_says_when_a_slice_is_over_and_begins_the_next_with_the_next_question() -> None:
+    now = [5.0]
+    pace = Pace(lambda: now[0])
+    told = []
+    for _ in range(9):
+        told.append(pace.is_over())
+        now[0] += SLICE_SECONDS * 0.6 + (1.0 if told[-1] else 0.0)
+    assert told == [False, False, True, False, False, True, False, False, True]
