@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 
 from partita import Broker
@@ -33,3 +36,24 @@ def test_what_is_open_is_listed_described_and_fenced(partita_broker: Broker) -> 
 @pytest.mark.case("TX-P21")
 def test_the_program_of_the_docs_is_killed_at_every_line(partita_broker: Broker) -> None:
     copier.killed_at_its_lines(partita_broker.bootstrap)
+
+
+@pytest.mark.case("TX-P21")
+@pytest.mark.parametrize(
+    ("name", "run", "happens"),
+    [
+        ("copy_totals", lambda done: done, copier.raises),
+        ("copy_totals_in_asyncio", asyncio.run, copier.raises),
+        ("copy_totals_in_asyncio", asyncio.run, copier.is_cancelled),
+    ],
+    ids=["raises", "raises in asyncio", "is cancelled"],
+)
+def test_the_programs_of_the_docs_break_at_every_line(
+    partita_broker: Broker, name: str, run: Callable[..., object], happens: copier.Break
+) -> None:
+    copier.broken_at_its_lines(partita_broker.bootstrap, name, run, happens)
+
+
+@pytest.mark.case("TX-P21", "TX-P06")
+def test_the_program_of_the_docs_goes_back_after_an_abort_at_any_line(partita_broker: Broker) -> None:
+    copier.aborted_at_its_lines(partita_broker.bootstrap)

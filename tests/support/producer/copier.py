@@ -1,13 +1,18 @@
-"""The program of docs/transactions.md that reads, computes and writes, killed at its lines by SIGKILL's equal."""
+"""The programs of docs/transactions.md that read, compute and write, ended at each of their lines, in every way."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
-from partita import Admin, Producer
+from partita import AbortableTransactionError, Admin, Consumer, Producer
 from support.producer.transaction_stories import seen
 
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
@@ -36,11 +41,12 @@ copy_totals(bootstrap)
 """
 
 
-def program() -> str:
-    """The functions of the page, without the call at the end."""
+def program(name: str = "copy_totals") -> str:
+    """A function of the page with those that it uses, without the call at the end."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    (source,) = (block for block in blocks if "def copy_totals" in block)
-    return str(source.rpartition("\ncopy_totals(bootstrap)")[0])
+    (source,) = (block for block in blocks if f"def {name}(" in block)
+    source = str(source[: source.rindex("\n\n\n")])
+    return source if name == "copy_totals" else f"{program()}\n\n\n{source}"
 
 
 def lines(source: str) -> list[int]:
@@ -81,3 +87,94 @@ def killed_at_its_lines(bootstrap: str, times: tuple[int, ...] = (1,)) -> None:
     assert run(bootstrap) == 0
     assert kills >= len(lines(program())), "every line is reached"
     assert seen(bootstrap, "totals", partitions=2) == [f"total of {one:04}" for one in range(number)]
+
+
+def aborted_at_its_lines(bootstrap: str) -> None:
+    """A transaction that has to be aborted at any line: the program goes back as the page says, and goes on."""
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    (going_back,) = (block for block in blocks if "def go_back(" in block)
+    before, _, body = program().partition("                with producer.transaction():\n")
+    tries = "".join(f"    {line}\n" for line in body.splitlines())
+    caught = "                except AbortableTransactionError:\n                    go_back(consumer)\n"
+    start = f"{going_back}\n{before}                try:\n                    with producer.transaction():\n"
+    first = start.count("\n") + 1
+    places = list(range(first, first + len(body.splitlines())))
+    broken_at_lines(bootstrap, start + tries + caught, "copy_totals", places, lambda done: done, must_abort)
+
+
+Break = Callable[[], None]
+"""What happens when a line is reached."""
+
+
+def broken_at_its_lines(bootstrap: str, name: str, run: Callable[..., object], happens: Break) -> None:
+    """Let it end at every line in this process, start it again each time; then every order has one total."""
+    source = program(name)
+    before = source[: source.index(f"def {name}(")].count("\n") + 1
+    broken_at_lines(bootstrap, source, name, [line for line in lines(source) if line > before], run, happens)
+
+
+def broken_at_lines(
+    bootstrap: str, source: str, name: str, places: list[int], run: Callable[..., object], happens: Break
+) -> None:
+    """As `broken_at_its_lines`, for these lines of a program."""
+    number = broken = 0
+    code = compile(source, "the program", "exec")
+    names: dict[str, Any] = {"Consumer": Consumer, "Producer": Producer}
+    exec(code, names)
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        for topic in ("orders", "totals"):
+            admin.create_topic(topic, 2)
+    with Producer(bootstrap_servers=bootstrap) as orders:
+        for place in places:
+            for _ in range(3):
+                orders.send("orders", f"{number:04}", key=f"{number}")
+                number += 1
+            orders.flush(20)
+            with at_line(place, happens) as reached, suppress(Broken, asyncio.CancelledError):
+                run(names[name](bootstrap))
+            broken += len(reached)
+    run(names[name](bootstrap))
+    assert broken == len(places), "every line is reached"
+    assert seen(bootstrap, "totals", partitions=2) == [f"total of {one:04}" for one in range(number)]
+
+
+class Broken(Exception):
+    """What a line raises."""
+
+
+def raises() -> None:
+    """Break off by an exception."""
+    raise Broken
+
+
+def must_abort() -> None:
+    """As a call does whose transaction cannot be committed."""
+    raise AbortableTransactionError("a test says so")
+
+
+def is_cancelled() -> None:
+    """The task hears of it where it waits next."""
+    task = asyncio.current_task()
+    assert task is not None, "the program runs in a task"
+    task.cancel()
+
+
+@contextmanager
+def at_line(line: int, happens: Break) -> Iterator[list[int]]:
+    """`happens` once, when a line of the program is reached for the first time; the list tells that it was."""
+    reached: list[int] = []
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != "the program":
+            return None
+        if event == "line" and frame.f_lineno == line and not reached:
+            reached.append(line)
+            happens()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield reached
+    finally:
+        sys.settrace(before)

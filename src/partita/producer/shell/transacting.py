@@ -75,7 +75,8 @@ class TransactionCalls:
         except TimeoutError:
             name = call.kind.value
             trouble = f" ({self._cluster.trouble})" if self._cluster.trouble is not None else ""
-            again = "" if call.kind is CallKind.SEND_OFFSETS else f"; call {name} again to learn how it ends"
+            offsets = "; commit waits for the offsets, abort drops them"
+            again = offsets if call.kind is CallKind.SEND_OFFSETS else f"; call {name} again to learn how it ends"
             raise TransactionTimeoutError(
                 f"{name} did not end within max_block_ms {limit_ms}{trouble}{again}"
             ) from None
