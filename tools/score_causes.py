@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from partita.explain import Sure
+from partita.sim.fault_plan import CLASSIC, PROTOCOLS
 from support.explain.scoring import Score, claims, history
 
 
@@ -24,11 +25,12 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=2.0, help="simulated minutes per history")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default=CLASSIC, help="what the members speak")
     parser.add_argument("--wrong", action="store_true", help="print each wrong claim")
     options = parser.parse_args()
     score = Score()
     for seed in range(options.first, options.first + options.seeds):
-        for claim in claims(history(seed, options.minutes)):
+        for claim in claims(history(seed, options.minutes, options.protocol)):
             score.add(claim)
             if options.wrong and not claim.is_right and claim.cause.sure in (Sure.SEEN, Sure.INFERRED):
                 cause = claim.cause

@@ -21,6 +21,10 @@ SURELY = 0.9
 SILENCES_OF_A_SESSION = 2
 """A silence of one to two session timeouts is taken for an expiry; a longer one says nothing."""
 COMMITS_FOR_A_PACE = 3
+NO_SESSIONS = (
+    "the log of a KIP-848 group holds neither sessions nor heartbeats, so it does not say whether a member left or "
+    "fell silent; the broker's own log does"
+)
 SILENCES_OF_A_POLL = 1.5
 """A silence of one to one and a half times max.poll.interval.ms is taken for a late poll."""
 
@@ -91,7 +95,10 @@ def _seen(step: Step) -> Iterator[Cause]:
         evidence = f"the assignor was {before.protocol} and is {after.protocol}"
         yield Cause(What.PROTOCOLS_CHANGED, Sure.SEEN, evidence=(evidence,))
     moved = list(_moved_coordinator(step, before))
-    yield from _more_partitions(step, before, is_alone=not first and not moved)
+    if step.after.topics_hash is not None and before.topics_hash is not None:
+        yield from _other_topics(step, before, is_alone=not first)
+    else:
+        yield from _more_partitions(step, before, is_alone=not first and not moved)
     yield from _given_up(step, before)
     yield from moved
 
@@ -170,9 +177,8 @@ def _gone(step: Step, before: Assigned) -> Iterator[Cause]:
 def _why_gone(step: Step, before: Assigned, member: Member) -> Cause:
     """By how long nothing was heard of it, compared with its time-outs."""
     session_ms, poll_ms = member.session_timeout_ms, member.rebalance_timeout_ms
-    if session_ms is None:
-        evidence = f"it is not in generation {step.after.generation}, and the log does not hold its session timeout"
-        return _of(member, What.GONE, Sure.UNKNOWN, evidence)
+    if session_ms is None or before.is_incremental:
+        return _of(member, What.GONE, Sure.UNKNOWN, *_why_unknown(step, before, member))
     last_ms, sign = last_sign(step, before, member)
     silent_ms = joined_at(step.after) - last_ms
     silence = f"{sign} {duration(silent_ms)} before the join phase ended"
@@ -193,6 +199,17 @@ def _why_gone(step: Step, before: Assigned, member: Member) -> Cause:
             )
             return _of(member, What.POLLED_TOO_LATE, Sure.INFERRED, silence, limit)
     return _of(member, What.GONE, Sure.UNKNOWN, silence, session)
+
+
+def _why_unknown(step: Step, before: Assigned, member: Member) -> tuple[str, ...]:
+    """What the log does show. In a KIP-848 group no commit starts the session again, so silence says nothing."""
+    gone = f"it is not in {'epoch' if before.is_incremental else 'generation'} {step.after.generation}"
+    if not before.is_incremental:
+        return (f"{gone}, and the log does not hold its session timeout",)
+    last_ms = max(commit_times(step, member.partitions), default=None)
+    if last_ms is None:
+        return (gone, "it committed nothing in the epoch before", NO_SESSIONS)
+    return (gone, f"its last commit came {duration(step.after.at_ms - last_ms)} before the new target", NO_SESSIONS)
 
 
 def _pace(step: Step, member: Member) -> int | None:
@@ -234,6 +251,8 @@ def _last_of_staying(step: Step) -> int | None:
 
 def _cannot_have_expired(step: Step, before: Assigned, member: Member) -> str:
     """Why its session cannot have run out; empty if it can."""
+    if before.is_incremental:
+        return ""
     last_ms, sign = last_sign(step, before, member)
     silent_ms = joined_at(step.after) - last_ms
     if member.session_timeout_ms is None or silent_ms >= SURELY * member.session_timeout_ms:
@@ -269,6 +288,23 @@ def commit_times(step: Step, partitions: tuple[Partition, ...]) -> Iterator[int]
 def partitions_of(assigned: Assigned) -> set[Partition]:
     """All partitions that a generation assigns."""
     return {partition for member in assigned.members for partition in member.partitions}
+
+
+def _other_topics(step: Step, before: Assigned, *, is_alone: bool) -> Iterator[Cause]:
+    """A KIP-848 group keeps a hash of its topics: if its members ask for the same ones, the topics have changed.
+
+    Beside another cause the change may just have been noticed.
+    """
+    after = step.after
+    if after.topics_hash == before.topics_hash or _subscribed(after) != _subscribed(before):
+        return
+    new = listed([partition_name(partition) for partition in sorted(partitions_of(after) - step.known)])
+    evidence = "its members subscribe to the same topics, and the hash that the group keeps of these has changed"
+    yield Cause(What.TOPICS_CHANGED, Sure.SEEN if is_alone else Sure.UNKNOWN, detail=new, evidence=(evidence,))
+
+
+def _subscribed(assigned: Assigned) -> set[str]:
+    return {topic for member in assigned.members for topic in member.topics or ()}
 
 
 def _more_partitions(step: Step, before: Assigned, *, is_alone: bool) -> Iterator[Cause]:

@@ -120,6 +120,8 @@ class Assigned:
     """The generation was told to members and never assigned."""
     is_incremental: bool = False
     """A KIP-848 group: members keep reading what they keep, and no phase waits for all of them."""
+    topics_hash: int | None = None
+    """Of a KIP-848 group: a hash of the topics that it subscribes to and their partitions; None if it is not known."""
     place: str = ""
     """Where it stands, for a person who wants to look: a note's number, or a partition and an offset."""
 

@@ -106,6 +106,7 @@ class LogReader:
                 members=tuple(self._consumer(group, member) for member in group.members.values()),
                 leader_epoch=None if record.leader_epoch < 0 else record.leader_epoch,
                 is_incremental=True,
+                topics_hash=group.metadata_hash or None,
                 place=_place(record),
             )
 

@@ -19,7 +19,7 @@ from partita.group.notes import Note
 from partita.group.records.read_back import LogRecord
 from partita.observe.log_facts import LogReader
 from partita.records.batch import iter_records
-from partita.sim.fault_plan import draw
+from partita.sim.fault_plan import CLASSIC, draw, with_protocol
 from partita.sim.mischief import Mischief
 from partita.sim.rules.rule import RuleBroken
 from partita.sim.simulation import GROUP, Simulation
@@ -86,10 +86,10 @@ class History:
     """Everybody that the coordinator ever had as a member."""
 
 
-def history(seed: int, minutes: float = 2.0) -> History:
-    """Run one seed with mixed faults."""
+def history(seed: int, minutes: float = 2.0, protocol: str = CLASSIC) -> History:
+    """Run one seed with mixed faults; `protocol` is what members speak: classic, consumer (KIP-848) or mixed."""
     dice = Dice(f"why {seed}")
-    plan = draw(dice)
+    plan = with_protocol(draw(dice), protocol, dice)
     extra = tuple((kind, dice.choice((10_000, 30_000))) for kind in EXTRA_KINDS if dice.chance(0.3))
     plan = replace(plan, faults=tuple(sorted(dict([*plan.faults, *extra]).items())))
     if dice.chance(0.5):
@@ -105,7 +105,8 @@ def history(seed: int, minutes: float = 2.0) -> History:
                 break
     except (RuleBroken, AssertionError):
         pass  # the rules judge histories of the simulator's own faults; this one is only a history
-    reader = LogReader(lambda topic_id: None)
+    names = {topic_id: name for name, topic_id in simulation.topics.ids.items()}
+    reader = LogReader(names.get)
     for batch in simulation.broker.log.batches:
         for record in iter_records(batch):
             read = LogRecord(record.key, record.value, 0, record.offset, record.timestamp, record.leader_epoch)  # type: ignore[arg-type]  # keys and values of the log are bytes
@@ -156,7 +157,7 @@ def _of_member(cause: Cause, window: Iterable[Note]) -> Iterator[str]:
             case told.MemberGone():
                 if _is_same(note.cause, cause):
                     yield _word(note.cause)
-            case told.RebalanceStarted():
+            case told.RebalanceStarted() | told.GroupEpochBumped():
                 if _is_same(note.cause, cause):
                     yield _word(note.cause)
             case told.MemberFenced():
@@ -166,7 +167,8 @@ def _of_member(cause: Cause, window: Iterable[Note]) -> Iterator[str]:
 
 def _topics(cause: Cause, notes: Iterable[Note]) -> Iterator[str]:
     """Did the member's topics change between the last two generations it was noted in?"""
-    held = [h.topics for n in notes if isinstance(n, told.Rebalanced) for h in n.held if h.member_id == cause.member_id]
+    kinds = told.Rebalanced | told.TargetComputed
+    held = [h.topics for n in notes if isinstance(n, kinds) for h in n.held if h.member_id == cause.member_id]
     if len(held) > 1 and any(topics != held[-1] for topics in held[-4:-1]):
         yield told.SUBSCRIPTION_CHANGED
 
@@ -188,7 +190,7 @@ def _of_group(window: Iterable[Note]) -> Iterator[str]:
         match note:
             case told.Rebalanced():
                 yield from (_word(cause) for cause in note.causes)
-            case told.RebalanceStarted():
+            case told.RebalanceStarted() | told.GroupEpochBumped():
                 yield _word(note.cause)
             case told.GroupsLoaded():
                 yield What.COORDINATOR_MOVED.value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from partita.explain import Account, Fact, Sure, What, explain
 from partita.explain.facts import Assigned, Committed, EndSeen, Member, Replaced, ToldCause
@@ -55,6 +56,37 @@ def test_a_member_that_joins_is_seen() -> None:
     assert [(c.what, c.sure, c.who) for c in account.causes] == [(What.JOINED, Sure.SEEN, "b")]
     assert account.headline == "b joined."
     assert (account.kept, [m.partition for m in account.moves]) == (1, [("orders", 1)])
+
+
+def epoch(number: int, seconds: float, *members: Member, topics_hash: int | None = 7) -> Assigned:
+    """As the log of a KIP-848 group shows it."""
+    told = tuple(replace(member, session_timeout_ms=None) for member in members)
+    return Assigned("g", at(seconds), Sure.SEEN, number, told, is_incremental=True, topics_hash=topics_hash)
+
+
+def test_topics_of_a_kip_848_group_that_have_changed_are_seen_by_their_hash() -> None:
+    account = last(epoch(1, 0, member("a", 0)), epoch(2, 9, member("a", 0, 1), topics_hash=8))
+    (cause,) = account.causes
+    assert (cause.what, cause.sure, cause.detail) == (What.TOPICS_CHANGED, Sure.SEEN, "orders-1")
+    joined = last(epoch(1, 0, member("a", 0)), epoch(2, 9, member("a", 0), member("b", 1), topics_hash=8))
+    assert [(c.what, c.sure) for c in joined.causes] == [
+        (What.JOINED, Sure.SEEN),
+        (What.TOPICS_CHANGED, Sure.UNKNOWN),  # it may have been noticed only because of the join
+    ]
+    same = last(epoch(1, 0, member("a", 0)), epoch(2, 9, member("a", 0, 1)))
+    assert [c.what for c in same.causes] == [What.UNEXPLAINED]
+
+
+def test_why_a_member_of_a_kip_848_group_is_gone_is_not_guessed_from_its_silence() -> None:
+    before, after = epoch(1, 0, member("a", 0), member("b", 1)), epoch(2, 60, member("b", 0, 1))
+    for commit, told in (
+        (commits(0, 20), "its last commit came 40 s before the new target"),
+        ([], "it committed"),
+    ):
+        (cause,) = last(before, *commit, after).causes
+        assert (cause.what, cause.sure) == (What.GONE, Sure.UNKNOWN)
+        assert told in cause.evidence[1]
+        assert "neither sessions nor heartbeats" in cause.evidence[2]
 
 
 def test_a_member_that_committed_just_before_has_left() -> None:
