@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 import urllib.error
@@ -417,6 +418,37 @@ def test_notes_are_written_as_json_lines(tmp_path: Path) -> None:
         broker.control.advance_clock(3)
     (note,) = [json.loads(line) for line in path.read_text().splitlines()]
     assert (note["what"], note["ms"]) == ("clock advanced", 3)
+
+
+def test_notes_are_followed_as_server_sent_events_and_go_on_where_a_follower_stopped() -> None:
+    with Broker(admin_port=0) as broker:
+        address = ("127.0.0.1", broker.running.admin_port)
+        listeners = broker.cluster.notes._listeners
+        usual = len(listeners)
+
+        def follow(count: int, path: str, *headers: str) -> list[dict[str, Any]]:
+            """The first notes that come; meanwhile the clock is advanced twice."""
+            with socket.create_connection(address, timeout=10) as follower, follower.makefile("rb") as lines:
+                head = [f"GET {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {broker.admin_token}"]
+                follower.sendall("\r\n".join([*head, *headers, "", ""]).encode())
+                assert b"200" in lines.readline()
+                while lines.readline().strip():
+                    pass
+                for ms in (1, 2):
+                    broker.control.advance_clock(ms)
+                found: list[dict[str, Any]] = []
+                while len(found) < count:
+                    line = lines.readline()
+                    if line.startswith(b"data: "):
+                        found.append(json.loads(line[6:]))
+                return found
+
+        assert [note["seq"] for note in follow(2, "/notes?follow=true")] == [0, 1]
+        again = follow(3, "/notes", "Accept: text/event-stream", "Last-Event-ID: 0")
+        assert [(note["seq"], note["ms"]) for note in again] == [(1, 2), (2, 1), (3, 2)]
+        broker.control.advance_clock(3)  # whoever has gone is noticed by what it is sent
+        while broker.run(lambda: len(listeners)) > usual:
+            broker.control.advance_clock(3)
 
 
 @pytest.mark.case("SE-P20")

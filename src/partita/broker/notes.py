@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class Notes:
 
     def since(self, seq: int = 0) -> list[dict[str, Any]]:
         """The kept notes from number `seq` on."""
-        return [note for note in self._kept if note["seq"] >= seq]
+        first = self._next_seq - len(self._kept)
+        return list(islice(self._kept, max(0, seq - first), None))
 
     @property
     def next_seq(self) -> int:

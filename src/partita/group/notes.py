@@ -169,6 +169,8 @@ class GroupsLoaded(NamedTuple):
     groups: int
     skipped: int
     wall_ms: int
+    partition: int = -1
+    """Which shard: the partition of `__consumer_offsets` that holds its groups; -1 where there is one only."""
 
 
 class GroupEpochBumped(NamedTuple):

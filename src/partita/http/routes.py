@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 JSON = "application/json"
 JSON_LINES = "application/jsonl"
+EVENTS = "text/event-stream"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 BELOW = "/*"
 """How the path of a route ends that stands for everything below it."""
@@ -33,11 +34,15 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What is sent back. Content in pieces is sent as it comes; between two pieces the loop does other work."""
+    """What is sent back. Content in pieces is sent as it comes; between two pieces the loop does other work.
+
+    The answer as a whole has to be taken in time; of one that `is_live`, which may last for ever, each piece.
+    """
 
     content: str | AsyncIterator[str]
     kind: str = JSON
     status: int = HTTPStatus.OK
+    is_live: bool = False
 
 
 Answer: TypeAlias = Callable[[Request], Awaitable[Response]]

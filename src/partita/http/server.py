@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from typing import TypeAlias, TypeVar
@@ -131,7 +131,7 @@ class _Connection:
         except h11.RemoteProtocolError as error:
             response = Response(json.dumps({"error": f"bad request: {error}"}), status=error.error_status_hint)
             headers = {}
-        async with asyncio.timeout(TAKEN_WITHIN_SECONDS):
+        async with asyncio.timeout(None if response.is_live else TAKEN_WITHIN_SECONDS):
             with suppress(h11.LocalProtocolError):  # of a request of which too little was understood for an answer
                 await self._send_response(response, headers, is_head=is_head)
         if self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE:
@@ -192,10 +192,18 @@ class _Connection:
             if isinstance(response.content, str):
                 await self._send(h11.Data(data=whole))
             else:
-                async for piece in response.content:
-                    await self._send(h11.Data(data=piece.encode()))
-                    await asyncio.sleep(0)
+                await self._send_pieces(response.content)
         await self._send(h11.EndOfMessage())
+
+    async def _send_pieces(self, content: AsyncIterator[str]) -> None:
+        try:
+            async for piece in content:
+                async with asyncio.timeout(TAKEN_WITHIN_SECONDS):
+                    await self._send(h11.Data(data=piece.encode()))
+                await asyncio.sleep(0)
+        finally:
+            if isinstance(content, AsyncGenerator):
+                await content.aclose()
 
     async def _send(self, event: h11.Event) -> None:
         data = self._h11.send(event)

@@ -1,9 +1,10 @@
 """The control verbs, the notes, the metrics and the broker's health over HTTP, on loopback only.
 
-`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines, `GET /nodes`,
-`GET /metrics` for Prometheus, `GET /health` and `GET /ready` for who starts and watches the process. All but the last
-three ask for the token: `Authorization: Bearer <token>`. Browsers are turned away: a request with an Origin, or for
-another host name, is refused.
+`POST /control/<verb>` with the arguments as a JSON object, `GET /notes?since=N` as JSON lines (with `follow=true`, or
+for whoever accepts `text/event-stream`, as server-sent events that go on), `GET /nodes`, `GET /metrics` for Prometheus,
+`GET /health` and `GET /ready` for who starts and watches the process. All but the last three ask for the token:
+`Authorization: Bearer <token>`. Browsers are turned away: a request with an Origin, or for another host name, is
+refused.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from partita.broker.control.fault import Fault
 from partita.broker.control.verbs import Control, ControlError
 from partita.http.process import process_text
-from partita.http.routes import JSON_LINES, PROMETHEUS, HttpError, Request, Response, Route
+from partita.http.routes import EVENTS, JSON_LINES, PROMETHEUS, HttpError, Request, Response, Route
 from partita.http.server import HttpServer
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 NOTES_PER_PIECE = 100
+ALIVE_EVERY_SECONDS = 15.0
+"""How often a follower of notes hears from the broker at least: so both notice when the other has gone."""
 _LOOPBACK_NAMES = (HOST, "localhost", "[::1]")
 _FORM_TYPES = frozenset({"text/plain", "multipart/form-data"})
 """What a page of another site may send without asking; form-urlencoded, which it may too, is what curl says."""
@@ -84,11 +87,37 @@ class AdminEndpoint:
 
     async def _notes(self, request: Request) -> Response:
         given = request.query.get("since", "0")
+        follows = EVENTS in request.headers.get("accept", "") or request.query.get("follow", "false") != "false"
+        last = request.headers.get("last-event-id") if follows else None
         try:
-            since = int(given)
+            since = int(given) if last is None else int(last) + 1
         except ValueError:
-            raise HttpError(HTTPStatus.BAD_REQUEST, f"since is the number of a note, not {given[:100]!r}") from None
-        return Response(self._lines(since), JSON_LINES)
+            what = f"since is the number of a note, not {(last or given)[:100]!r}"
+            raise HttpError(HTTPStatus.BAD_REQUEST, what) from None
+        return (
+            Response(self._events(since), EVENTS, is_live=True) if follows else Response(self._lines(since), JSON_LINES)
+        )
+
+    async def _events(self, since: int) -> AsyncIterator[str]:
+        """Notes as server-sent events, numbered as notes are; a reader that is too slow misses the oldest."""
+        notes = self._running.cluster.notes
+        came = asyncio.Event()
+        end = notes.listen(lambda note: came.set())
+        try:
+            while True:
+                came.clear()
+                found = notes.since(since)[:NOTES_PER_PIECE]
+                if found:
+                    since = found[-1]["seq"] + 1
+                    yield "".join(f"id: {note['seq']}\ndata: {json.dumps(note)}\n\n" for note in found)
+                    continue
+                try:
+                    async with asyncio.timeout(ALIVE_EVERY_SECONDS):
+                        await came.wait()
+                except TimeoutError:
+                    yield ": nothing new\n\n"
+        finally:
+            end()
 
     async def _lines(self, since: int) -> AsyncIterator[str]:
         notes = self._running.cluster.notes.since(since)

@@ -443,7 +443,11 @@ class ShardRunner:
         now = self._cluster.clock.now()
         step = self.coordinator.resume(now, handover or NO_HANDOVER, clean=handover is not None)
         self.state = State.ACTIVE
-        noteworthy = tuple(note for note in step.notes if not isinstance(note, GroupsLoaded) or note.groups)
+        noteworthy = tuple(
+            note._replace(partition=self.partition.index) if isinstance(note, GroupsLoaded) else note
+            for note in step.notes
+            if not isinstance(note, GroupsLoaded) or note.groups
+        )
         if self._end_offset and self.partition.log.high_watermark < self._end_offset:
             # What was replayed beyond the high watermark is not told to anyone before it is durable.
             self.gate.add(self._end_offset, Step(), self._patience_ms())
