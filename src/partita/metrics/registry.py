@@ -106,6 +106,10 @@ class Metrics:
         for name in [name for name in list(self._gauges) if gone <= set(name.tags)]:
             del self._gauges[name]
 
+    def remove(self, group: str, name: str, /, **tags: str) -> None:
+        """Remove one gauge or counter, if it is there."""
+        self._gauges.pop(MetricName(group, name, tuple(tags.items())), None)
+
     def names(self) -> set[MetricName]:
         """Every metric there is."""
         return {*self._rows, *self._gauges}

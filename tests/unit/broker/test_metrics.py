@@ -238,3 +238,23 @@ def test_help_texts_are_texts(broker: Broker) -> None:
         helps = [line.split(" ", 3)[3] for line in answer.read().decode().splitlines() if line.startswith("# HELP")]
     assert len(helps) > 10
     assert [text for text in helps if "<" in text or " at 0x" in text or "Type " in text] == []
+
+
+def test_a_page_looks_at_few_logs_between_two_turns_of_others(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 18: one look at 10,000 opened logs took 26 ms; each look at them is in slices, as is forgetting them."""
+    for name in ("metrics.SLICE_LOGS", "metrics.SLICE_PARTITIONS", "transactions.SLICE_LOGS"):
+        monkeypatch.setattr(f"partita.broker.measuring.{name}", 1)
+    metrics = broker.running.metrics
+    catalogue = broker.cluster.catalogue
+
+    def looks() -> int:
+        return broker.run(lambda: len(list(metrics._followed())))
+
+    few = looks()
+    broker.run(lambda: broker.cluster.create_topic("wide", 40, 1))
+    assert broker.run(lambda: len([partition.log for partition in catalogue.by_name["wide"].partitions])) == 40
+    assert looks() >= few + 3 * 40, "for transactions, for who leads, and for the metrics of each log"
+    assert sum('topic="wide"' in name for name in broker.metrics()) == 4 * 40
+    broker.run(lambda: catalogue.delete([catalogue.by_name["wide"]]))
+    assert looks() >= few + 40, "logs that are gone lose their metrics in slices too"
+    assert not [name for name in broker.metrics() if 'topic="wide"' in name]

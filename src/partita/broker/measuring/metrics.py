@@ -11,7 +11,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,7 @@ OWN = "partita_Metrics"
 DOMAIN = "kafka"
 LOGS_MAX = 5_000
 """How many partitions' logs have metrics of their own."""
-SLICE_METRICS, SLICE_LOGS = 200, 50
+SLICE_METRICS, SLICE_LOGS, SLICE_PARTITIONS = 200, 50, 2_000
 COUNT_HELP = "how much there was, by name"
 PERCENTILES = (("50thPercentile", 0.5), ("95thPercentile", 0.95), ("99thPercentile", 0.99))
 
@@ -55,6 +54,12 @@ OF_TOPICS: tuple[tuple[str, Callable[[TopicTraffic], int]], ...] = (
     ("FailedProduceRequestsPerSec", lambda t: t.failed_produces),
     ("FailedFetchRequestsPerSec", lambda t: t.failed_fetches),
 )
+OF_LOGS: dict[str, Callable[[PartitionLog], int]] = {
+    "LogStartOffset": lambda log: log.log_start_offset,
+    "LogEndOffset": lambda log: log.log_end_offset,
+    "NumLogSegments": lambda log: len(log.segments),
+    "Size": lambda log: log.size_in_bytes,
+}
 STATES = ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead")
 OF_NOTES = {
     "GroupEpochBumped": ("consumer-group-rebalance", "new epochs of KIP-848 groups"),
@@ -199,8 +204,9 @@ class BrokerMetrics:
 
         Goes on in slices: where it yields, others may work.
         """
-        self._classic, self._consumer, self._led = self._states(), self._consumer_states(), _led(self._services.cluster)
+        self._classic, self._consumer = self._states(), self._consumer_states()
         yield
+        yield from self._transactions.followed()
         self._follow_topics()
         self._follow_requests()
         self._follow_listeners()
@@ -248,19 +254,27 @@ class BrokerMetrics:
         return times.percentile_ms(share, perf_counter())
 
     def _followed_logs(self) -> Iterator[None]:
-        opened = {
-            (topic.name, partition.index): partition.opened_log
-            for topic in self._services.cluster.catalogue
-            for partition in topic.partitions
-            if partition.opened_log is not None
-        }
-        self._left_out = max(0, len(opened) - LOGS_MAX)
-        found = dict(islice(opened.items(), LOGS_MAX))
-        yield
-        for place in [place for place, log in self._logs.items() if found.get(place) is not log]:
-            self.registry.forget(topic=place[0], partition=str(place[1]))
+        found: dict[tuple[str, int], PartitionLog] = {}
+        live = {node.node_id for node in self._services.cluster.alive}
+        led = left_out = number = 0
+        for led_topic in tuple(self._services.cluster.catalogue):
+            for partition in tuple(led_topic.partitions):
+                led += partition.leader in live
+                log = partition.opened_log
+                if log is not None and len(found) < LOGS_MAX:
+                    found[led_topic.name, partition.index] = log
+                elif log is not None:
+                    left_out += 1
+                number += 1
+                if number % SLICE_PARTITIONS == 0:
+                    yield
+        self._led, self._left_out = led, left_out
+        for number, place in enumerate([p for p, log in self._logs.items() if found.get(p) is not log]):
+            for name in OF_LOGS:
+                self.registry.remove(LOG, "Value", name=name, topic=place[0], partition=str(place[1]))
             self._logs.pop(place, None)
-            yield
+            if number % SLICE_PARTITIONS == 0:
+                yield
         new = [place for place, log in found.items() if self._logs.get(place) is not log]
         for number, (topic, index) in enumerate(new):
             log = self._logs[topic, index] = found[topic, index]
@@ -269,10 +283,8 @@ class BrokerMetrics:
                 yield
 
     def _register_log(self, log: PartitionLog, **tags: str) -> None:
-        self.value(LOG, "LogStartOffset", lambda: log.log_start_offset, **tags)
-        self.value(LOG, "LogEndOffset", lambda: log.log_end_offset, **tags)
-        self.value(LOG, "NumLogSegments", lambda: len(log.segments), **tags)
-        self.value(LOG, "Size", lambda: log.size_in_bytes, **tags)
+        for name, read in OF_LOGS.items():
+            self.value(LOG, name, partial(read, log), **tags)
 
     def _follow_listeners(self) -> None:
         for (node, listener), count in self._services.count_connections().items():
@@ -302,11 +314,6 @@ class BrokerMetrics:
             return 0
         hard = (runner.coordinator.hard_state for runner in groups.runners.values())
         return sum(len(offsets) for state in hard for offsets in state.offsets.values())
-
-
-def _led(cluster: Cluster) -> int:
-    live = {node.node_id for node in cluster.alive}
-    return sum(partition.leader in live for topic in cluster.catalogue for partition in topic.partitions)
 
 
 def _error_name(code: int) -> str:

@@ -21,6 +21,7 @@ MARKERS, REPLICAS = "coordinator_transaction_TransactionMarkerChannelManager", "
 OWN = "partita_Transactions"
 LATE_MS = 300_000
 """A transaction that is open for this much longer than `transaction.max.timeout.ms` is late, as in Kafka."""
+SLICE_LOGS = 500
 ENDINGS = ("producer", "timeout", "successor")
 _NOW = "what there is now, by name"
 
@@ -35,8 +36,9 @@ class TransactionMetrics:
         gauge, counter = registry.gauge, registry.counter
         gauge(MARKERS, "Value", _NOW, self._unfinished, name="LogAppendRetryQueueSize")
         gauge(OWN, "markers_waiting", "partitions that wait for the marker of a decided transaction", self._markers)
-        gauge(REPLICAS, "Value", _NOW, self._late, name="PartitionsWithLateTransactionsCount")
-        gauge(REPLICAS, "Value", _NOW, self._producers, name="ProducerIdCount")
+        self._late = self._producers = 0
+        gauge(REPLICAS, "Value", _NOW, lambda: self._late, name="PartitionsWithLateTransactionsCount")
+        gauge(REPLICAS, "Value", _NOW, lambda: self._producers, name="ProducerIdCount")
         for state in (s for s in State if s not in (State.DEAD, State.PREPARE_EPOCH_FENCE)):
             gauge(OWN, "ids", "transactional ids in this state", lambda s=state: self._in(s), state=state.text)  # type: ignore[misc]  # bound per round of the loop
         gauge(OWN, "open_ms_max", "age of the oldest open transaction in milliseconds", self._oldest_ms)
@@ -78,16 +80,22 @@ class TransactionMetrics:
         return max((now_ms - start_ms for start_ms in started), default=0)
 
     def _logs(self) -> Iterator[PartitionLog]:
-        for topic in self._services.cluster.catalogue:
-            for partition in topic.partitions:
+        for topic in tuple(self._services.cluster.catalogue):
+            for partition in tuple(topic.partitions):
                 if partition.opened_log is not None:
                     yield partition.opened_log
 
-    def _producers(self) -> int:
-        return sum(len(log.producers.producers) for log in self._logs())
+    def followed(self) -> Iterator[None]:
+        """Look through all opened logs, in slices: where it yields, others may work.
 
-    def _late(self) -> int:
-        """Partitions with a transaction that should have been ended long ago: `partita transactions find-hanging`."""
+        A partition is late if a transaction should have been ended long ago: `partita transactions find-hanging`.
+        """
         limit_ms = self._services.cluster.config.int("transaction.max.timeout.ms") + LATE_MS
         now_ms = self._services.cluster.clock.now().wall_ms
-        return sum(log.producers.open_since_ms(now_ms) > limit_ms for log in self._logs())
+        late = producers = 0
+        for number, log in enumerate(self._logs(), 1):
+            producers += len(log.producers.producers)
+            late += log.producers.open_since_ms(now_ms) > limit_ms
+            if number % SLICE_LOGS == 0:
+                yield
+        self._late, self._producers = late, producers
