@@ -216,7 +216,8 @@ class Mischief:
         if not self._process.is_up or not found:
             return
         name, (producer_id, epoch, coordinator_epoch) = dice.choice(found)
-        kind = dice.choice(("by hand", "old epoch", "old coordinator", "next transaction"))
+        kinds = ("by hand", "old epoch", "next transaction", "old coordinator")
+        kind = dice.choice(kinds[:-1] if self._simulation.has_forgotten else kinds)
         epoch -= kind == "old epoch"
         coordinator_epoch = max(0, coordinator_epoch) if kind != "old coordinator" else coordinator_epoch - 1
         if epoch < 0 or coordinator_epoch < 0:
