@@ -155,7 +155,7 @@ def replaced_members_commit_in_transactions(patch: pytest.MonkeyPatch) -> None:
 
 
 def pending_offsets_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(HardState, "is_pending", lambda *args: False)
+    patch.setattr(HardState, "pending_partitions", lambda *args: [])
 
 
 def what_version_2_decided_cannot_be_stored_below(patch: pytest.MonkeyPatch) -> None:

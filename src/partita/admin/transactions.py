@@ -21,6 +21,7 @@ from partita.admin.results import (
 from partita.errors import InvalidRequestError, KafkaError, TransactionalIdNotFoundError, error_for
 from partita.net.cluster import COORDINATOR_MOVED, Cluster
 from partita.net.errors import Disconnected
+from partita.producer.transactions.calls import TRANSACTION
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersTopic
 from partita.protocol.messages.describe_transactions import DescribeTransactionsRequest
@@ -33,7 +34,6 @@ from partita.protocol.messages.write_txn_markers import (
 )
 from partita.protocol.primitives import Message, Request
 
-TRANSACTION = 1
 LONGEST_TIMEOUT_MS = 900_000
 """The default of transaction.max.timeout.ms: no live transaction is open for longer."""
 FENCE_TIMEOUT_MS = 60_000

@@ -258,7 +258,7 @@ def test_transactional_batches_and_markers_are_told_apart() -> None:
     key, value = log_records.offset_key("g", "t", 0), log_records.offset_value(CommittedOffset(5))
     hard = HardState()
     hard.replay_batch(build_batch([(1, key, value, ())], producer_id=7, producer_epoch=0, is_transactional=True))
-    assert hard.is_pending("g", ("t", 0))
+    assert hard.pending_partitions("g") == [("t", 0)]
     assert hard.committed("g", ("t", 0)) is None
     marker = build_batch(
         [(1, b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x00\x00", ())],
@@ -268,5 +268,5 @@ def test_transactional_batches_and_markers_are_told_apart() -> None:
         is_control=True,
     )
     hard.replay_batch(marker)
-    assert not hard.is_pending("g", ("t", 0))
+    assert hard.pending_partitions("g") == []
     assert hard.committed("g", ("t", 0)) == CommittedOffset(5)

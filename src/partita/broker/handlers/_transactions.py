@@ -11,6 +11,15 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Message
 from partita.transactions.contract import Outcome
 
+NOT_NOW = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""A coordinator that cannot be asked now. Clients are told so in the words that their request's version knows."""
+
 
 def code_for(code: ErrorCode, version: int, fenced_from: int) -> ErrorCode:
     """PRODUCER_FENCED is told from version `fenced_from` on, before as INVALID_PRODUCER_EPOCH. (TX-C03, TX-C07)"""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 from partita.broker.handlers._partitions import find
+from partita.broker.handlers._transactions import NOT_NOW
 from partita.broker.requests.context import RequestContext
 from partita.broker.requests.slices import Waits
 from partita.broker.topics.catalogue import Topic
@@ -23,13 +24,6 @@ from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitio
 from partita.transactions.model import TopicPartition
 
 _ABORTABLE_FROM, _ADDS_FROM = 11, 12
-_NOT_NOW = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 _EMPTY_ID = "a transactional batch needs a transactional id"
 
 
@@ -137,6 +131,6 @@ def _verdict(ctx: RequestContext, outcome: Outcome, name: TopicPartition) -> Err
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code is ErrorCode.TRANSACTION_ABORTABLE and ctx.version < _ABORTABLE_FROM:
         return ErrorCode.INVALID_TXN_STATE
-    if code in _NOT_NOW or (code is ErrorCode.CONCURRENT_TRANSACTIONS and ctx.version < _ADDS_FROM):
+    if code in NOT_NOW or (code is ErrorCode.CONCURRENT_TRANSACTIONS and ctx.version < _ADDS_FROM):
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return code

@@ -10,6 +10,7 @@ from typing import Any
 
 from partita.broker.groups.across_shards import when_all
 from partita.broker.handlers._partitions import merged, take_out_missing
+from partita.broker.handlers._transactions import NOT_NOW
 from partita.broker.requests.context import Answer, RequestContext
 from partita.broker.shard_leadership import State
 from partita.broker.topics.catalogue import OFFSETS_TOPIC
@@ -25,13 +26,6 @@ from partita.protocol.messages.txn_offset_commit import (
 from partita.transactions.contract import AddPartitions, Outcome, VerifyPartitions
 
 _LOADING_FROM, _ADDS_FROM = 2, 5
-_NOT_NOW = frozenset(
-    {
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.NOT_COORDINATOR,
-    }
-)
 _NOT_ASKED = Outcome(ErrorCode.NONE)
 
 
@@ -99,7 +93,7 @@ def _ask_group(ctx: RequestContext, request: TxnOffsetCommitRequest, outcome: Ou
     code = outcome.code
     if code is ErrorCode.PRODUCER_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
-    elif code in _NOT_NOW:
+    elif code in NOT_NOW:
         old = ctx.version < _LOADING_FROM
         code = ErrorCode.COORDINATOR_NOT_AVAILABLE if old else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     return txn_offset_commit_error(request, code)

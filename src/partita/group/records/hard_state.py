@@ -184,10 +184,6 @@ class HardState:
         value = self.offsets.get(group_id, {}).get(partition)
         return None if value is None else read_offset_value(value)
 
-    def is_pending(self, group_id: str, partition: TopicPartition) -> bool:
-        """Is there an open transaction with an offset for the partition?"""
-        return any(partition in groups.get(group_id, ()) for groups in self.pending.values())
-
     def pending_partitions(self, group_id: str) -> list[TopicPartition]:
         """Partitions with offsets of open transactions, in log order, each once."""
         return list(dict.fromkeys(p for groups in self.pending.values() for p in groups.get(group_id, ())))

@@ -392,7 +392,8 @@ class Transactions:
         if what is Reaction.FENCED:
             self._fatal(
                 ProducerFencedError(
-                    f"another producer has called init_transactions with transactional id {self.transactional_id!r}"
+                    f"another producer has called init_transactions with transactional id {self.transactional_id!r}; "
+                    "close this one, and give programs that run at the same time ids of their own"
                 ),
                 error,
             )
@@ -427,7 +428,7 @@ class Transactions:
         if self.state is State.FATAL_ERROR:
             return
         was_committed = self.state is State.INITIALIZING and self.producer is not None
-        self._error = _wrapped(FatalTransactionError, error, "this producer cannot go on")
+        self._error = _wrapped(FatalTransactionError, error, "this producer cannot go on; close it")
         if cause is not None:
             self._error.__cause__ = cause
         self._move(State.FATAL_ERROR)
