@@ -14,6 +14,7 @@ from partita import Broker
 from partita.broker.requests.apis import SERVED
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.describe_groups import DescribeGroupsRequest
+from partita.protocol.primitives import Message
 from support.broker.fuzzing import Fuzzer
 from support.broker.raw import Raw
 
@@ -42,13 +43,13 @@ def test_the_fuzzer_notices_silence_and_answers_of_others(monkeypatch: pytest.Mo
     from support.broker import fuzzing
 
     monkeypatch.setattr(fuzzing, "PATIENCE_SECONDS", 0.5)
-    kept = Exchange._frame
+    kept = Exchange._encode
 
-    def wrong_number(self: Exchange, *rest: object) -> object:
+    def wrong_number(self: Exchange, message: Message) -> object:
         self.correlation_id += 1
-        return kept(self, *rest)  # type: ignore[arg-type]  # as it was called
+        return kept(self, message)
 
-    monkeypatch.setattr(Exchange, "_frame", wrong_number)
+    monkeypatch.setattr(Exchange, "_encode", wrong_number)
     with Broker() as broker:
         found = Fuzzer(broker.port, 1).run(requests=40)
     assert any("the answer says" in wrong for wrong in found.wrong)
