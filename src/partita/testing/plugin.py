@@ -16,6 +16,7 @@ import itertools
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from partita.broker.embedded import Broker
 
 INI_OPTION = "partita_options"
+REPORTS_OPTION = "--partita-reports"
 NOTES_SHOWN = 60
 REBALANCES_SHOWN = 10
 SHARED_BROKERS = ("partita_module_broker", "partita_session_broker")
@@ -52,7 +54,12 @@ class BrokerFactory(Protocol):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option for settings of all brokers."""
+    """Add the ini option for settings of all brokers, and the option for reports about failing tests."""
+    parser.getgroup("partita").addoption(
+        REPORTS_OPTION,
+        metavar="DIR",
+        help="write the dashboard of each failing test's broker to this folder, one HTML file per test",
+    )
     parser.addini(INI_OPTION, "options of all brokers that fixtures start, one name=value per line", type="linelist")
 
 
@@ -87,9 +94,28 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Attach to a failing test what its brokers noted: members, rebalances and their causes, injected faults."""
     report = yield
     if report.failed and report.when in ("setup", "call"):
-        for broker, first in item.stash.get(_started, []):
+        folder = item.config.getoption(REPORTS_OPTION)
+        started = item.stash.get(_started, [])
+        for number, (broker, first) in enumerate(started):
             report.sections += _section(broker, first)
+            if folder:
+                report.sections.append((f"partita {broker!r}: report", _reported(item, broker, Path(folder), number)))
     return report
+
+
+def _reported(item: pytest.Item, broker: Broker, folder: Path, number: int) -> str:
+    """Write the report; one line that says where it is, or why there is none."""
+    from partita.errors import KafkaError
+    from partita.testing.report import report_path, write_report
+
+    path = report_path(folder, item.nodeid, number)
+    try:
+        write_report(broker, path)
+    except ModuleNotFoundError as error:
+        return f"no report: {error.name} is missing; pip install 'partita[dashboard]'"
+    except (RuntimeError, KafkaError, OSError) as error:
+        return f"no report: {error or type(error).__name__}"
+    return str(path)
 
 
 def _section(broker: Broker, first: int) -> list[tuple[str, str]]:

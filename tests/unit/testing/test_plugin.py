@@ -125,6 +125,24 @@ def test_a_failing_test_shows_what_the_broker_noted(pytester: pytest.Pytester) -
     result.stdout.no_fnmatch_line("*api=Fetch*")
 
 
+def test_a_failing_test_leaves_the_dashboard_of_its_broker_if_a_folder_is_given(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_good(partita_broker):
+            pass
+
+        def test_red(partita_broker, partita_broker_factory):
+            partita_broker.produce("orders", "x")
+            partita_broker_factory().stop()
+            assert False
+    """)
+    result = pytester.runpytest("-p", "no:cacheprovider", "--partita-reports", "reports/of today")
+    result.assert_outcomes(failed=1, passed=1)
+    (page,) = (pytester.path / "reports/of today").iterdir()
+    assert page.name.endswith("py-test_red.html")
+    assert "orders" in page.read_text()
+    result.stdout.fnmatch_lines([f"*{page.name}", "*: report*", "no report: the broker is not running*"])
+
+
 @pytest.mark.parametrize(
     ("decorator", "told"),
     [
