@@ -25,7 +25,7 @@ from partita.net.frames import FrameReceiver
 from partita.net.login import Login
 from partita.net.metrics import Traffic
 from partita.protocol import framing
-from partita.protocol.messages.api_versions import ApiVersionsRequest
+from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
 
 SOFTWARE_NAME = "partita"
@@ -62,6 +62,10 @@ class Connection(asyncio.BufferedProtocol):
         self.finalized_features: dict[str, int] = {}
         """The level of each feature that the cluster has agreed on, as of `features_epoch`."""
         self.features_epoch = -1
+        self.api_versions_version = ApiVersionsRequest.MAX_VERSION
+        """The version of ApiVersions that this broker answers."""
+        self.is_typical = True
+        """False once another connection to the same address has found other versions there."""
         self.last_used = 0.0
         self.traffic: Traffic | None = None
         """Where traffic is counted, if anywhere."""
@@ -92,10 +96,13 @@ class Connection(asyncio.BufferedProtocol):
         *,
         access: Access | None = None,
         setup_timeout_ms: int | None = None,
+        like: Connection | None = None,
     ) -> Connection:
         """Connect, agree on versions and log in. Raises Disconnected, VersionMismatch, TlsError, AuthenticationError.
 
         Without `access` one is made of the config's security, which loads its certificates for this connection alone.
+        `like` is an open connection to the same address: its versions hold here, too, unless this broker's own answer
+        says otherwise, and then the connection fails. So no round trip is spent on them where nobody has to log in.
         """
         timeout = (setup_timeout_ms or config.socket_connection_setup_timeout_ms) / 1000
         connection = cls(host, port, config)
@@ -106,6 +113,9 @@ class Connection(asyncio.BufferedProtocol):
         except TimeoutError:
             raise Disconnected(f"no connection to {host}:{port} within {timeout:g} s") from None
         try:
+            if like is not None and access.login is None:
+                connection._assume_versions_of(like)
+                return connection
             await connection._negotiate()
             if access.login is not None:
                 connection._renew_after(access.login, await access.login.log_in(connection))
@@ -265,17 +275,40 @@ class Connection(asyncio.BufferedProtocol):
                 raise refusals.closed_before_answer(self.address, protocol, self._lost_by) from None
             raise
 
-    async def _agree_on_versions(self) -> None:
-        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
-        answer = await self.send(request, ApiVersionsRequest.MAX_VERSION)
-        if answer.error_code == _UNSUPPORTED_VERSION:
-            offered = next((a.max_version for a in answer.api_keys if a.api_key == _API_VERSIONS), 0)
-            answer = await self.send(request, max(0, min(offered, ApiVersionsRequest.MAX_VERSION)))
-        if answer.error_code:
-            raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
+    def _assume_versions_of(self, like: Connection) -> None:
+        """Ask for the versions without waiting; requests may follow at once, behind this one."""
+        self.versions, self.finalized_features = like.versions, like.finalized_features
+        self.features_epoch = like.features_epoch
+        self._answers = -1
+        self.api_versions_version = like.api_versions_version
+        asked = self.post(_asking(), like.api_versions_version)
+        asked.add_done_callback(lambda answered: self._compare_versions(like, answered))
+
+    def _compare_versions(self, like: Connection, answered: asyncio.Future[ApiVersionsResponse]) -> None:
+        if answered.cancelled() or answered.exception() is not None:
+            return
+        before, answer = self.versions, answered.result()
+        if not answer.error_code:
+            self._take_versions(answer)
+        if answer.error_code or self.versions != before:
+            like.is_typical = False
+            self._fail(Disconnected(f"{self.address} speaks other versions than a moment ago"))
+
+    def _take_versions(self, answer: ApiVersionsResponse) -> None:
         self.versions = {a.api_key: (a.min_version, a.max_version) for a in answer.api_keys}
         self.finalized_features = {f.name: f.max_version_level for f in answer.finalized_features}
         self.features_epoch = answer.finalized_features_epoch
+
+    async def _agree_on_versions(self) -> None:
+        request = _asking()
+        answer = await self.send(request, ApiVersionsRequest.MAX_VERSION)
+        if answer.error_code == _UNSUPPORTED_VERSION:
+            offered = next((a.max_version for a in answer.api_keys if a.api_key == _API_VERSIONS), 0)
+            self.api_versions_version = max(0, min(offered, ApiVersionsRequest.MAX_VERSION))
+            answer = await self.send(request, self.api_versions_version)
+        if answer.error_code:
+            raise VersionMismatch(f"{self.host}:{self.port} answered ApiVersions with error {answer.error_code}")
+        self._take_versions(answer)
 
     def _renew_after(self, login: Login, lifetime_ms: int) -> None:
         """Renew the login at 85 to 95 % of its life. (KIP-368)"""
@@ -407,6 +440,10 @@ def response_class_of(request_class: type[Message]) -> type[Message]:
     """The class of the answer: FetchResponse for FetchRequest, from the same module."""
     module = sys.modules[request_class.__module__]
     return cast(type[Message], getattr(module, request_class.__name__.removesuffix("Request") + "Response"))
+
+
+def _asking() -> ApiVersionsRequest:
+    return ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=SOFTWARE_VERSION)
 
 
 def _refused(reader: Reader) -> bool:

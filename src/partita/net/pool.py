@@ -59,6 +59,13 @@ class ConnectionPool:
             return 0.0
         return max(0.0, (slot.not_before - asyncio.get_running_loop().time()) * 1000)
 
+    def prepare(self, key: Hashable, host: str, port: int) -> None:
+        """Begin to connect, if nobody has: the connection will be wanted soon. What fails is tried again then."""
+        if key not in self._slots:
+            slot = self._slots[key] = _Slot((host, port))
+            slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
+            slot.opening.add_done_callback(_heard)
+
     async def connect(self, key: Hashable, host: str, port: int) -> Connection:
         """The open connection of `key`, made if need be; waits out a back-off first.
 
@@ -71,6 +78,9 @@ class ConnectionPool:
             slot.failures, slot.not_before = 0, 0.0
         if slot.connection is not None and slot.connection.is_open:
             return slot.connection
+        first = self.open_connection(("bootstrap", host, port))
+        if first is not None:
+            return self._take_over(first, key, slot)
         if slot.opening is None or slot.opening.done():
             slot.opening = asyncio.get_running_loop().create_task(self._open(key, slot))
             slot.opening.add_done_callback(_heard)
@@ -82,6 +92,14 @@ class ConnectionPool:
                 # `drop` cancelled the opening, nobody cancelled this caller: its request is lost, and it must hear so.
                 raise Disconnected(f"the connection to {host}:{port} was dropped while it was being opened") from None
             raise
+
+    def _take_over(self, first: Connection, key: Hashable, slot: _Slot) -> Connection:
+        """The connection that found the cluster serves the first node that turns out to have its address."""
+        self._slots["bootstrap", *slot.address].connection = None
+        slot.connection, slot.failures, slot.not_before = first, 0, 0.0
+        if self.metrics is not None:
+            first.traffic = self.metrics.traffic(key)
+        return first
 
     async def connect_any(self, nodes: Iterable[Node], bootstrap: Iterable[tuple[str, int]]) -> Connection:
         """The least loaded open connection, else one to the first node or bootstrap server that answers.
@@ -160,7 +178,9 @@ class ConnectionPool:
             config.socket_connection_setup_timeout_max_ms,
         )
         try:
-            connection = await Connection.open(host, port, config, access=self._access, setup_timeout_ms=setup)
+            connection = await Connection.open(
+                host, port, config, access=self._access, setup_timeout_ms=setup, like=self._like(slot.address)
+            )
         except refusals.Suspected as error:
             self._failed(slot)
             if self._suspects(slot, error.explanation):
@@ -179,8 +199,13 @@ class ConnectionPool:
         slot.failures, slot.not_before = 0, 0.0
         slot.connection = connection
         self._opened(key, connection)
-        connection.closed.add_done_callback(lambda _: self._lost(slot, connection))
+        connection.closed.add_done_callback(lambda _: self._lost(connection))
         return connection
+
+    def _like(self, address: tuple[str, int]) -> Connection | None:
+        """A connection to the same address over which the broker has answered."""
+        open_ones = (slot.connection for slot in self._slots.values() if slot.address == address)
+        return next((c for c in open_ones if c is not None and c.is_open and c.was_answered and c.is_typical), None)
 
     def _opened(self, key: Hashable, connection: Connection) -> None:
         self._count("connection-creation")
@@ -194,10 +219,11 @@ class ConnectionPool:
         if self.metrics is not None:
             self.metrics.count(what, asyncio.get_running_loop().time() * 1000)
 
-    def _lost(self, slot: _Slot, connection: Connection) -> None:
+    def _lost(self, connection: Connection) -> None:
         self._count("connection-close")
         self._was_answered = self._was_answered or connection.was_answered
-        if slot.connection is connection:
+        slot = next((slot for slot in self._slots.values() if slot.connection is connection), None)
+        if slot is not None:
             slot.connection = None
             self._failed(slot)
             if connection.was_cut_off:

@@ -102,12 +102,13 @@ def test_a_forbidden_coordinator_is_raised_at_once() -> None:
 def test_a_dropped_connection_is_made_again() -> None:
     async def story(cluster: Cluster, server: WireServer) -> int:
         await cluster.request_leader("t", 0, HeartbeatRequest())
+        before = server.connections
         server.drop_all()
         await asyncio.sleep(0)
         assert (await cluster.request_leader("t", 0, HeartbeatRequest())).error_code == 0
-        return server.connections
+        return server.connections - before
 
-    assert with_cluster(Script(), story) >= 3
+    assert with_cluster(Script(), story) >= 1
 
 
 def test_a_cluster_that_is_not_there_fails_in_time() -> None:

@@ -11,6 +11,8 @@ from partita.consumer.request import Request
 from partita.consumer.shell.driver import LOG, ConsumerDriver
 
 _PATIENCE_MS, _OUTAGE_PATIENCE_MS, _LOOK_AGAIN_MS = 3_000, 1_000, 250
+_SESSIONS_MS = 200
+"""How long closing waits for the ends of fetch sessions."""
 
 if TYPE_CHECKING:
     from partita.consumer.shell.delivery import Delivery
@@ -61,9 +63,13 @@ async def close_consumer(driver: ConsumerDriver, delivery: Delivery, timeout: fl
         try:
             await driver.waiter.callbacks_ended(timeout)
             await _commit(driver, patience)
-            await _leave(driver, membership, patience, held_back)
+            leaving = await _leave(driver, membership, held_back)
+            ending = _end_sessions(driver)
+            await patience.until(lambda: not driver.io.in_flight & leaving)
             has_left = True
-            await _close_sessions(driver, deadline_ms)
+            if deadline_ms > driver.now().mono_ms:
+                patience_ms = min(deadline_ms, driver.now().mono_ms + _SESSIONS_MS)
+                await driver.until(lambda: not driver.io.in_flight & ending, patience_ms)
             await driver.dispatch()
         except (Exception, WakeupError) as error:
             held_back.append(error)
@@ -118,10 +124,11 @@ async def _commit(driver: ConsumerDriver, patience: _Patience) -> None:
     await driver.dispatch()
 
 
-async def _leave(driver: ConsumerDriver, membership: str, patience: _Patience, held_back: list[BaseException]) -> None:
+async def _leave(driver: ConsumerDriver, membership: str, held_back: list[BaseException]) -> set[Request]:
+    """Have the requests sent that leave the group, and return them."""
     core = driver.core
     if not core.subscription.is_group:
-        return
+        return set()
     requests: list[Request] = []
     try:
         requests = await leave_group(
@@ -132,11 +139,11 @@ async def _leave(driver: ConsumerDriver, membership: str, patience: _Patience, h
         )
     except Exception as error:
         held_back.append(error)
-    await patience.until(lambda: not driver.io.in_flight & set(requests))
+    return set(requests)
 
 
-async def _close_sessions(driver: ConsumerDriver, deadline_ms: int) -> None:
-    """End the fetch sessions, and wait for those requests that no fetch holds back.
+def _end_sessions(driver: ConsumerDriver) -> set[Request]:
+    """Have the fetch sessions ended, and return those requests that no fetch holds back.
 
     A broker answers a connection in order, so behind a fetch that waits for data the answer would take as long as that
     fetch. There the request goes over the idle connection to the coordinator, if that is the same node; else it is
@@ -152,6 +159,4 @@ async def _close_sessions(driver: ConsumerDriver, deadline_ms: int) -> None:
             if request.to_coordinator or request.node not in busy:
                 awaited.add(request)
         io.submit(requests)
-    if deadline_ms > driver.now().mono_ms:
-        patience_ms = min(deadline_ms, driver.now().mono_ms + 200)
-        await driver.until(lambda: not io.in_flight & awaited, patience_ms)
+    return awaited

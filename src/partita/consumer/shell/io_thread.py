@@ -210,6 +210,9 @@ class IoThread:
             self._lost(request)  # the connection was dropped while it was being opened
         else:
             self._post(connection, request)
+            only = request.node
+            if only is not None and request.to_coordinator and self.core.metadata.view.nodes.keys() == {only.id}:
+                pool.prepare(only.id, only.host, only.port)
 
     def _post(self, connection: Connection, request: Request) -> None:
         try:
