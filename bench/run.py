@@ -1,7 +1,8 @@
 """`make bench`: run what measures the rows of the table, and print the table at the end.
 
 `python bench/run.py [NAME ...]` picks rows by a part of their names or by the script that measures them, or runs one of
-the scripts that measure no row. `--page` writes the table into docs/numbers.md. One JSON line per result comes first.
+the scripts that measure no row. `--page` writes the table into docs/numbers.md and some of its rows into README.md. One
+JSON line per result comes first.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from table import BY_NAME, ROWS, chosen, table
+from table import BY_NAME, ROWS, chosen, short_table, table
 
 BENCH = Path(__file__).parent
-PAGE = BENCH.parent / "docs" / "numbers.md"
+PAGE, README = BENCH.parent / "docs" / "numbers.md", BENCH.parent / "README.md"
 BEGIN, END = "<!-- rows: written by `python bench/run.py --page` -->", "<!-- end of rows -->"
 OTHERS = ("growth", "iteration", "async_face", "replay", "spark", "attacks", "handshakes", "slow_disk", "log")
 """Scripts that measure no row of the table; each runs when it is named."""
@@ -54,12 +55,11 @@ def missing_peers(results: Iterable[dict[str, object]]) -> list[str]:
     return [f"Left out: {peer}: {reason}." for peer, reason in sorted(told, key=str)]
 
 
-def write_page(text: str) -> None:
-    """Put the table between the two marks of docs/numbers.md."""
-    page = PAGE.read_text()
-    head, _, rest = page.partition(BEGIN)
+def write_page(page: Path, text: str) -> None:
+    """Put the table between the two marks of a page."""
+    head, _, rest = page.read_text().partition(BEGIN)
     _, _, tail = rest.partition(END)
-    PAGE.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
+    page.write_text(f"{head}{BEGIN}\n{text}\n{END}{tail}")
 
 
 def main(arguments: list[str]) -> int:
@@ -87,7 +87,8 @@ def main(arguments: list[str]) -> int:
             f"{len(measured)} of {len(ROWS)} rows in {time.monotonic() - began:.0f} s; load {os.getloadavg()[0]:.1f}."
         )
     if given.page:
-        write_page(table(measured))
+        write_page(PAGE, table(measured))
+        write_page(README, short_table(table(measured)))
     if failed:
         print(f"failed: {', '.join(failed)}")
     return 1 if failed else 0

@@ -181,6 +181,17 @@ def table(measured: Mapping[str, Figures]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+SHORT = ("idle memory", "heartbeats 100 x 1", "produce 100 B", "fetch 16 MB", "100 B to Arrow", "sent one by one")
+"""The rows that the README shows."""
+
+
+def short_table(text: str) -> str:
+    """The README's rows of a table: name, unit, and the figures of Partita and its peers."""
+    lines = [line.strip("|").split("|")[:4] for line in text.splitlines()]
+    shown = [cells for i, cells in enumerate(lines) if i < 2 or cells[0].strip() in SHORT]
+    return "\n".join(f"|{'|'.join(cells)}|" for cells in shown)
+
+
 def chosen(words: Iterable[str]) -> list[Row]:
     """The rows that the words pick: by script or by a part of the row's name; all of them without a word.
 

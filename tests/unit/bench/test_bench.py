@@ -17,9 +17,22 @@ sys.path.append(str(BENCH))
 
 from run import BEGIN, END, OTHERS, missing_peers, rows_of  # noqa: E402
 from series import change  # noqa: E402
-from table import BY_NAME, HEAD, KAFKA, OURS, ROWS, chosen, is_met, line, number, table  # noqa: E402
+from table import (  # noqa: E402
+    BY_NAME,
+    HEAD,
+    KAFKA,
+    OURS,
+    ROWS,
+    SHORT,
+    chosen,
+    is_met,
+    line,
+    number,
+    short_table,
+    table,
+)
 
-PAGE = (ROOT / "docs" / "numbers.md").read_text()
+PAGE, README = ((ROOT / page).read_text() for page in ("docs/numbers.md", "README.md"))
 
 
 def rows_of_page() -> dict[str, list[str]]:
@@ -38,6 +51,14 @@ def test_the_page_tells_of_each_row_what_the_table_says_of_it() -> None:
     for name, cells in rows_of_page().items():
         row = BY_NAME[name]
         assert (cells[1], cells[6]) == (row.unit, " and ".join(goal.text for goal in row.goals))
+
+
+def test_the_readme_shows_rows_of_the_page_and_no_figure_of_its_own() -> None:
+    block = README.partition(BEGIN)[2].partition(END)[0].strip()
+    assert block == short_table(PAGE.partition(BEGIN)[2].partition(END)[0].strip())
+    shown = [text_line.split("|")[1].strip() for text_line in block.splitlines()[2:]]
+    assert shown == [row.name for row in ROWS if row.name in SHORT]
+    assert len(shown) == len(SHORT)
 
 
 def test_every_missed_row_has_its_reason_and_no_other_has_one() -> None:
