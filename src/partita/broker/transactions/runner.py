@@ -36,6 +36,7 @@ log = logging.getLogger("partita.broker")
 _EXPECTED = (StorageError, AppendRefused, InvalidBatch, MalformedRequest)
 """Why a load may fail without being a defect of ours: logged without a traceback."""
 _RETRY_MS, _RETRY_MS_MAX = 50, 5000
+_TOLD_EVERY_MS = 10_000
 
 
 class Call:
@@ -90,6 +91,8 @@ class TransactionRunner:
         self._retry: asyncio.TimerHandle | None = None
         self._failed_in_a_row = 0
         self._is_held = False
+        self._without_ids_ms: int | None = None
+        """When the log was last told that no producer id could be taken."""
         self.refuse_next_append: ErrorCode | None = None
         """What a test lets the next append be refused with."""
 
@@ -220,11 +223,14 @@ class TransactionRunner:
         return TransactionCoordinator(self._config, self._new_producer_id, self._ids_held)
 
     def _new_producer_id(self) -> int | None:
-        """None where the disk has no room for another block of ids."""
+        """None where the disk has no room for another block of ids; the log says so now and then."""
         try:
             return self._cluster.catalogue.allocate_producer_id()
         except StorageError as error:
-            log.warning("transactions of shard %d: no producer id can be taken: %s", self.partition.index, error)
+            now_ms = self._cluster.clock.mono_ms()
+            if self._without_ids_ms is None or now_ms - self._without_ids_ms >= _TOLD_EVERY_MS:
+                self._without_ids_ms = now_ms
+                log.warning("transactions of shard %d: no producer id can be taken: %s", self.partition.index, error)
             return None
 
     # -- requests --------------------------------------------------------------------------------------------------
