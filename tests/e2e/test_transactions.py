@@ -7,14 +7,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
 
 from partita import Broker
 from partita.broker.requests.apis import SERVED
-from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata
+from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
 from partita.errors import FatalTransactionError
+from partita.producer.errors import TransactionTimeoutError
 from support.producer import transaction_stories as stories
 
 LOOK = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": 100}
@@ -33,6 +35,22 @@ def test_transactions_do_what_they_promise(broker: Broker, story: stories.Story)
 
 def test_a_slow_producer_learns_that_its_transaction_timed_out(broker: Broker) -> None:
     stories.a_slow_producer_learns_that_its_transaction_timed_out(broker.bootstrap)
+
+
+def test_offsets_that_take_too_long_go_with_the_commit_or_are_dropped_by_the_abort(broker: Broker) -> None:
+    options: dict[str, Any] = {"max_block_ms": 400, "retry_backoff_ms": 20, "retry_backoff_max_ms": 20}
+    topic, group = stories.fresh("late"), stories.fresh("g")
+    late = r"send_offsets did not end within max_block_ms 400.*; commit waits for the offsets, abort drops them"
+    with stories.producer_of(broker.bootstrap, **options) as producer:
+        for end, offset in ((producer.abort, 4), (producer.commit, 5)):
+            producer.begin()
+            with pytest.raises(TransactionTimeoutError, match=late):
+                producer.send_offsets({(topic, 0): offset}, GroupMetadata(group))
+            if end == producer.commit:
+                broker.run(lambda: broker.cluster.create_topic(topic, 1, 1))
+            end()
+    with stories.consumer_of(broker.bootstrap, group_id=group) as consumer:
+        assert consumer.committed([(topic, 0)])[TopicPartition(topic, 0)] == OffsetAndMetadata(5)
 
 
 OLD_RELEASES = {
