@@ -30,7 +30,9 @@ svg .line0 { stroke: var(--m0); } svg .line1 { stroke: var(--m1); stroke-dasharr
 svg .line2 { stroke: var(--m2); stroke-dasharray: 2 3; } svg .line3 { stroke: var(--m3); stroke-dasharray: 9 3 2 3; }
 svg .line4 { stroke: var(--m5); } svg .read-mark { stroke: var(--m0); }
 svg .write-mark { stroke: var(--m1); stroke-width: 1.6; }
-@media (max-width: 640px) { .wide svg { width: 780px; } }
+@media (max-width: 640px) { .wide svg { width: 780px; }
+  .wide:has(svg)::before { content: "swipe the picture for the rest \\2192"; position: sticky; left: 0; display: block;
+    color: var(--soft); font-size: .8rem; } }
 svg .event-mark { fill: var(--bad); } svg .group-mark { stroke: var(--m2); stroke-width: 1.6; }
 """
 TWICE = (

@@ -132,14 +132,35 @@ class Shouting:
         """Nothing to do."""
 
 
+def after_a_silence(api: str) -> Probe:
+    """What a send to a new topic comes to while requests of an API wait at the broker."""
+
+    def probe(broker: Broker, given: Given) -> object:
+        name = new_name()
+        fault = broker.control.hold(api, client_id=name)
+        options: Given = {"bootstrap_servers": broker.bootstrap, "client_id": name, "linger_ms": 0, **given}
+        with Producer(**options) as producer:
+            try:
+                return producer.send(name, b"v").result(0.3).partition
+            except (KafkaError, TimeoutError) as error:
+                return type(error).__name__
+            finally:
+                broker.control.clear_fault(fault.number)
+
+    return probe
+
+
 PRODUCER: dict[str, tuple[Probe, Any]] = {
     "acks": (batches, "1"),
     "batch_size": (batches, 10),
+    "buffer_memory": (refused, 1_000),
     "client_id": (lambda b, g: sorted(clients(b, Producer, g)), "named"),
     "compression_type": (batches, "gzip"),
+    "delivery_timeout_ms": (lambda b, g: after_a_silence("Produce")(b, {"request_timeout_ms": 40, **g}), 50),
     "enable_idempotence": (batches, False),
     "interceptor_classes": (intercepted, [Shouting()]),
     "key_serializer": (key_written, lambda key: b"serialized"),
+    "max_block_ms": (after_a_silence("Metadata"), 50),
     "max_request_size": (refused, 4_000),
     "partitioner_class": (partitions_of_keys, lambda topic, key, value, total: 0),
     "request_timeout_ms": (batches, 29_000),
@@ -252,25 +273,97 @@ def matched(broker: Broker, given: Given) -> object:
         return {tp.topic for tp in consumer.assignment()}
 
 
+def of_group(broker: Broker, given: Given) -> object:
+    options: Given = {"bootstrap_servers": broker.bootstrap, "group_id": "usual", **given}
+    with Consumer(**options) as consumer:
+        return consumer.group_metadata().group_id
+
+
+def ends_told(broker: Broker, given: Given) -> object:
+    with Consumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", **given) as consumer:
+        consumer.assign([("seen", 0)])
+        found = [consumer.poll(0.1).ends for _ in range(3)]
+    return any(found)
+
+
+def committed_by_itself(broker: Broker, given: Given) -> object:
+    """Whether anything is committed before the consumer closes; each poll behind the first one waits for 30 ms."""
+    name = new_name()
+    options: Given = {"client_id": name, "group_id": name, "auto_offset_reset": "earliest", **given}
+    with heard(broker, "OffsetCommit", name) as asked:
+        with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
+            consumer.subscribe(["seen"])
+            while not consumer.poll(0.1):
+                pass
+            for _ in range(4):
+                consumer.poll(0.03)
+        return len(asked) > 1
+
+
+def asked_for_assignor(broker: Broker, given: Given) -> object:
+    name = new_name()
+    options: Given = {"client_id": name, "group_id": name, "group_protocol": "consumer", **given}
+    with heard(broker, "ConsumerGroupHeartbeat", name) as asked:
+        with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
+            consumer.subscribe(["seen"])
+            while not consumer.assignment():
+                consumer.poll(0.1)
+        return asked[0].server_assignor
+
+
+def broken(data: bytes) -> object:
+    raise ValueError("no record can be read")
+
+
+def poisoned(broker: Broker, given: Given) -> object:
+    """What a poll comes to when no value can be read, and where the values went."""
+    before = broker.run(lambda: set(broker.cluster.catalogue.by_name))
+    options: Given = {"auto_offset_reset": "earliest", "value_deserializer": broken, **given}
+    with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
+        consumer.assign([("seen", 0)])
+        try:
+            outcome = [len(consumer.poll(0.1)) for _ in range(2)]
+        except KafkaError as error:
+            return type(error).__name__
+    return outcome, broker.run(lambda: set(broker.cluster.catalogue.by_name)) - before
+
+
+class Deaf:
+    """An interceptor that lets nothing through."""
+
+    def on_consume(self, records: Any) -> Any:
+        return type(records)({})
+
+
 CONSUMER: dict[str, tuple[Probe, Any]] = {
     "allow_auto_create_topics": (created, False),
+    "auto_commit_interval_ms": (committed_by_itself, 10),
     "auto_offset_reset": (polled, "latest"),
     "client_id": (lambda b, g: sorted(clients(b, Consumer, g)), "named"),
     "client_rack": (fetched, "r1"),
     "commit_done_only": (committed, True),
+    "dead_letter_topic": (
+        lambda b, g: poisoned(b, {"poison_policy": "dead_letter", "dead_letter_topic": "dead", **g}),
+        "dead-2",
+    ),
     "enable_auto_commit": (committed, False),
+    "enable_partition_eof": (ends_told, True),
     "exclude_internal_topics": (matched, False),
     "fetch_max_bytes": (fetched, 1_000_000),
     "fetch_max_wait_ms": (fetched, 400),
     "fetch_min_bytes": (fetched, 2),
+    "group_id": (of_group, "other"),
     "group_instance_id": (joined, "i1"),
     "group_protocol": (joined, "consumer"),
+    "group_remote_assignor": (asked_for_assignor, "range"),
+    "interceptor_classes": (polled, [Deaf()]),
     "isolation_level": (fetched, "read_committed"),
     "key_deserializer": (polled, lambda data: "a key"),
     "max_partition_fetch_bytes": (fetched, 1_000_000),
     "max_poll_interval_ms": (joined, 100_000),
     "max_poll_records": (polled, 3),
     "partition_assignment_strategy": (joined, ["roundrobin"]),
+    "poison_policy": (poisoned, "skip"),
     "session_timeout_ms": (joined, 30_000),
     "value_deserializer": (polled, lambda data: "a value"),
 }
@@ -292,14 +385,13 @@ ELSEWHERE = {
 }  # fmt: skip
 """What shows in times, sockets and TLS: tests of connections and of security have them."""
 PRODUCER_ELSEWHERE = {
-    "buffer_memory", "delivery_timeout_ms", "linger_ms", "max_block_ms", "max_in_flight_requests_per_connection",
+    "linger_ms", "max_in_flight_requests_per_connection",
     "partitioner_adaptive_partitioning_enable", "partitioner_ignore_keys", "transaction_two_phase_commit_enable",
 }  # fmt: skip
 """What shows in times and under load: tests of the producer's core have them."""
 CONSUMER_ELSEWHERE = {
-    "auto_commit_interval_ms", "check_crcs", "dead_letter_topic", "default_api_timeout_ms", "enable_partition_eof",
-    "fetch_buffer_max_bytes", "group_id", "group_remote_assignor", "heartbeat_interval_ms", "interceptor_classes",
-    "poison_policy", "progress_timeout_ms", "request_timeout_ms",
+    "check_crcs", "default_api_timeout_ms", "fetch_buffer_max_bytes", "heartbeat_interval_ms", "progress_timeout_ms",
+    "request_timeout_ms",
 }  # fmt: skip
 """The same of the consumer's."""
 
