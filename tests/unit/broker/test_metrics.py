@@ -17,8 +17,9 @@ import pytest
 from partita import Broker, Consumer
 from partita.broker.measuring import metrics as metrics_module
 from partita.broker.measuring import traffic as traffic_module
+from partita.broker.measuring.rebalances import Histogram
 from partita.metrics.moving_rate import MovingRate
-from partita.metrics.registry import exported_name
+from partita.metrics.registry import Metrics, exported_name
 from partita.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from support.broker.raw import Raw
 
@@ -95,6 +96,37 @@ def test_groups_and_their_rebalances_are_counted(broker: Broker) -> None:
     assert of_groups == {"NumGroups": 1, "NumGroupsStable": 1, "NumGroupsEmpty": 0, "NumOffsets": 0}
     assert numbers["kafka_server_group_coordinator_metrics_group_completed_rebalance_count"] == 1
     assert numbers['kafka_server_group_coordinator_metrics_num_partitions{state="active"}'] == 50
+
+
+def test_rebalances_are_counted_by_cause_and_their_phases_as_histograms(broker: Broker) -> None:
+    own = "kafka_partita_Groups_"
+    assert broker.metrics()[f"{own}join_phase_ms_count"] == 0
+    with Raw(broker.port) as raw:
+        joined = raw.stable("g")
+        broker.control.expire_session("g", joined.member_id)
+        begun = dict.fromkeys(("member joined", "session expired"), 1)
+        begun["member left"] = 0
+        numbers = broker.metrics()
+        for cause, count in begun.items():
+            assert numbers.get(f'{own}rebalances{{cause="{cause}",protocol="classic"}}', 0) == count
+    notes = [note for note in broker.notes() if note["note"] == "Rebalanced"]
+    for phase in ("join_phase_ms", "sync_phase_ms"):
+        times = [note[phase] for note in notes]
+        assert (numbers[f"{own}{phase}_count"], numbers[f"{own}{phase}_sum"]) == (2, sum(times))
+        assert numbers[f'{own}{phase}_bucket{{le="10"}}'] == sum(ms <= 10 for ms in times)
+        assert numbers[f'{own}{phase}_bucket{{le="120000"}}'] == numbers[f'{own}{phase}_bucket{{le="+Inf"}}'] == 2
+
+
+def test_a_time_counts_in_each_bucket_that_it_fits() -> None:
+    metrics = Metrics()
+    times = Histogram(metrics, "phase", "how long")
+    for ms in (10, 11, 4_000, 500_000):
+        times.add(ms)
+    found = {dict(name.tags).get("le", name.name): value for name, value in metrics.read(0).items()}
+    assert found == {
+        "10": 1, "100": 2, "1000": 2, "5000": 3, "30000": 3, "120000": 3, "+Inf": 4, "phase_sum": 504_021,
+        "phase_count": 4,
+    }  # fmt: skip
 
 
 def test_requests_are_counted_by_api_and_version_also_those_answered_from_memory(broker: Broker) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from partita.broker.measuring.rebalances import RebalanceMetrics
 from partita.broker.measuring.times import Times
 from partita.broker.measuring.traffic import TopicTraffic, Traffic
 from partita.broker.measuring.transactions import TransactionMetrics
@@ -134,6 +135,7 @@ class BrokerMetrics:
         self._register_coordinator()
         services = self._services
         self._transactions = TransactionMetrics(self.registry, services)
+        services.cluster.notes.listen(RebalanceMetrics(self.registry).hear)
         self.value(SESSIONS, "NumIncrementalFetchSessions", services.count_fetch_sessions)
         left_out = "opened logs without metrics of their own, as there are too many"
         self.registry.gauge(OWN, "logs_left_out", left_out, lambda: self._left_out)
