@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
 from partita.secret import Secret
@@ -112,6 +111,8 @@ def unknown_option(spelled: str, known: Iterable[str]) -> str:
     if name in ELSEWHERE:
         return f"unknown option {spelled!r}; {ELSEWHERE[name]}"
     longer = [one for one in names if one.startswith(f"{name}_")]
+    from difflib import get_close_matches
+
     near = longer if len(longer) == 1 else get_close_matches(name, names, n=1, cutoff=_LIKE)
     if not near:
         return f"unknown option {spelled!r}"
@@ -199,6 +200,8 @@ def _check_choice(option: Option, value: object) -> str:
     for choice in option.choices:
         if text == choice or (option.ignore_case and text.lower() == choice.lower()):
             return choice
+    from difflib import get_close_matches
+
     near = get_close_matches(text, option.choices, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ConfigError(f"{option.name} must be one of {', '.join(option.choices)}, not {text!r}{hint}")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from partita.options import ConfigError
@@ -57,7 +56,7 @@ def _value(found: re.Match[str]) -> str:
         raise UnresolvedReference(f"{found[0]} must be ${{{provider}:/path:{inside}}}")
     if provider == "file":
         return _property(found[0], path, key)
-    return _content(found[0], Path(path) / key).removesuffix("\n").removesuffix("\r")
+    return _content(found[0], path, key).removesuffix("\n").removesuffix("\r")
 
 
 def _variable(reference: str, name: str) -> str:
@@ -69,7 +68,7 @@ def _variable(reference: str, name: str) -> str:
 
 def _property(reference: str, path: str, key: str) -> str:
     try:
-        properties = parse_properties(_content(reference, Path(path)))
+        properties = parse_properties(_content(reference, path))
     except UnresolvedReference:
         raise
     except ValueError as error:
@@ -80,7 +79,10 @@ def _property(reference: str, path: str, key: str) -> str:
     return properties[key]
 
 
-def _content(reference: str, path: Path) -> str:
+def _content(reference: str, *parts: str) -> str:
+    from pathlib import Path
+
+    path = Path(*parts)
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

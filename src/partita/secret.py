@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from typing import NoReturn
 
 
@@ -24,7 +23,9 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self._text.encode(), other._text.encode())
+        from hmac import compare_digest  # it loads what hashes, which most brokers never do
+
+        return compare_digest(self._text.encode(), other._text.encode())
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import tomllib
 import zlib
@@ -109,3 +110,18 @@ def test_what_only_one_command_uses_is_an_extra() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     (core,) = re.findall(r"^dependencies = (\[.*\])$", project, re.M)
     assert {re.split(r"[>=]", name)[0] for name in json.loads(core)} == {"crc32c", "cramjam", "click", "h11"}
+
+
+def test_a_broker_starts_without_what_it_may_never_need() -> None:
+    """Issue 18: time to start and idle memory, groups included; each of these is loaded at its first use."""
+    code = (
+        "import asyncio, click, sys; others = set(sys.modules)\n"
+        "import partita.cli.main, partita.cli.broker, partita.broker.groups.coordinators\n"
+        "print(*set(sys.modules) - others)"
+    )
+    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {
+        "bz2", "difflib", "hashlib", "hmac", "ipaddress", "lzma", "pathlib", "random", "secrets", "shutil", "tomllib",
+        "partita.broker.requests.partition_errors", "partita.security.principal_rules", "partita.security.scram",
+    }  # fmt: skip
+    assert not late & set(started.stdout.split())

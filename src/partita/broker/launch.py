@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import EACCES, EADDRINUSE
 from importlib import import_module
-from secrets import token_urlsafe
 
 from partita.broker.config import BrokerConfig, ConfigError, as_text
 from partita.broker.running import CannotListen, RunningBroker
@@ -231,6 +230,8 @@ async def _open_notes(running: RunningBroker, path: str) -> None:
 
 
 async def _start_admin(running: RunningBroker, port: int, token: str | None) -> None:
+    from secrets import token_urlsafe
+
     from partita.broker.control.endpoint import AdminEndpoint
 
     running.admin_token = token_urlsafe(TOKEN_BYTES) if token is None else token

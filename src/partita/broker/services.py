@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from partita.broker.config import ConfigError
 from partita.broker.measuring.traffic import Traffic
 from partita.broker.nodes import Cluster
-from partita.broker.security.users import Users
 from partita.broker.storage.upkeep import Upkeep
 from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC, Partition, Topic
 from partita.broker.wire.turns import Turns
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from partita.broker.requests.workers import Workers
     from partita.broker.rights.keeper import Rights
     from partita.broker.security.guards import Guards
+    from partita.broker.security.users import Users
     from partita.broker.transactions.coordinators import TransactionCoordinators
 
 BUILT_IN_ASSIGNORS = ("uniform", "range")
@@ -55,7 +55,7 @@ class Services:
         self.upkeep = Upkeep(cluster.loop, cluster.clock, cluster.store, cluster.config, cluster.catalogue.every_log)
         self.rights = _rights_of(cluster)
         """Who may do what; None without an authorizer, when nobody is refused anything."""
-        self.users = Users(cluster.catalogue, users)
+        self._users_given = users
         self.guards: Guards | None = None
         """What guards the listeners; None when none of them speaks TLS or SASL."""
         self.traffic = Traffic()
@@ -74,6 +74,13 @@ class Services:
         from partita.broker.groups.coordinators import Coordinators
 
         return Coordinators(self.cluster, self.assignors)
+
+    @cached_property
+    def users(self) -> Users:
+        """Who may log in with a password."""
+        from partita.broker.security.users import Users
+
+        return Users(self.cluster.catalogue, self._users_given)
 
     @cached_property
     def assignors(self) -> Mapping[str, Assignor]:

@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -256,7 +255,8 @@ class _Users:
 def _users_of(path: str) -> dict[str, str]:
     """Names and passwords of a properties file. Raises ConfigError."""
     try:
-        users = parse_properties(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            users = parse_properties(file.read())
     except (OSError, ValueError) as error:
         raise ConfigError(f"--users {path}: {error}") from None
     if not users:

@@ -9,7 +9,6 @@ import errno
 import os
 import signal
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -67,6 +66,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], COMMANDS, n=1)
             if near and "Did you mean" not in error.format_message():
                 raise click.UsageError(f"{error.message.rstrip('.')}. Did you mean '{near[0]}'?", ctx) from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -69,7 +68,9 @@ def redraw(lines: Iterable[str]) -> None:
     if not sys.stdout.isatty():
         say("\n".join(lines))
         return
-    size = shutil.get_terminal_size()
+    from shutil import get_terminal_size  # it loads every kind of compression
+
+    size = get_terminal_size()
     shown = [printable(line)[: size.columns] for line in lines][: size.lines - 1]
     click.echo(_HOME + "".join(f"{line}{_CLEAR_LINE}\n" for line in shown) + _CLEAR_BELOW, nl=False)
 

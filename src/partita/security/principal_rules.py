@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from partita.security.errors import NoMatchingRule
+
 _SPLIT = re.compile(r"\s*(DEFAULT|RULE:(?:\\.|[^\\/])*/(?:\\.|[^\\/])*/[LU]?)\s*(,|$)")
 _RULE = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
 _PIECE = re.compile(r"\\(.)|\$(\d+)|([^\\$]+)", re.DOTALL)
@@ -16,10 +18,6 @@ _PIECE = re.compile(r"\\(.)|\$(\d+)|([^\\$]+)", re.DOTALL)
 
 class PrincipalRulesError(ValueError):
     """The rules cannot be used; the message names the one that is wrong."""
-
-
-class NoMatchingRule(Exception):
-    """No rule says what the name becomes: the connection fails."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from partita.security.principal_rules import NoMatchingRule, PrincipalRules, PrincipalRulesError
+from partita.security.errors import NoMatchingRule
+from partita.security.principal_rules import PrincipalRules, PrincipalRulesError
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "security.jsonl"
 ROWS: list[dict[str, Any]] = [

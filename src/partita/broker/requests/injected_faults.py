@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from partita.broker.requests.asked_about import FETCH, Match, groups_of, namer
 from partita.broker.requests.error_answers import error_answer
-from partita.broker.requests.partition_errors import LAYOUTS, added_to_fetch, divided, joined, meant_by, replaced
 
 if TYPE_CHECKING:
     from partita.broker.notes import Notes
@@ -222,6 +221,8 @@ def failing(match: Match, code: int, *, executed: bool) -> Act:
 
     def act(exchange: Exchange) -> Answer:
         api_key, version, request = exchange.api.key, exchange.ctx.version, exchange.request
+        from partita.broker.requests.partition_errors import LAYOUTS
+
         if match.topic is not None and api_key in LAYOUTS:
             return _failing_in_part(match, code, executed, exchange)
         if executed:
@@ -290,8 +291,10 @@ def _apply(rule: Rule | None, exchange: Exchange) -> Answer:
 
 
 def _failing_in_part(match: Match, code: int, executed: bool, exchange: Exchange) -> Answer:
+    from partita.broker.requests.partition_errors import divided, joined, meant_by, replaced
+
     api_key, ctx = exchange.api.key, exchange.ctx
-    request: Any = exchange.request  # of an API of LAYOUTS
+    request: Any = exchange.request  # of an API that is answered partition by partition
     is_meant = meant_by(match.fits_partition, namer(ctx))
     if api_key == FETCH:
         return _fetching_in_part(match, code, exchange)
@@ -306,6 +309,8 @@ def _failing_in_part(match: Match, code: int, executed: bool, exchange: Exchange
 
 def _fetching_in_part(match: Match, code: int, exchange: Exchange) -> Answer:
     """The error does not wait until there is something to read in other partitions."""
+    from partita.broker.requests.partition_errors import added_to_fetch, meant_by, replaced
+
     request: Any = exchange.request  # a FetchRequest
     request.max_wait_ms = 0
     name_of = namer(exchange.ctx)

@@ -15,7 +15,8 @@ from partita.broker.security.certificates import CertificateNotes, distinguished
 from partita.net import tls as net_tls
 from partita.options import ConfigError as OptionError
 from partita.secret import Secret
-from partita.security.principal_rules import NoMatchingRule, PrincipalRules, PrincipalRulesError
+from partita.security.errors import NoMatchingRule
+from partita.security.principal_rules import PrincipalRules, PrincipalRulesError
 from partita.security.principals import ANONYMOUS, USER, KafkaPrincipal
 from partita.security.settings import Store
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -259,7 +258,9 @@ class DiskStorage:
 
     def remove_dir(self, directory: str) -> None:
         """Remove a directory with all that is in it."""
-        shutil.rmtree(self._path(directory), ignore_errors=True)
+        from shutil import rmtree
+
+        rmtree(self._path(directory), ignore_errors=True)
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or directory, replacing a file named `new`."""

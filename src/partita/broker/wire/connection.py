@@ -19,7 +19,7 @@ from partita.broker.wire.memo import Recall
 from partita.broker.wire.turns import Turns
 from partita.protocol.framing import check_length
 from partita.protocol.primitives import Buffer, MalformedRequest
-from partita.security.principal_rules import NoMatchingRule
+from partita.security.errors import NoMatchingRule
 from partita.security.principals import ANONYMOUS, KafkaPrincipal
 
 if TYPE_CHECKING:

@@ -6,11 +6,8 @@ listens, [users] who may log in, [topics.NAME] topics to be created at the start
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from partita.broker.config import BROKER_OPTIONS, ConfigError, find, parse, parse_topic_settings, removed_name
@@ -36,8 +33,11 @@ class BrokerFile:
 
 def read_broker_file(path: str, command_keys: Iterable[str]) -> BrokerFile:
     """Read and check a file. Raises ConfigError: the message names the file, what is wrong, and the nearest name."""
+    import tomllib
+
     try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            tables = tomllib.loads(file.read())
         return _checked(path, tables, sorted(command_keys))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -67,6 +67,8 @@ def _check_keys(given: Iterable[str], known: Iterable[str], what: str) -> None:
     known = list(known)
     for name in given:
         if name not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name.replace("_", "-"), known, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
             raise ConfigError(f"unknown {what}: {name}{hint}")

@@ -7,7 +7,6 @@ heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from hashlib import blake2b
 from typing import NamedTuple
 
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
@@ -22,6 +21,8 @@ class InvalidExpression(ValueError):
 
 def metadata_hash(image: TopicImage, names: Iterable[str]) -> int:
     """A number that changes when one of these topics does; 0 if none of them exists. `names` are in order."""
+    from hashlib import blake2b  # with all else that hashes, which no classic group needs
+
     digest = blake2b(digest_size=8)
     nothing = True
     for name in names:
