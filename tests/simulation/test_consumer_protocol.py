@@ -50,6 +50,12 @@ def test_every_rule_holds_and_the_group_makes_progress_once_healed(seed: int, pr
     assert verdict.broken is None, told(verdict)
 
 
+def test_a_static_member_that_stayed_away_from_a_classic_generation_may_be_replaced_after_a_downgrade() -> None:
+    """Seed 1202: it is still a member, and what it had has another owner; it hears so with its next request."""
+    verdict = simulate(1202, protocol=MIXED, liveness=True, minutes=1.4)
+    assert verdict.broken is None, told(verdict)
+
+
 def test_the_seeds_together_reach_what_they_are_for() -> None:
     plans = [with_protocol(draw(Dice(seed)), MIXED, Dice(seed)) for seed in range(30)]
     assert {plan.changes_ms for plan in plans} == {(), (20_000,), (0, 30_000), (15_000, 45_000)}

@@ -12,6 +12,7 @@ from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.state.consumers import TopicImage
 from partita.group.state.model import Group
 from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from partita.protocol.messages.join_group import JoinGroupResponse
 from partita.protocol.messages.metadata import MetadataResponse
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from partita.protocol.messages.offset_fetch import OffsetFetchResponse
@@ -66,6 +67,8 @@ class Watch:
         self.clients = ClientRules(self._is_member)
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
+        self._told: dict[str, int] = {}
+        """Of each member of the classic protocol, the generation that it was last told."""
         self._counts: dict[str, dict[str, int]] = {}
         """Of each client, the partitions of topics by its own metadata."""
 
@@ -101,7 +104,9 @@ class Watch:
             return member_id in consumers.members
         if group is None or member_id not in group.members:
             return False
-        return not self._is_classic or self.groups.has_joined(member_id, group.generation)
+        if self._is_classic:
+            return self.groups.has_joined(member_id, group.generation)
+        return self._told.get(member_id) == group.generation
 
     # The broker's side
 
@@ -131,6 +136,8 @@ class Watch:
         self._open.pop(asked.number, None)
         name = type(response).__name__
         error = getattr(response, "error_code", 0)
+        if isinstance(response, JoinGroupResponse) and not error:
+            self._told[response.member_id] = response.generation_id
         self._world.saw("=", asked.link.caller.name, f"{name} {int(error)}" if error else name)
         if self._is_classic:
             self.groups.answered(asked, response)
