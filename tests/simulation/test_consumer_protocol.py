@@ -56,6 +56,12 @@ def test_a_static_member_that_stayed_away_from_a_classic_generation_may_be_repla
     assert verdict.broken is None, told(verdict)
 
 
+def test_a_member_that_was_let_in_again_under_its_old_id_is_a_zombie_until_it_hears_so() -> None:
+    """Seed 1348: a classic member, removed in a KIP-848 group, joins with the id it had and the partitions it had."""
+    verdict = simulate(1348, protocol=MIXED, liveness=True, minutes=0.5)
+    assert verdict.broken is None, told(verdict)
+
+
 def test_the_seeds_together_reach_what_they_are_for() -> None:
     plans = [with_protocol(draw(Dice(seed)), MIXED, Dice(seed)) for seed in range(30)]
     assert {plan.changes_ms for plan in plans} == {(), (20_000,), (0, 30_000), (15_000, 45_000)}

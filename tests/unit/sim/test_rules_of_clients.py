@@ -57,6 +57,15 @@ def test_s3_two_live_owners() -> None:
     breaks("S3", partial(owner().assigned, "b", [TP], "m-b", 2))
 
 
+def test_s3_whoever_was_removed_and_let_in_again_is_a_zombie_until_it_hears_so() -> None:
+    entries = {"m-a": 1, "m-b": 1}
+    rules = ClientRules(lambda member_id: True, entries.__getitem__)
+    rules.assigned("a", [TP], "m-a", 1)
+    entries["m-a"] = 2
+    rules.assigned("b", [TP], "m-b", 2)
+    assert rules.zombie_overlaps == 1
+
+
 def test_s3_a_zombie_may_overlap_with_its_successor() -> None:
     rules = owner(members=("m-b",))
     rules.assigned("b", [TP], "m-b", 2)

@@ -34,7 +34,7 @@ class Progress:
 class Seen:
     """What one client was told."""
 
-    __slots__ = ("member_id", "owned", "owned_in", "position", "read")
+    __slots__ = ("entry", "member_id", "owned", "owned_in", "position", "read")
 
     def __init__(self) -> None:
         self.owned: dict[TopicPartition, None] = {}
@@ -43,13 +43,19 @@ class Seen:
         self.read: dict[TopicPartition, int] = {}
         """Committed offsets as read since the partition was assigned; -1: none."""
         self.member_id = ""
+        self.entry = 0
+        """The how-manieth membership under its member id this is."""
 
 
 class ClientRules:
-    """`is_member(member_id)` says what the coordinator believes."""
+    """`is_member(member_id)` says what the coordinator believes; `entries(member_id)`, how often it was let in.
 
-    def __init__(self, is_member: Callable[[str], bool]) -> None:
+    Whoever was removed and let in again under its id goes on with what it had until it hears so, and is a zombie.
+    """
+
+    def __init__(self, is_member: Callable[[str], bool], entries: Callable[[str], int] = lambda member_id: 0) -> None:
         self._is_member = is_member
+        self._entries = entries
         self._clients: dict[str, Seen] = {}
         self.progress: dict[TopicPartition, Progress] = {}
         self.zombie_overlaps = 0
@@ -66,13 +72,14 @@ class ClientRules:
     def assigned(self, client: str, added: Iterable[TopicPartition], member_id: str, generation: int) -> None:
         """on_assigned was called."""
         seen = self._of(client)
-        seen.member_id = member_id
+        seen.member_id, seen.entry = member_id, self._entries(member_id)
         for tp in added:
             must(tp not in seen.owned, "S36", f"{client} is assigned {tp}, which it has")
             for name, other in self._clients.items():
                 if tp in other.owned and name != client:
                     both = self._is_member(other.member_id) and self._is_member(member_id)
-                    are_live = both and other.member_id != member_id
+                    stayed = self._entries(other.member_id) == other.entry
+                    are_live = both and stayed and other.member_id != member_id
                     must(not are_live, "S3", f"{client} is assigned {tp}, which {name} has as a live member")
                     self.zombie_overlaps += 1
             seen.owned[tp] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,10 @@ class Watch:
         self.departures = DepartureRules(group_id, config)
         self.offsets = OffsetRules(config.offsets_retention_ms, config.offset_metadata_max_bytes)
         self.members = MemberRules(group_id, config)
-        self.clients = ClientRules(self._is_member)
+        self.clients = ClientRules(self._is_member, lambda member_id: self._entries[member_id])
+        self._entries: Counter[str] = Counter()
+        """How often each member was let into the group, in runs with the consumer protocol."""
+        self._inside: frozenset[str] = frozenset()
         self._coordinator: GroupCoordinator | None = None
         self._open: dict[int, Asked] = {}
         self._told: dict[str, int] = {}
@@ -172,6 +176,9 @@ class Watch:
             self.groups.stepped(coordinator)
             self.members.stepped(coordinator, self._world.now.mono_ms)
         else:
+            inside = frozenset(known.member_id for known in coordinator.members_of(self.group_id))
+            self._entries.update(inside - self._inside)
+            self._inside = inside
             self.epochs.stepped(coordinator)
             self.shares.stepped(coordinator, self._world.now.wall_ms)
             self.departures.stepped(coordinator, self._world.now.mono_ms)
