@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -33,6 +35,17 @@ def test_a_report_over_tls_and_sasl(partita_secure_broker: Broker, tmp_path: Pat
     (tmp_path / "plain.properties").write_text(f"bootstrap.servers={partita_secure_broker.bootstrap}\n")
     code, output = run("--command-config", str(tmp_path / "plain.properties"), "--once", "-")
     assert code == 1
+
+
+def test_a_dashboard_that_is_stopped_ends_well_as_a_service_does(partita_broker: Broker) -> None:
+    """It ended with status 130 at SIGTERM, which a service manager takes for a failure."""
+    words = [sys.executable, "-m", "partita.cli.main", "dashboard", "-b", partita_broker.bootstrap, "--port", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        assert "dashboard at http://127.0.0.1:" in process.stdout.readline()
+        process.terminate()
+        assert process.wait(20) == 0
+        assert process.stdout.read() == ""
 
 
 def test_a_missing_library_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,8 +134,11 @@ def _run(site: Site, poller: ClusterPoller, followers: Followers, actions: list[
         bound = listening_socket(access.host, port)
     except OSError as error:
         raise click.ClickException(f"cannot listen at {access.host}:{port}: {error.strerror or error}") from error
-    say(f"dashboard at {url_of(access, bound)}" + (" (it asks for the token once: ?token=...)" if access.token else ""))
-    serve(create_app(site, lifespan=in_background(poller.run, followers.run), actions=actions), bound)
+    # A dashboard that is stopped has ended well, as a service manager sees it; uvicorn raises the signal once more.
+    with suppress(KeyboardInterrupt):
+        asks = " (it asks for the token once: ?token=...)" if access.token else ""
+        say(f"dashboard at {url_of(access, bound)}{asks}")
+        serve(create_app(site, lifespan=in_background(poller.run, followers.run), actions=actions), bound)
 
 
 def _require_libraries() -> None:
