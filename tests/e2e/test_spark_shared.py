@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,6 +21,8 @@ import support.spark.plain_consumer
 from partita.admin import Admin
 from partita.options import ConfigError
 from partita.spark import commit_stopped
+from partita.spark.options import parse_source
+from partita.spark.query_watch import ConnectWatch
 from support.spark.world import Collector
 
 if TYPE_CHECKING:
@@ -179,5 +182,27 @@ def test_a_stopped_query_can_be_committed_for_from_its_progress(world: SparkWorl
     options = world.options(group=world.group, groupMode="commit", queryName="c")
     commit_stopped(Stopped(), options)  # type: ignore[arg-type]  # all it asks of a query is its last progress
     assert world.committed() == {0: (2, "spark:c:0")}
-    with pytest.raises(ConfigError, match="needs the options of a read with groupMode=commit"):
+    with pytest.raises(ConfigError, match="must be those of a read with groupMode=commit"):
         commit_stopped(Stopped(), world.options())  # type: ignore[arg-type]  # see above
+
+
+def test_a_query_of_spark_connect_is_committed_for_when_it_ends(world: SparkWorld) -> None:
+    def end(offset: int) -> str:
+        return f'{{"v":1,"t":{{"{world.topic}":{{"0":[0,{offset},0]}}}},"n":0}}'
+
+    def progress(run: str, offset: int) -> Any:
+        return SimpleNamespace(progress=SimpleNamespace(runId=run, sources=[SimpleNamespace(endOffset=end(offset))]))
+
+    world.create()
+    world.produce("abcd")
+    options = parse_source(world.options(group=world.group, groupMode="commit", queryName="c"))
+    query = SimpleNamespace(runId="mine", lastProgress={"sources": [{"endOffset": end(1)}]})
+    watch = ConnectWatch(query, options)
+    watch.onQueryProgress(progress("mine", 3))
+    watch.onQueryProgress(progress("another", 4))
+    watch.onQueryTerminated(SimpleNamespace(runId="another"))  # type: ignore[arg-type]  # all that is asked of it
+    assert world.committed() == {}
+    watch.onQueryTerminated(SimpleNamespace(runId="mine"))  # type: ignore[arg-type]  # see above
+    assert world.committed() == {0: (3, "spark:c:0")}
+    ConnectWatch(query, options).onQueryTerminated(SimpleNamespace(runId="mine"))  # type: ignore[arg-type]  # see above
+    assert world.committed() == {0: (3, "spark:c:0")}, "a commit is never lowered"

@@ -32,6 +32,6 @@ def test_a_client_of_spark_connect_reads_writes_and_commits(tmp_path: Path) -> N
     facts = {name: fact for line in done.stdout.splitlines() for name, fact in json.loads(line).items()}
     assert facts == {
         "rows": 10, "later": 4, "copied": 10, "told": True, "lag": {"0": 3, "1": 3}, "has_metrics": True,
-        "before": [], "after": [2, 2], "shared": 10, "group": [5, 5],
+        "before": [], "after": [2, 2], "watched": True, "shared": 10, "group": [5, 5],
     }  # fmt: skip
     assert done.returncode == 0

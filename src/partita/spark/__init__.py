@@ -6,22 +6,24 @@ Importing this package imports neither pyspark nor pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from partita.java import JavaNotFound
 from partita.spark.java import ensure_java
-from partita.spark.last_commit import commit_stopped
+from partita.spark.last_commit import commit_stopped, committing
 from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
 from partita.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = [
     "JavaNotFound",
     "commit_stopped",
+    "commit_when_stopped",
     "ensure_java",
     "lag",
     "lag_seconds",
@@ -71,6 +73,19 @@ def session(
         spark.sparkContext.addPyFile(path)
     register(spark)
     return spark
+
+
+def commit_when_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
+    """As `commit_stopped`, by itself, as soon as the query ends, whoever ends it. Call it once the query is started.
+
+    For Spark Connect: the client listens to its session until it ends, so it has to live as long as the query. In a
+    classic session nothing is left to be done, and nothing is. Raises ConfigError for wrong options.
+    """
+    source, connect = committing(options), getattr(query, "_session", None)
+    if connect is not None:
+        from partita.spark.query_watch import ConnectWatch
+
+        connect.streams.addListener(ConnectWatch(query, source))
 
 
 def _require_packages() -> None:

@@ -23,14 +23,24 @@ log = logging.getLogger("partita.spark")
 def commit_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
     """Commit the last batch of a stopped query to its group, as `session()` does by itself in a classic session.
 
-    For Spark Connect, where no listener of the server can do it. `options` are those of the read; its groupMode has to
-    be commit. A commit is never lowered, and one that fails is logged. Raises ConfigError for wrong options.
+    For Spark Connect, where the client is not told which group a query has. `options` are those of the read; its
+    groupMode has to be commit. A commit is never lowered, and one that fails is logged. Raises ConfigError for wrong
+    options.
     """
+    try_commit(committing(options), ends_of(query.lastProgress))
+
+
+def committing(options: Mapping[str, str]) -> SourceOptions:
+    """The options of a read that commits to its group. Raises ConfigError for others."""
     source = parse_source(options)
     if not source.commits:
-        raise ConfigError("commit_stopped needs the options of a read with groupMode=commit")
-    progress: Any = query.lastProgress
-    try_commit(source, [found["endOffset"] for found in progress["sources"]] if progress is not None else [])
+        raise ConfigError("the options must be those of a read with groupMode=commit")
+    return source
+
+
+def ends_of(progress: Any) -> list[Any]:
+    """The end of each source in a progress report; none before the first one."""
+    return [found["endOffset"] for found in progress["sources"]] if progress is not None else []
 
 
 def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from partita.options import ConfigError
-from partita.spark.last_commit import try_commit
+from partita.spark.last_commit import ends_of, try_commit
 from partita.spark.options import SourceOptions, parse_source
 from partita.spark.query_shape import STATEFUL, QueryShape, refusals
 
@@ -62,6 +62,31 @@ class QueryWatch(StreamingQueryListener):
         for options in () if shape is None else shape.sources:
             if options.commits:
                 try_commit(options, filter(None, ends))
+
+
+class ConnectWatch(StreamingQueryListener):
+    """Remembers where one query of Spark Connect stands, and commits that when its server says that it has ended.
+
+    A client gets the events of its session's queries, but is not told the options of their sources.
+    """
+
+    def __init__(self, query: Any, options: SourceOptions) -> None:
+        self._run = str(query.runId)
+        self._options = options
+        self._ends = ends_of(query.lastProgress)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """The query had started before."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Remember the end of each source; the batch is in the commit log now."""
+        if str(event.progress.runId) == self._run:
+            self._ends = [source.endOffset for source in event.progress.sources]
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Commit the last remembered ends."""
+        if str(event.runId) == self._run:
+            try_commit(self._options, filter(None, self._ends))
 
 
 def watch_queries(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from partita.spark import commit_stopped, lag, metrics_text, register
+from partita.spark import commit_stopped, commit_when_stopped, lag, metrics_text, register
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 
@@ -56,6 +56,15 @@ def main(remote: str, bootstrap: str, topic: str, folder: str) -> None:
     tell(before=committed("commits"))
     commit_stopped(query, options)
     tell(after=committed("commits"))
+
+    options |= {"group": "watched"}
+    stream = spark.readStream.format("partita").options(**options).load()
+    writer = stream.writeStream.format("noop").trigger(processingTime="1 hour")
+    query = writer.option("checkpointLocation", f"{folder}/watched").start()
+    commit_when_stopped(query, options)
+    eventually(lambda: query.lastProgress is not None)
+    query.stop()
+    tell(watched=eventually(lambda: committed("watched") == [2, 2]))
 
     register(spark)
     options |= {"group": "members", "groupMode": "member", "queryName": "members", "leaveOnStop": "true"}
