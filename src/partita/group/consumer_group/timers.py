@@ -35,8 +35,14 @@ def start_session(turn: Turn, group_id: str, member: ConsumerMember, *, silent_m
 
 
 def follow_state(turn: Turn, group_id: str, member: ConsumerMember) -> None:
-    """A member that has partitions to give up has its rebalance timeout for that; any other has no such deadline."""
+    """A member that has partitions to give up has its rebalance timeout for that; any other has no such deadline.
+
+    Deadlines of the classic protocol end when a member goes on with the other one under its id.
+    """
     timers = turn.state.timers_of(group_id)
+    if member.classic is None:
+        timers.joins.pop(member.member_id, None)
+        timers.syncs.pop(member.member_id, None)
     if member.state is not MemberState.UNREVOKED_PARTITIONS:
         timers.revocations.pop(member.member_id, None)
         return

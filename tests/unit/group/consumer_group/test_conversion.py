@@ -243,6 +243,21 @@ def test_a_classic_member_that_does_not_sync_in_time_is_fenced() -> None:
     assert ids[0] not in world.group.members
 
 
+def test_a_classic_member_that_goes_on_with_the_new_protocol_under_its_id_need_not_sync() -> None:
+    """Simulated seed 1508: a JoinGroup waited for its SyncGroup, and the deadline stayed."""
+    world, ids = mixed()
+    settle(world, ids)
+    classic_join(world, ids[0])
+    assert error(world.join(ids[0])) == NONE
+    for _ in range(5):
+        world.wait(5_000)
+        for member in (ids[0], "C"):
+            world.go_on(member)
+        beat(world, ids[1], world.group.members[ids[1]].epoch)
+        rejoin(world, ids[1], world.has(ids[1]).get("t", []))
+    assert ids[0] in world.group.members
+
+
 @pytest.mark.case("GC-U10")
 def test_the_group_is_classic_again_when_its_last_new_member_leaves() -> None:
     world, ids = mixed()
