@@ -54,6 +54,8 @@ class Subscription:
         self.pauses_all = False
         """Everything is paused, partitions that are still to come included."""
         self.version = 0
+        self._assigned: tuple[int, frozenset[str]] = (0, frozenset())
+        """The topics of the assignment, and the version that they belong to."""
 
     @property
     def is_group(self) -> bool:
@@ -69,7 +71,9 @@ class Subscription:
     def metadata_topics(self) -> frozenset[str]:
         """Topics whose metadata is needed; a group leader needs those of all members."""
         if self.type is SubscriptionType.USER_ASSIGNED:
-            return frozenset(tp.topic for tp in self.assignment)
+            if self._assigned[0] != self.version:
+                self._assigned = self.version, frozenset(tp.topic for tp in self.assignment)
+            return self._assigned[1]
         return self.topics | self.group_topics
 
     def subscribe_topics(self, topics: Iterable[str]) -> None:

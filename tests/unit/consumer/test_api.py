@@ -18,6 +18,8 @@ from partita.consumer.errors import (
 )
 from partita.consumer.listener import Interceptor
 from partita.consumer.records import ConsumerRecords
+from partita.consumer.subscription import Subscription
+from partita.consumer.topic_partition import TopicPartition
 from partita.errors import InvalidGroupIdError
 from partita.options import ConfigError
 from partita.protocol.messages import list_offsets
@@ -447,3 +449,10 @@ def test_list_offsets_of_an_old_message_format_leaves_the_partition_out() -> Non
         list_offsets.ListOffsetsPartitionResponse(partition_index=0, error_code=43)])])  # fmt: skip
     world.script("ListOffsets", answer)
     assert world.consumer().offsets_for_times({T0: 5}) == {T0: None}
+
+
+def test_metadata_is_wanted_of_the_topics_that_are_assigned_now() -> None:
+    subscription = Subscription()
+    for assigned in ([("a", 0), ("b", 0)], [("b", 0), ("b", 1)], [("c", 0)]):
+        subscription.assign_by_user([TopicPartition(*tp) for tp in assigned])
+        assert subscription.metadata_topics == {topic for topic, _ in assigned}
