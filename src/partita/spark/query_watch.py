@@ -1,8 +1,8 @@
-"""Watches the queries of a classic session: stops those that must not run, commits the last batch of stopped ones.
+"""Watches the queries of a session: stops those that must not run, commits the last batch of stopped ones.
 
 The source itself learns that a batch is complete only when Spark asks it for the next one. A progress event is sent
 once a batch is in the commit log, so the end it names is proven. Only queries with groupMode=commit are committed for,
-and a commit is never lowered.
+and a commit is never lowered. Over Spark Connect, which tells no options, one query is watched at a time.
 """
 
 from __future__ import annotations
