@@ -31,8 +31,8 @@ def add_partitions(turn: Turn, token: Token, request: AddPartitions) -> None:
     elif len(transaction.partitions | request.partitions) > turn.shard.config.partitions_max:
         turn.answer(token, ErrorCode.TRANSACTION_ABORTABLE)
     else:
-        version = turn.shard.version_of(request.version)
-        turn.begin(entry, moves.add(transaction, request.partitions, version, turn.now.wall_ms), token, _NONE)
+        added = moves.add(transaction, request.partitions, request.version, turn.now.wall_ms)
+        turn.begin(entry, added, token, _NONE)
 
 
 def verify_partitions(turn: Turn, token: Token, request: VerifyPartitions) -> None:

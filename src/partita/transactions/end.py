@@ -23,7 +23,7 @@ def end_transaction(turn: Turn, token: Token, request: EndTransaction) -> None:
     if entry is None:
         turn.answer(token, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
         return
-    verb = _end_v2(entry, request) if turn.shard.version_of(request.version) else _end_v1(entry, request)
+    verb = _end_v2(entry, request) if request.version >= moves.VERSION_2 else _end_v1(entry, request)
     if isinstance(verb, ErrorCode):
         turn.answer(token, verb)
         return
@@ -83,15 +83,14 @@ def _end_v2(entry: Entry, request: EndTransaction) -> Verb | ErrorCode:
 
 def _decide(turn: Turn, entry: Entry, token: Token, request: EndTransaction) -> None:
     transaction = entry.transaction
-    version = turn.shard.version_of(request.version)
-    next_producer_id = _next_producer_id(turn, transaction, version)
+    next_producer_id = _next_producer_id(turn, transaction, request.version)
     if next_producer_id is None:
         turn.answer(token, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return
     decided = moves.end(
         transaction,
         committed=request.committed,
-        client_version=version,
+        client_version=request.version,
         wall_ms=turn.now.wall_ms,
         next_producer_id=next_producer_id,
         nothing_added=transaction.state is not State.ONGOING,

@@ -23,8 +23,9 @@ class Loaded(NamedTuple):
 def record_of(transaction: Transaction, transaction_version: int) -> Record:
     """The record that stores a transactional id; version 0 of the value where `transaction.version` is 0.
 
-    Deviation: a transaction of version 2 that was decided before the level was lowered to 0 is stored by version 1 of
-    the value; Kafka cannot store it, and its transactional id stays unusable until the coordinator moves.
+    Deviation: a transaction of version 2 is stored by version 1 of the value even while `transaction.version` is 0, for
+    clients learn late that it was lowered; Kafka cannot store it, and its transactional id stays unusable until the
+    coordinator moves.
     """
     version = 1 if transaction_version or transaction.client_version else 0
     value = TransactionLogValue(

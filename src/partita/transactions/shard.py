@@ -11,7 +11,6 @@ from partita.transactions.config import TransactionConfig
 from partita.transactions.contract import Move, Outcome, Reply, SendMarkers, Step, Token, Write
 from partita.transactions.log_records import record_of, tombstone_of
 from partita.transactions.model import State, TopicPartition, Transaction
-from partita.transactions.moves import VERSION_2
 from partita.transactions.notes import Note
 
 
@@ -80,16 +79,8 @@ class Shard:
 
     @property
     def server_version(self) -> int:
-        """The transaction version of what the server does by itself."""
+        """The transaction version of what the server does by itself; a request is served by its own version."""
         return self.config.level
-
-    def version_of(self, asked: int) -> int:
-        """The transaction version of a request: never above the cluster's level.
-
-        Deviation: a request of transaction version 2 is served as one of version 1 while `transaction.version` is
-        below 2; Kafka cannot store it and leaves the transactional id unusable.
-        """
-        return VERSION_2 if asked >= VERSION_2 and self.config.level >= VERSION_2 else 0
 
 
 class Turn:

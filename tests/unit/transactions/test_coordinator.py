@@ -505,12 +505,12 @@ def test_a_load_sends_the_markers_of_what_is_decided_again(committed: bool) -> N
     assert world.end((4000, 0), committed, 2) == (NONE, 4000, 1)
 
 
-@pytest.mark.case("TX-N11", "TX-T01", "TX-T02", "TX-T03", "TX-T04", "TX-T05")
+@pytest.mark.case("TX-N11", "TX-T01", "TX-T02", "TX-T03", "TX-T04")
 def test_at_level_0_records_are_version_0_and_ends_keep_the_epoch() -> None:
     world = World(level=0, timeout_check_interval_ms=10)
     world.init(timeout_ms=1000)
-    assert world.add((4000, 0), T0, version=2) is NONE
-    assert world.end((4000, 0), True, 2) == (NONE, 4000, 0)
+    assert world.add((4000, 0), T0) is NONE
+    assert world.end((4000, 0)) is NONE
     assert {record.value[:2] for record in world.log if record.value} == {b"\0\0"}
     world.add((4000, 0), T0)
     world.advance(1100)
@@ -520,6 +520,25 @@ def test_at_level_0_records_are_version_0_and_ends_keep_the_epoch() -> None:
     world.config = World().config
     world.reload()
     assert world.init() == (NONE, 4000, 3)
+
+
+@pytest.mark.case("TX-T05")
+@pytest.mark.parametrize("level", [0, 1])
+def test_an_end_of_version_2_raises_the_epoch_at_every_level(level: int) -> None:
+    """A client that has not heard of a lower level adds no partitions: only the epoch keeps its transactions apart."""
+    world = World(level=level)
+    world.init()
+    assert world.add((4000, 0), T0, version=2) is NONE
+    world.holds_markers = True
+    assert world.end((4000, 0), True, 2) == (NONE, 4000, 1)
+    world.reload()
+    world.holds_markers = False
+    world.write_markers()
+    assert world.markers == [(4000, 1, T0, True)]
+    assert world.end((4000, 0), True, 2) == (NONE, 4000, 1)
+    assert world.add((4000, 1), T0) is NONE
+    assert world.end((4000, 1)) is NONE
+    assert (world.known().client_version, world.logged()[-1]) == (0, ("CompleteCommit", 1))
 
 
 @pytest.mark.case("TX-L01", "TX-L02", "TX-L03", "TX-L04", "TX-L05", "TX-L06", "TX-L07", "TX-L08")
