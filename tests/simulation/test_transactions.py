@@ -20,6 +20,8 @@ from partita.protocol.error_codes import ErrorCode
 from partita.records.fetched_batches import FetchedBatches
 from partita.sim.run import Verdict, run_transactions, simulate_transactions
 from partita.sim.transactions.plan import KINDS, Plan, draw
+from partita.sim.transactions.progress import ProgressRules
+from partita.sim.transactions.simulation import Simulation
 from partita.sim.world.dice import Dice
 from partita.sim.world.trace import Trace
 from partita.transactions import end, shard
@@ -195,6 +197,19 @@ MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
     ),
     (readers_keep_aborted_producers, {"old_clients": 1.0}, {"TI2", "TI11"}),
 )
+
+
+def test_members_with_successors_are_given_the_time_of_their_sessions() -> None:
+    """Each of them is fenced only when it has a partition, which then waits for its session: one after the other."""
+    calm = {"faults": (), "copiers": 2, "group_protocol": "consumer", "old_clients": 0.0, "marker_loss": 0.0}
+    simulation = Simulation(1, replace(draw(Dice("1")), **(LIVELY | calm)), Trace())
+    simulation.world.run(3_000)
+    for _ in range(4):
+        simulation.start("copy0")
+        simulation.world.run(simulation.world.ms + 500)
+    simulation.heal()
+    ProgressRules(simulation).judge()
+    assert simulation.world.ms > 5_000 + 2 * 45_000, "no member waited for another's session"
 
 
 @pytest.mark.case("TX-R04")

@@ -17,6 +17,9 @@ from partita.sim.transactions.simulation import Simulation
 _STEP_MS = 500
 _STOPS_MS = 100_000
 """Within this everything ends: a record's delivery timeout, then that of its transaction, with requests of 5 s."""
+_OUTLIVED_MS = 50_000
+"""What each member with a successor may add: it is fenced once it has a partition, which then waits for the session of
+45 s and the next heartbeat."""
 _FRESH_MS = 5_000
 
 
@@ -34,7 +37,7 @@ class ProgressRules:
         simulation.stage.is_producing = False
         for client in simulation.clients[:1]:  # nobody takes its place: only the timeout can end its transaction
             client.kill()
-        self._run_until_settled(_STOPS_MS)
+        self._run_until_settled(_STOPS_MS + _OUTLIVED_MS * self._count_outlived())
         simulation.watch.check_replay()
         self._use_every_id()
         self._run_until_settled(_FRESH_MS)
@@ -49,6 +52,12 @@ class ProgressRules:
         while why := self._why_not():
             must(self._world.ms < end, why[0], f"{why[1]}, {patience_ms} ms after the faults")
             self._run(_STEP_MS)
+
+    def _count_outlived(self) -> int:
+        """Copiers that go on beside a later life of the same seat."""
+        seats = [one.name.partition(".")[0] for one in self._simulation.clients if not one.is_over]
+        copiers = [seat for seat in seats if seat.startswith("copy")]
+        return len(copiers) - len(set(copiers))
 
     def _why_not(self) -> tuple[str, str] | None:
         """A rule that waits, and what for; None once the world rests."""
