@@ -23,6 +23,7 @@ from partita.group.config import GroupConfig
 from partita.options import REQUIRED, Option
 from partita.producer import errors as producer_errors
 from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
+from partita.producer.delivery import Delivery
 from partita.producer.shell.client import AsyncProducer, DeliveryFuture
 from partita.protocol.error_codes import ErrorCode
 
@@ -157,6 +158,8 @@ CLASSES: tuple[tuple[type, str], ...] = (
 )
 SHARED = {Consumer: AsyncConsumer, Admin: AsyncAdmin}
 """Blocking faces: the calls they share with the asyncio face are described once, there."""
+INTERNAL = (object, Delivery)
+"""Bases whose names are for the package alone."""
 VALUES = (
     "partita.consumer.topic_partition:TopicPartition",
     "partita.consumer.topic_partition:OffsetAndMetadata",
@@ -216,7 +219,7 @@ def _class(kind: type, origin: str) -> list[str]:
 def _public(kind: type) -> list[str]:
     """Public names in the order of the source, inherited ones last."""
     names: dict[str, None] = {}
-    for each in kind.__mro__[:-1]:
+    for each in (base for base in kind.__mro__ if base not in INTERNAL):
         names |= dict.fromkeys(name for name in vars(each) if not name.startswith("_") and _is_call(kind, name))
     return list(names)
 

@@ -192,7 +192,7 @@ def offsets_of_read_topics_are_deleted(patch: pytest.MonkeyPatch) -> None:
 
 def leader_epochs_of_commits_are_lost(patch: pytest.MonkeyPatch) -> None:
     """Museum 66."""
-    patch.setattr(commit, "CommittedOffset", lambda **given: CommittedOffset(**(given | {"leader_epoch": -1})))
+    patch.setattr(commit, "CommittedOffset", lambda offset, epoch, *rest: CommittedOffset(offset, -1, *rest))
 
 
 def applications_commit_an_old_leader_epoch(patch: pytest.MonkeyPatch) -> None:

@@ -52,7 +52,10 @@ __all__ = ["AsyncProducer", "DeliveryFuture", "Producer", "RecordMetadata"]
 
 
 class DeliveryFuture(Delivery):
-    """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread."""
+    """The outcome of one `send`: RecordMetadata, or what went wrong. Awaitable, and waitable from any thread.
+
+    `done()` does not wait: it is true once the record was delivered or has failed.
+    """
 
     __slots__ = ()
     owner: ProducerDriver
