@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
+from partita.assignors.interface import Subscription
+from partita.assignors.payloads import encode_subscription
 from partita.group.contract import Step
 from partita.group.offsets import delete
 from partita.group.requests import DeleteGroup, FetchOffsets
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from partita.protocol.messages.delete_groups import DeleteGroupsRequest
+from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from partita.protocol.messages.leave_group import LeaveGroupRequest
 from partita.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -184,6 +189,34 @@ def test_s24_an_offset_gets_an_expiry_that_nobody_asked_for() -> None:
         "S24",
         partial(books.offsets.appended, (record,), books.coordinator, books.clock.now().wall_ms, asked),
     )
+
+
+def test_in_a_consumer_group_retention_runs_from_the_commit_though_members_of_a_classic_one_came_later() -> None:
+    """Seed 1838: the step that expires the last offset ends the KIP-848 group as well."""
+    books = Books()
+    books.commit(5)
+    books.pass_time(RETENTION_MS // 2)
+    metadata = encode_subscription(Subscription(["t"]))
+    joined = books.ask(
+        JoinGroupRequest(
+            group_id=KEPT, protocol_type="consumer", session_timeout_ms=10_000, rebalance_timeout_ms=10_000,
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
+        ),
+        3,
+    )  # fmt: skip
+    books.ask(LeaveGroupRequest(group_id=KEPT, member_id=joined.member_id), 2)
+    for epoch in (0, -1):
+        books.ask(
+            ConsumerGroupHeartbeatRequest(
+                group_id=KEPT, member_id="C", member_epoch=epoch, rebalance_timeout_ms=10_000,
+                subscribed_topic_names=["t"], topic_partitions=[],
+            ),
+            1,
+        )  # fmt: skip
+    assert KEPT in books.coordinator.consumer_groups
+    books.pass_time(RETENTION_MS // 2)
+    books.pass_time(1_000)
+    assert not books.coordinator.hard_state.offsets.get(KEPT)
 
 
 def test_s24_an_offset_that_should_have_expired_is_overdue() -> None:

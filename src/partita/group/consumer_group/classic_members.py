@@ -228,8 +228,7 @@ def _downgrade_by_replacement(turn: Turn, join: Join, change: Change) -> None:
     reads what a member was never told that it has.
     """
     assert change.replaces is not None
-    target = join.group.targets.get(change.replaces.member_id, NO_PARTITIONS)
-    comes = replace(change.after, assigned=dict.fromkeys(target, 0))
+    comes = change.after
     cause = cause_of(comes, STATIC_REPLACED)
     rebalances = change.subscription_changed or not _is_settled(join.group, change.replaces)
     conversion.downgrade(turn, join.group, [change.replaces], cause, comes=comes, rebalances=rebalances)

@@ -19,7 +19,6 @@ from partita.group.contract import Record
 from partita.group.notes import Cause, GroupConverted
 from partita.group.records import consumer_log
 from partita.group.records.consumer_group import (
-    NO_PARTITIONS,
     ClassicPart,
     ConsumerGroup,
     ConsumerMember,
@@ -186,17 +185,18 @@ def downgrade(
     comes: ConsumerMember | None = None,
     rebalances: bool = True,
 ) -> Group:
-    """Make the group classic: stable, with the targets as assignments; then let its members rejoin.
+    """Make the group classic: stable, with what its members may own now as assignments; then let them rejoin.
 
     `comes` takes the place of one that leaves; then the group may stay as it is, while the coordinator watches its
     topics (`partita.group.classic.unled`).
+
+    Deviation: a group that becomes classic has what each member may own as its assignment. In Kafka it is the member's
+    target. If somebody joins by the new protocol before a member has rejoined, what this member reads gets another
+    owner there.
     """
     gone = {member.member_id for member in leaving}
     staying = [member for member in group.members.values() if member.member_id not in gone]
-    targets = dict(group.targets)
-    if comes is not None:
-        staying.append(comes)
-        targets[comes.member_id] = frozenset(comes.assigned)
+    staying += [] if comes is None else [comes]
     records = consumer_log.group_tombstones(group)
     turn.state.forget_timers(group.group_id)
     turn.write(records)
@@ -205,7 +205,7 @@ def downgrade(
     classic.protocol_type = CONSUMER
     classic.generation = classic.generation_told = group.epoch
     for member in staying:
-        _enter(turn, classic, member, targets.get(member.member_id, NO_PARTITIONS))
+        _enter(turn, classic, member)
     classic.protocol_name = classic.vote()
     classic.subscriptions = tuple(m.metadata(classic.protocol_name) for m in classic.members.values())
     classic.state = STABLE
@@ -219,7 +219,7 @@ def downgrade(
     return classic
 
 
-def _enter(turn: Turn, classic: Group, member: ConsumerMember, target: Collection[Partition]) -> None:
+def _enter(turn: Turn, classic: Group, member: ConsumerMember) -> None:
     assert member.classic is not None, f"{member.member_id} does not speak the classic protocol"
     session_ms, protocols = member.classic
     entered = Member(
@@ -231,7 +231,7 @@ def _enter(turn: Turn, classic: Group, member: ConsumerMember, target: Collectio
         session_timeout_ms=session_ms,
         protocols=protocols,
     )
-    entered.assignment = assignment_bytes(turn.state.topics, member, target)
+    entered.assignment = assignment_bytes(turn.state.topics, member, member.assigned)
     rebalance.enter_member(turn, classic, entered, deadline_ms=turn.now.mono_ms + session_ms)
 
 

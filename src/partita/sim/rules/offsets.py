@@ -71,7 +71,9 @@ class OffsetRules:
         self._log: dict[Key, tuple[int, int]] = {}
         """Of offsets in the log: when they were committed, and when they expire (`NO_EXPIRY`: by retention)."""
         self._inhabited_ms: dict[str, int] = {}
-        """When each group was last seen with members."""
+        """When each classic group was last seen with members."""
+        self._by_commit: frozenset[str] = frozenset()
+        """KIP-848 groups before the running step, which may end them: there retention runs from the commit."""
 
     # What the broker is about to decide, and has answered
 
@@ -188,6 +190,7 @@ class OffsetRules:
         for group in coordinator.groups.values():
             if group.members:
                 self._inhabited_ms[group.group_id] = wall_ms
+        self._by_commit = frozenset(coordinator.consumer_groups)
 
     def appended(
         self, records: tuple[Record, ...], coordinator: GroupCoordinator, wall_ms: int, cause: Asked | str | None
@@ -234,7 +237,8 @@ class OffsetRules:
     def _due_ms(self, key: Key, commit_ms: int, expire_ms: int) -> int:
         if expire_ms != NO_EXPIRY:
             return expire_ms
-        return max(commit_ms, self._inhabited_ms.get(key[0], 0)) + self._retention_ms
+        since_ms = 0 if key[0] in self._by_commit else self._inhabited_ms.get(key[0], 0)
+        return max(commit_ms, since_ms) + self._retention_ms
 
     def overdue(self, coordinator: GroupCoordinator, wall_ms: int) -> list[Key]:
         """Offsets of groups without members that should have expired by now."""

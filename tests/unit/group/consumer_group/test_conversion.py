@@ -382,6 +382,30 @@ def test_whoever_keeps_what_it_had_to_give_up_is_fenced_after_an_upgrade_too() -
     assert ids[0] not in world.group.members
 
 
+@pytest.mark.parametrize("has_heard", [False, True])
+def test_what_a_member_reads_is_nobody_elses_if_the_group_is_classic_for_a_while(has_heard: bool) -> None:
+    """Seed 1765: a member that has not heard of its target, or not done what it heard, still has what it had."""
+    world, ids = mixed()
+    world.put("t", 6)
+    settle(world, ids)
+    had = {member: set(world.has(member)["t"]) for member in ids}
+    newcomers = ["C", "D", "E", "F"]
+    for newcomer in newcomers[1:]:
+        world.join(newcomer)
+    targets = {member: {number for _, number in world.group.targets[member]} for member in ids}
+    slow = next(member for member in ids if targets[member] < had[member])
+    if has_heard:
+        assert error(classic_join(world, slow, owned={"t": sorted(had[slow])})) == NONE
+    for newcomer in newcomers:
+        world.beat(newcomer, -1)
+    assert world.coordinator.groups["g"].state is PREPARING
+    world.join("G")
+    world.go_on("G")
+    assert not set(world.has("G").get("t", [])) & (had[ids[0]] | had[ids[1]])
+    kept = world.group.members[slow]
+    assert {number for _, number in (*kept.assigned, *kept.revoking)} == had[slow]
+
+
 @pytest.mark.case("GC-U13")
 def test_members_of_both_protocols_are_removed_by_one_leave_with_one_new_epoch() -> None:
     world, ids = mixed()
