@@ -200,13 +200,17 @@ MUTANTS: tuple[tuple[Patch, dict[str, Any], set[str]], ...] = (
 
 
 def test_members_with_successors_are_given_the_time_of_their_sessions() -> None:
-    """Each of them is fenced only when it has a partition, which then waits for its session: one after the other."""
+    """Each of them is fenced only when it has a partition, which then waits for its session: one after the other.
+
+    They begin after the faults have ended, as the successors of paused clients may.
+    """
     calm = {"faults": (), "copiers": 2, "group_protocol": "consumer", "old_clients": 0.0, "marker_loss": 0.0}
     simulation = Simulation(1, replace(draw(Dice("1")), **(LIVELY | calm)), Trace())
     simulation.world.run(3_000)
-    for _ in range(4):
-        simulation.start("copy0")
-        simulation.world.run(simulation.world.ms + 500)
+    for client in [one for one in simulation.clients if one.name.startswith("copy")]:
+        client.kill()
+    for begins_ms in range(3_000, 8_000, 1_000):
+        simulation.world.after(begins_ms, simulation.start, "copy0")
     simulation.heal()
     ProgressRules(simulation).judge()
     assert simulation.world.ms > 5_000 + 2 * 45_000, "no member waited for another's session"

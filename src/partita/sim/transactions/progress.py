@@ -37,7 +37,7 @@ class ProgressRules:
         simulation.stage.is_producing = False
         for client in simulation.clients[:1]:  # nobody takes its place: only the timeout can end its transaction
             client.kill()
-        self._run_until_settled(_STOPS_MS + _OUTLIVED_MS * self._count_outlived())
+        self._run_until_settled(_STOPS_MS)
         simulation.watch.check_replay()
         self._use_every_id()
         self._run_until_settled(_FRESH_MS)
@@ -48,16 +48,19 @@ class ProgressRules:
         self._world.run(self._world.ms + ms)
 
     def _run_until_settled(self, patience_ms: int) -> None:
-        end = self._world.ms + patience_ms
+        begun_ms = self._world.ms
+        outlived: set[str] = set()
         while why := self._why_not():
-            must(self._world.ms < end, why[0], f"{why[1]}, {patience_ms} ms after the faults")
+            outlived |= self._outlived()
+            allowed_ms = patience_ms + _OUTLIVED_MS * len(outlived)
+            must(self._world.ms < begun_ms + allowed_ms, why[0], f"{why[1]}, {allowed_ms} ms after the faults")
             self._run(_STEP_MS)
 
-    def _count_outlived(self) -> int:
-        """Copiers that go on beside a later life of the same seat."""
-        seats = [one.name.partition(".")[0] for one in self._simulation.clients if not one.is_over]
-        copiers = [seat for seat in seats if seat.startswith("copy")]
-        return len(copiers) - len(set(copiers))
+    def _outlived(self) -> set[str]:
+        """Copiers that go on beside a later life of the same seat; one may begin after a pause that was a fault."""
+        names = [one.name for one in self._simulation.clients if not one.is_over and one.name.startswith("copy")]
+        newest = {name.partition(".")[0]: name for name in names}
+        return set(names) - set(newest.values())
 
     def _why_not(self) -> tuple[str, str] | None:
         """A rule that waits, and what for; None once the world rests."""
