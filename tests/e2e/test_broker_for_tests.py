@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from partita import Broker, Consumer
@@ -108,3 +112,22 @@ def test_a_wrong_option_is_told_when_the_broker_is_made() -> None:
         Broker({"num.partition": 4})
     with pytest.raises(StartError, match="must be at least 1"):
         Broker(num_partitions=0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+def test_a_child_forked_beside_a_broker_exits_in_order() -> None:
+    """As workers of a web server do. It waited without end for a broker that is not its own, and died of a signal."""
+    program = """
+import os, sys
+from partita import Broker
+
+with Broker() as broker:
+    child = os.fork()
+    if child == 0:
+        sys.exit(0)
+    status = os.waitpid(child, 0)[1]
+    broker.create_topics({"t": 1})
+    print(status)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("0\n", "")

@@ -110,9 +110,12 @@ class Broker:
             raise failure[0]
 
     def stop(self) -> None:
-        """Stop in order; waiting requests are answered. Nothing happens when it does not run."""
+        """Stop in order; waiting requests are answered. Nothing happens when it does not run.
+
+        In a forked child nothing happens either: the broker runs in the parent.
+        """
         thread, self._thread = self._thread, None
-        if thread is None or self._loop is None:
+        if thread is None or self._loop is None or not thread.is_alive():
             return
         self.call(self.running.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
@@ -102,14 +103,12 @@ class Server:
     async def listen(self, host: str, port: int) -> int:
         """Start to accept; return the port (chosen by the system when 0). Raises OSError when it is taken."""
         own_sockets = sockets.IS_AVAILABLE
-        family = socket.AF_INET if host == "127.0.0.1" else 0
         encrypted: dict[str, Any] = {}
         if self._tls is not None and not own_sockets:
             encrypted = {"ssl": self._tls.context, "ssl_handshake_timeout": LOGIN_TICKS_MAX, "ssl_shutdown_timeout": 1}
         listener = await self.loop.create_server(
-            lambda: Connection(self), host, port, family=family, backlog=BACKLOG, start_serving=not own_sockets,
-            **encrypted,
-        )  # fmt: skip
+            lambda: Connection(self), backlog=BACKLOG, start_serving=not own_sockets, **_where(host, port), **encrypted
+        )
         self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
         port = listener.sockets[0].getsockname()[1]
         if own_sockets:
@@ -229,3 +228,16 @@ class Server:
                 connection.abort()
             elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:
                 connection.close()
+
+
+def _where(host: str, port: int) -> dict[str, Any]:
+    """Where to listen, as arguments of `create_server`. An address is bound here. Raises OSError when it is taken.
+
+    Only a name is left to the loop to look up: uvloop does that in threads of its own, and a process that is forked
+    from one with such threads dies of a signal when it exits.
+    """
+    try:
+        family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
+    except ValueError:
+        return {"host": host, "port": port}
+    return {"sock": socket.create_server((host, port), family=family, backlog=BACKLOG)}
