@@ -139,9 +139,12 @@ def renew_at_s(
 
 
 def unsecured(claims: Any, now_s: float) -> BearerToken:
-    """A token without a signature, as brokers in tests accept it. Claims are those of the JAAS line."""
+    """A token without a signature, as brokers in tests accept it. Claims are those of the JAAS line.
+
+    It is issued at a whole second: a broker that counts milliseconds refuses one that begins a part of one later.
+    """
     ends = now_s + _UNSECURED_LIFE_S
-    body = {"iat": now_s, "exp": ends, **claims}
+    body = {"iat": int(now_s), "exp": ends, **claims}
     parts = (_b64url(json.dumps(part).encode()) for part in ({"alg": "none"}, body))
     return BearerToken(Secret(".".join(parts) + "."), ends)
 

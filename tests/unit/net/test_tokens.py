@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from partita.errors import AuthenticationError
-from partita.net.tokens import TokenSource, renew_at_s
+from partita.net.tokens import TokenSource, renew_at_s, unsecured
 from partita.secret import Secret
 from partita.security.oauthbearer import BearerToken
 from partita.security.settings import SaslSettings, TokenEndpoint, TokenRefresh
@@ -205,3 +205,11 @@ async def test_a_token_that_has_ended_is_refused_here_and_not_by_the_broker() ->
     tokens = TokenSource(SaslSettings("OAUTHBEARER", token_provider=lambda: ("t", 990.0)), lambda: 1_000.0)
     with pytest.raises(AuthenticationError, match="ended 10 s ago"):
         await tokens.token()
+
+
+def test_an_unsecured_token_is_issued_at_a_whole_second() -> None:
+    """Apache Kafka counts milliseconds, and a token of 0.6 of one after now came from the future."""
+    token = unsecured({"sub": "alice"}, 1_763_838_123.9996).token.reveal().split(".")[1]
+    claims = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    assert (claims["sub"], claims["iat"]) == ("alice", 1_763_838_123)
+    assert claims["exp"] > 1_763_838_123.9996
