@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
-def finished(steps: Generator[None, None, T]) -> T:
-    """The result of all steps at once."""
+def finished(steps: Generator[object, Any, T]) -> T:
+    """The result of all steps at once. They wait for nothing."""
     while True:
         try:
             next(steps)

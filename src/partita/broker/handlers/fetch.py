@@ -12,8 +12,9 @@ from partita.broker.handlers._partitions import endpoints, find
 from partita.broker.reading.fetch_sessions import FetchPlan, Wanted
 from partita.broker.reading.long_polls import Moved
 from partita.broker.requests.context import Answer, RequestContext
-from partita.broker.requests.slices import SLICE, Steps, finished, in_slices, sliced
+from partita.broker.requests.slices import SLICE, Steps, in_slices, sliced
 from partita.broker.topics.catalogue import Partition, Topic
+from partita.group.steps import finished
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode

@@ -114,16 +114,6 @@ class _Rest:
             self._end(done.exception() or done.result())
 
 
-def finished(steps: Steps[T]) -> T:
-    """Run steps that wait for nothing at once."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-
-
 def paced(ctx: RequestContext, steps: Generator[None, None, T]) -> Steps[T]:
     """The result of pure work that yields after each small part of it; every millisecond others have their turn."""
     pace = Pace(ctx.stopwatch)
