@@ -50,7 +50,13 @@ def consumer_of(bootstrap: str, **options: Any) -> Consumer[bytes, bytes]:
 
 
 def seen(bootstrap: str, topic: str, isolation: str = "read_committed", partitions: int = 1) -> list[str]:
-    """The values of a topic, as a consumer of this isolation level reads them to the end."""
+    """The values of a topic, as a consumer of this isolation level reads them to the end.
+
+    The answer to a commit comes before its markers (as on Kafka), so the markers that are on their way are awaited.
+    """
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        while admin.list_transactions(states=("PrepareCommit", "PrepareAbort")):
+            pass
     with consumer_of(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([(topic, p) for p in range(partitions)])
         return sorted((record.value or b"").decode() for record in consumer.until_end())

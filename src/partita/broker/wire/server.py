@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
@@ -236,8 +235,9 @@ def _where(host: str, port: int) -> dict[str, Any]:
     Only a name is left to the loop to look up: uvloop does that in threads of its own, and a process that is forked
     from one with such threads dies of a signal when it exits.
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
-    except ValueError:
+        socket.inet_pton(family, host)
+    except OSError:
         return {"host": host, "port": port}
     return {"sock": socket.create_server((host, port), family=family, backlog=BACKLOG)}
