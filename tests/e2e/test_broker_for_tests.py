@@ -114,20 +114,34 @@ def test_a_wrong_option_is_told_when_the_broker_is_made() -> None:
         Broker(num_partitions=0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
-def test_a_child_forked_beside_a_broker_exits_in_order() -> None:
-    """As workers of a web server do. It waited without end for a broker that is not its own, and died of a signal."""
-    program = """
+FORKS = """
 import os, sys
-from partita import Broker
+from partita import Admin, Broker, Consumer, Producer
 
-with Broker() as broker:
+def forked():
     child = os.fork()
     if child == 0:
         sys.exit(0)
-    status = os.waitpid(child, 0)[1]
+    return os.waitpid(child, 0)[1]
+
+with Broker(host="localhost", admin_port=0) as broker:
+    status = [forked()]
     broker.create_topics({"t": 1})
-    print(status)
+    where = {"bootstrap_servers": broker.bootstrap}
+    with Producer(**where) as producer, Admin(**where) as admin, Consumer(**where) as consumer:
+        producer.send("t", b"v").result(10)
+        consumer.assign([("t", 0)])
+        consumer.seek_to_beginning()
+        status += [len(consumer.poll(10)), len(admin.list_topics()), forked()]
+    print(broker.bootstrap.split(":")[0], status)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+def test_a_child_forked_beside_a_broker_and_clients_exits_in_order() -> None:
+    """As workers of a web server do. It waited without end for a broker that is not its own, and died of a signal.
+
+    The loops are uvloop's where that is installed: names that it looks up leave threads behind that no child outlives.
+    """
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("localhost [0, 1, 1, 0]\n", "")

@@ -54,12 +54,12 @@ class Admin:
         await self._admin.__aexit__(*exc)
 
     def close(self) -> None:
-        """Disconnect. May be called again."""
+        """Disconnect. May be called again. In a forked child nothing happens: the connections are the parent's."""
         self._face.check_blocking()
         with self._lock:
             self._is_closed = True
             thread, self._thread = self._thread, None
-        if thread is not None:
+        if thread is not None and not thread.is_forked:
             try:
                 thread.run(self._admin.close())
             finally:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -26,6 +25,7 @@ from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
+from partita.net.names import reason
 from partita.secret import Secret
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CannotListen(Exception):
     """A listener's address cannot be had; the OSError says why."""
 
     def __init__(self, address: Endpoint, error: OSError) -> None:
-        super().__init__(f"cannot listen on {address}: {os.strerror(error.errno) if error.errno else error}")
+        super().__init__(f"cannot listen on {address}: {reason(error)}")
         self.errno = error.errno
 
 

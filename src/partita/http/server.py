@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, urlsplit
 import h11
 
 from partita.http.routes import JSON, HttpError, Request, Response, Route, find
+from partita.net import names
 
 CONNECTIONS_MAX = 64
 HEAD_BYTES_MAX = 16 * 1024
@@ -50,18 +51,19 @@ class HttpServer:
     def __init__(self, routes: Sequence[Route], check: Check = allow_all) -> None:
         self.routes = routes
         self.check = check
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._connections: dict[_Connection, asyncio.Task[None]] = {}
 
     async def listen(self, host: str, port: int) -> int:
         """Start on the running loop; return the port. Raises OSError when the address cannot be had."""
-        self._server = await asyncio.start_server(self._connected, host, port, limit=READ_BYTES)
-        return int(self._server.sockets[0].getsockname()[1])
+        for endpoint in await names.bind(host, port):
+            self._servers.append(await asyncio.start_server(self._connected, sock=endpoint, limit=READ_BYTES))
+        return int(self._servers[0].sockets[0].getsockname()[1])
 
     def close(self) -> None:
         """Stop listening, and close the connections."""
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for task in list(self._connections.values()):
             task.cancel()
 

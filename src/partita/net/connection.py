@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from partita.errors import AuthenticationError, KafkaError
-from partita.net import refusals
+from partita.net import names, refusals
 from partita.net.access import Access
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
@@ -130,14 +130,18 @@ class Connection(asyncio.BufferedProtocol):
         context = access.tls_context()
         name = None if context is None else host
         try:
-            await self._loop.create_connection(lambda: self, host, port, ssl=context, server_hostname=name)
+            endpoint = await names.connect(host, port)
+        except (OSError, UnicodeError) as error:
+            raise Disconnected(f"cannot connect to {host}:{port}: {names.reason(error)}") from None
+        try:
+            await self._loop.create_connection(lambda: self, sock=endpoint, ssl=context, server_hostname=name)
         except (ssl.SSLError, ConnectionResetError, ConnectionAbortedError) as error:
             if context is None:
                 raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
             failure = await asyncio.to_thread(refusals.handshake_failed, host, port, protocol, error)
             raise failure from None
-        except (OSError, UnicodeError) as error:
-            raise Disconnected(f"cannot connect to {host}:{port}: {error}") from None
+        except OSError as error:
+            raise Disconnected(f"cannot connect to {host}:{port}: {names.reason(error)}") from None
 
     @property
     def address(self) -> str:

@@ -8,23 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import socket
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 AFTER_FORK = "its connections and its thread belong to the parent, so make a new client in the child"
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """Looks names up even while the interpreter ends, when its thread pools take no work any more."""
-
-    async def getaddrinfo(self, host: Any, port: Any, **how: Any) -> Any:
-        try:
-            return await super().getaddrinfo(host, port, **how)
-        except RuntimeError:
-            return socket.getaddrinfo(host, port, **how)
 
 
 class OneFace:
@@ -59,14 +48,19 @@ class LoopThread:
     """
 
     def __init__(self, name: str) -> None:
-        self.loop = _Loop()
+        self.loop = asyncio.SelectorEventLoop()
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
 
+    @property
+    def is_forked(self) -> bool:
+        """True in the child of a fork: the thread runs in the parent only."""
+        return os.getpid() != self._pid
+
     def run(self, coroutine: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
         """The coroutine's result; what it raises is raised here. TimeoutError (and cancelled) after `timeout` s."""
-        if os.getpid() != self._pid:
+        if self.is_forked:
             coroutine.close()
             raise RuntimeError(f"this client was made before the process forked (in process {self._pid}); {AFTER_FORK}")
         if threading.current_thread() is self._thread:
@@ -86,7 +80,7 @@ class LoopThread:
 
     def stop(self) -> None:
         """Cancel what still runs, end the thread and close the loop. May be called again."""
-        if not self._thread.is_alive() or os.getpid() != self._pid:
+        if not self._thread.is_alive() or self.is_forked:
             return
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from partita.broker.wire import sockets
 from partita.broker.wire.connection import SCRATCH_BYTES, Connection
+from partita.net import names
 
 if TYPE_CHECKING:
     from ssl import SSLContext, SSLObject, SSLSocket
@@ -96,29 +97,30 @@ class Server:
         self._accepted_this_tick = 0
         self.connects_too_fast: Callable[[str], bool] | None = None
         """Whether the quota of an address refuses one more connection now; called for each one that comes."""
-        self._listener: sockets.Sockets | asyncio.Server | None = None
+        self._listeners: Sequence[sockets.Sockets | asyncio.Server] = ()
         self._timer: asyncio.TimerHandle | None = None
 
     async def listen(self, host: str, port: int) -> int:
         """Start to accept; return the port (chosen by the system when 0). Raises OSError when it is taken."""
-        own_sockets = sockets.IS_AVAILABLE
-        encrypted: dict[str, Any] = {}
-        if self._tls is not None and not own_sockets:
-            encrypted = {"ssl": self._tls.context, "ssl_handshake_timeout": LOGIN_TICKS_MAX, "ssl_shutdown_timeout": 1}
-        listener = await self.loop.create_server(
-            lambda: Connection(self), backlog=BACKLOG, start_serving=not own_sockets, **_where(host, port), **encrypted
-        )
-        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
-        port = listener.sockets[0].getsockname()[1]
-        if own_sockets:
+        bound = await names.bind(host, port)
+        port = bound[0].getsockname()[1]
+        if sockets.IS_AVAILABLE:
             make_transport = None if self._tls is None else self._encrypting
-            self._listener = sockets.Sockets(self.loop, lambda: Connection(self), make_transport)
-            for bound in listener.sockets:
-                self._listener.listen(bound, BACKLOG)
-            listener.close()
+            own = sockets.Sockets(self.loop, lambda: Connection(self), make_transport)
+            self._listeners = [own]
+            for endpoint in bound:
+                with endpoint:
+                    own.listen(endpoint, BACKLOG)
         else:
-            self._listener = listener
+            self._listeners = [await self._listen_by_loop(endpoint) for endpoint in bound]
+        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
         return port
+
+    async def _listen_by_loop(self, bound: socket.socket) -> asyncio.Server:
+        encrypted: dict[str, Any] = {}
+        if self._tls is not None:
+            encrypted = {"ssl": self._tls.context, "ssl_handshake_timeout": LOGIN_TICKS_MAX, "ssl_shutdown_timeout": 1}
+        return await self.loop.create_server(lambda: Connection(self), sock=bound, backlog=BACKLOG, **encrypted)
 
     def _encrypting(
         self, own: sockets.Sockets, endpoint: socket.socket, address: object, protocol: asyncio.BufferedProtocol
@@ -181,9 +183,9 @@ class Server:
 
     def stop_listening(self) -> None:
         """Accept no more connections; those there are stay."""
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        for listener in self._listeners:
+            listener.close()
+        self._listeners = ()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -227,17 +229,3 @@ class Server:
                 connection.abort()
             elif self.tick - connection.seen_tick > idle_ticks and not connection.is_waiting:
                 connection.close()
-
-
-def _where(host: str, port: int) -> dict[str, Any]:
-    """Where to listen, as arguments of `create_server`. An address is bound here. Raises OSError when it is taken.
-
-    Only a name is left to the loop to look up: uvloop does that in threads of its own, and a process that is forked
-    from one with such threads dies of a signal when it exits.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        socket.inet_pton(family, host)
-    except OSError:
-        return {"host": host, "port": port}
-    return {"sock": socket.create_server((host, port), family=family, backlog=BACKLOG)}
