@@ -17,7 +17,7 @@ from partita.now import Now
 from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadataValueMember
 from partita.records.builder import build_batch
 
-COMMITS, COMMITS_A_BATCH = 1_000_000, 100
+COMMITS = 1_000_000
 GROUPS_WITH_OFFSETS, PARTITIONS = 1000, 100
 GROUPS, MEMBERS = 10_000, 3
 ROUNDS = 3

@@ -19,7 +19,6 @@ from partita.producer.config import OPTIONS as PRODUCER_OPTIONS
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "partita"
 BROKER_FOLDERS = ("broker", "group")
-CLIENT_FOLDERS = ("net", "security", "consumer", "producer", "admin")
 GROUP_CONFIG = SOURCE / "group" / "config.py"
 BROKER_TABLES = {
     SOURCE / "broker" / name for name in ("options.py", "option_meanings.py", "option_types.py", "config.py")

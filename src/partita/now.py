@@ -20,21 +20,3 @@ class Clock(Protocol):
 
     def now(self) -> Now:
         """This instant."""
-
-
-class ManualClock:
-    """A clock that moves only when told; for tests, the simulator and an advanced broker clock."""
-
-    def __init__(self, mono_ms: int = 0, wall_ms: int = 1_700_000_000_000) -> None:
-        self._now = Now(mono_ms, wall_ms)
-
-    def now(self) -> Now:
-        """The instant the clock was set to."""
-        return self._now
-
-    def advance(self, ms: int) -> Now:
-        """Move both clocks forward by `ms` (>= 0)."""
-        if ms < 0:
-            raise ValueError(f"a clock cannot go back; advance by 0 ms or more, not {ms}")
-        self._now = Now(self._now.mono_ms + ms, self._now.wall_ms + ms)
-        return self._now

@@ -10,7 +10,6 @@ from dataclasses import replace
 from partita.options import Kind, Option
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
 _ALIASES = {
     "sasl_mechanism": ("sasl_mechanisms",),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from partita.protocol.api_table import APIS
-from partita.protocol.framing import RESPONSE_BYTES_MIN, FrameCutter, encode_request, read_response_header
+from partita.protocol.framing import encode_request, read_response_header
 from partita.protocol.primitives import Message
+from support.frames import FrameCutter
 
 
 class RawClient:
@@ -39,7 +40,7 @@ class RawClient:
         return await asyncio.wait_for(self.send(message, version), 20)
 
     async def _read(self) -> None:
-        cutter = FrameCutter(smallest=RESPONSE_BYTES_MIN)
+        cutter = FrameCutter()
         while data := await self._reader.read(1 << 16):
             for frame in cutter.feed(data):
                 correlation_id = int.from_bytes(frame[:4], "big", signed=True)

@@ -27,12 +27,12 @@ from partita.designs.rules.requests import (
     Request,
     WatchEvent,
 )
-from partita.designs.rules.zookeeper_model import ZooKeeperModel
 from partita.designs.tap import ZOOKEEPER, Tap, Taps
 from partita.designs.zookeeper import jars as jars_of_pyspark
 from partita.designs.zookeeper.jars import NoZooKeeper, find_jars, why_not
 from partita.designs.zookeeper.server import Ensemble, Server, ZooKeeper
 from support.designs.zookeeper import require_zookeeper
+from support.designs.zookeeper_model import ZooKeeperModel
 
 pytestmark = pytest.mark.xdist_group("zookeeper")
 SESSION_MS = 1500

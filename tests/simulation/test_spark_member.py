@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from partita.now import ManualClock
-from partita.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
 from partita.spark.options import parse_source
 from partita.spark.planning.lookups import CommitRefused, Committed
 from partita.spark.planning.membership import Holding
-from partita.spark.planning.offsets import canonical_text, decode
+from partita.spark.planning.offsets import decode, encode
 from partita.spark.planning.planner import RangeTask
 from partita.spark.planning.stream_core import StreamCore
 from partita.spark.positions import TopicPartition
+from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster, Part
+from support.spark.engine_simulator import Crashed, CrashPoint, EngineSimulator, Trigger
 from support.spark.group import MemoryGroup, PlainConsumer, QueryMembership
 
 BASE = {
@@ -112,7 +112,7 @@ class SharedWorld:
         twice = {row for row, count in rows.items() if count > 1}
         assert twice <= self.contested, f"duplicates without a cause: {sorted(twice - self.contested)}"
         for text in self.engine.checkpoint.offsets.values():
-            assert canonical_text(decode(json.loads(text))) == text
+            assert json.dumps(encode(decode(json.loads(text)))) == text
         ends = {key: self.cluster.part(*key).latest for key in self.group.partitions()}
         assert {key: self.committed().get(key, 0) for key in ends} == ends, "the group is not at the end"
 

@@ -21,7 +21,6 @@ OffsetSpec: TypeAlias = Literal["earliest", "latest", "max_timestamp"] | int
 """Where in a log: its ends, the largest timestamp, or the first record at or after a time in ms."""
 
 _NAMED = {"latest": -1, "earliest": -2, "max_timestamp": -3}
-_HIGH_WATERMARK = -1
 
 
 def timestamp_of(spec: OffsetSpec) -> int:

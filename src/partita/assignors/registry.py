@@ -37,15 +37,6 @@ def create_assignor(strategy: str | type[Assignor] | Assignor) -> Assignor:
     return cls()
 
 
-def create_assignors(strategies: Iterable[str | type[Assignor] | Assignor]) -> list[Assignor]:
-    """All assignors of a consumer, in order of preference. Raises ValueError if two share a name."""
-    assignors = [create_assignor(strategy) for strategy in strategies]
-    names = [assignor.name for assignor in assignors]
-    if len(set(names)) < len(names):
-        raise ValueError(f"assignor names must differ: {', '.join(names)}")
-    return assignors
-
-
 def rebalance_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
     """The highest rebalance protocol that all of them support. Raises ValueError if there is none."""
     supported = [set(assignor.supported_protocols) for assignor in assignors]

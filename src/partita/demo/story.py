@@ -73,11 +73,6 @@ class Coverage:
         self.processed = 0
         self.distinct = 0
 
-    @property
-    def duplicates(self) -> int:
-        """How many records were processed again, each time counted."""
-        return self.processed - self.distinct
-
     def add(self, partition: int, offset: int) -> bool:
         """Count an offset of a partition once more; whether it is the first time."""
         times = self._times.setdefault(partition, bytearray())

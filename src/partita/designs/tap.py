@@ -32,8 +32,6 @@ ZOOKEEPER_NAMES = {
     1: "create", 2: "delete", 3: "exists", 4: "getData", 5: "setData", 8: "getChildren", 11: "ping", 12: "getChildren",
     13: "check", 14: "multi", 15: "create", -11: "close",
 }  # fmt: skip
-ZOOKEEPER_READS = frozenset({"exists", "getData", "getChildren"})
-ZOOKEEPER_WRITES = frozenset({"create", "delete", "setData", "multi"})
 HEARTBEAT, OFFSET_COMMIT, CONSUMER_GROUP_HEARTBEAT = 12, 8, 68
 GROUP_APIS = {10: "find", 11: "join", HEARTBEAT: "heartbeat", 13: "leave", 14: "sync", CONSUMER_GROUP_HEARTBEAT: "beat"}
 """The APIs of membership; offsets and data are counted apart."""

@@ -182,13 +182,6 @@ def plan_compaction(log: PartitionLog, now: Now, *, force: bool = False) -> Comp
     )
 
 
-def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
-    """Replace the segments that a finished plan read by what it wrote, oldest first. Raises StorageError."""
-    for group in plan.groups:
-        log.replace_segments(group.segments, swap_group(log, group))
-    log.cleaned_to(plan.groups[-1].end_offset)
-
-
 def swap_group(log: PartitionLog, group: SegmentGroup) -> list[Segment]:
     """Swap the files of one group; return the segment that `log.replace_segments` is to put in its place, if any.
 

@@ -284,11 +284,6 @@ class PartitionLog:
         """The largest timestamp of the log, as the batch headers tell it; -1 when there is none."""
         return largest_timestamp(self.segments, self.log_start_offset)
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """The first record with the largest timestamp of the log; None when there is none."""
-        largest = self.largest_timestamp
-        return self.offset_for_timestamp(largest) if largest >= 0 else None
-
     def epoch_end_offset(self, leader_epoch: int, current_epoch: int = -1) -> tuple[int, int]:
         """(Largest known leader epoch at or below, its end offset); (-1, -1) when unknown.
 

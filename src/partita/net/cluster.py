@@ -1,7 +1,7 @@
 """A cluster as producers and admin clients use it: metadata, connections, leaders, coordinators, retries.
 
-`request(node_id, message)` sends to one node, or to the least loaded when `node_id` is None; `request_leader` and
-`request_coordinator` find the node, and look again when told that it moved. Every wait ends at `timeout_ms`.
+`request(node_id, message)` sends to one node, or to the least loaded when `node_id` is None; `request_leader` finds the
+node, and looks again when told that it moved. Every wait ends at `timeout_ms`.
 """
 
 from __future__ import annotations
@@ -102,26 +102,6 @@ class Cluster:
         except Disconnected:
             self.forget_coordinator(key, key_type)
             raise
-
-    async def request_coordinator(self, group_id: str, message: Request[R], *, timeout_ms: int | None = None) -> R:
-        """Send to a group's coordinator, looking it up again when an answer's `error_code` says that it moved."""
-
-        async def once() -> R:
-            node = await self.coordinator_for(group_id)
-            try:
-                connection = await self.pool.connect(node.id, node.host, node.port)
-                answer = await connection.send(message)
-            except Disconnected:
-                self.forget_coordinator(group_id)
-                raise
-            code = first_error(answer)
-            if code in COORDINATOR_MOVED:
-                self.forget_coordinator(group_id)
-            if code in COORDINATOR_MOVED or code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                raise error_for(code)
-            return answer
-
-        return await self.retry(once, timeout_ms=timeout_ms)
 
     async def retry(self, once: Callable[[], Awaitable[T]], *, timeout_ms: int | None = None) -> T:
         """Run `once` until it raises nothing retriable, with back-off; at the timeout its last error is raised."""
@@ -231,12 +211,3 @@ class Cluster:
         before, self.trouble = self.trouble, trouble
         if self.on_trouble is not None and (before is None) != (trouble is None):
             self.on_trouble(trouble)
-
-
-def first_error(answer: Message) -> int:
-    """The first error code at the top or in the groups of an answer; 0 when there is none."""
-    code = getattr(answer, "error_code", 0)
-    if not code:
-        groups = getattr(answer, "groups", None) or ()
-        code = next((g.error_code for g in groups if getattr(g, "error_code", 0)), 0)
-    return int(code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from partita.explain.facts import Assigned, Committed, Fact, Forgotten, Member, Sure
 from partita.group.records import consumer_log
@@ -19,13 +19,6 @@ from partita.protocol.messages.group_log import GroupMetadataValue, GroupMetadat
 from partita.protocol.primitives import MalformedRequest
 
 NameOf = Callable[[bytes], str | None]
-
-
-def facts_of_log(records: Iterable[LogRecord], topics: Mapping[bytes, str] | None = None) -> list[Fact]:
-    """The facts in these records, in the log's order; `topics` names topic ids, which KIP-848 records have."""
-    names = topics or {}
-    reader = LogReader(names.get)
-    return [fact for record in records for fact in reader.read(record)]
 
 
 class LogReader:

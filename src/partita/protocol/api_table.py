@@ -40,14 +40,6 @@ class Api:
         """The class of the response; its module is imported on first use."""
         return (self._classes or self._load())[1]
 
-    def supports(self, version: int) -> bool:
-        """True if we have messages for this version."""
-        return self.min_version <= version <= self.max_version
-
-    def request_header_version(self, version: int) -> int:
-        """The version of the request header: 2 has tagged fields, 1 has none."""
-        return 2 if version >= self.flexible_from else 1
-
     def response_header_version(self, version: int) -> int:
         """ApiVersions always has the oldest header: its reader does not know yet what the writer speaks. (KIP-511)"""
         return 1 if version >= self.flexible_from and self.key != API_VERSIONS else 0

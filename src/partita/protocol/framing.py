@@ -16,7 +16,6 @@ from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reade
 FRAME_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's socket.request.max.bytes."""
 REQUEST_BYTES_MIN = 8
-RESPONSE_BYTES_MIN = 4
 
 _LENGTH = Struct(">i")
 _REQUEST_START = Struct(">hhih")
@@ -96,36 +95,3 @@ def check_length(length: int, smallest: int = REQUEST_BYTES_MIN, largest: int = 
     stranger = next((name for mark, name in _STRANGERS if start.startswith(mark)), None)
     hint = f"not Kafka, looks like {stranger}" if stranger else f"allowed are {smallest} to {largest}"
     raise MalformedRequest(f"frame length {length}: {hint}")
-
-
-class FrameCutter:
-    """Cuts the frames out of a stream that arrives in arbitrary pieces."""
-
-    __slots__ = ("_largest", "_pending", "_smallest")
-
-    def __init__(self, smallest: int = REQUEST_BYTES_MIN, largest: int = FRAME_BYTES_MAX) -> None:
-        self._smallest = smallest
-        self._largest = largest
-        self._pending = bytearray()
-
-    def feed(self, data: Buffer) -> list[bytes]:
-        """Take in a piece; return the frames it completes, without their lengths. Raises MalformedRequest."""
-        pending = self._pending
-        pending += data
-        frames: list[bytes] = []
-        start = 0
-        with memoryview(pending) as view:
-            while len(view) - start >= 4:
-                end = start + 4 + check_length(_LENGTH.unpack_from(view, start)[0], self._smallest, self._largest)
-                if end > len(view):
-                    break
-                frames.append(bytes(view[start + 4 : end]))
-                start = end
-        del pending[:start]
-        return frames
-
-    def missing(self) -> int:
-        """How many bytes the frame under way still lacks; 0 between frames."""
-        if len(self._pending) < 4:
-            return 4 - len(self._pending) if self._pending else 0
-        return int(_LENGTH.unpack_from(self._pending)[0]) + 4 - len(self._pending)

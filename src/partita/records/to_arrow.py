@@ -108,11 +108,6 @@ def to_arrow(
     return ArrowRead(batch, tuple(offset for offset, _ in walks), tuple(fault for _, fault in walks))
 
 
-def count_records(data: Buffer | Sequence[Buffer]) -> int:
-    """How many records the data batches announce, without inflating or checking them."""
-    return sum(header.records_count for header, _ in FetchedBatches(data, check_crcs=False, inflate=False))
-
-
 def _bytes_in(parts: Iterable[FetchedPart]) -> int:
     buffers = ((part.data,) if isinstance(part.data, bytes | bytearray | memoryview) else part.data for part in parts)
     return sum(len(buffer) for several in buffers for buffer in several)

@@ -149,8 +149,6 @@ VIEWS = {
     "group_log": ("group", "keyVersion", "valueVersion", "isTombstone", "key", "value", *LOG_PLACE),
 }
 """The columns of each view."""
-WITHOUT_LOG = ("records", "lag")
-"""Views that do not read the group log."""
 GROUP_LOG = "__consumer_offsets"
 EXTRA_COLUMNS = ("headers", "leaderEpoch", "keySize", "valueSize")
 """What a read has only when it is asked for."""

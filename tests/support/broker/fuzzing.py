@@ -15,10 +15,11 @@ from typing import Any
 
 from partita.broker.requests.apis import SERVED, ServedApi
 from partita.protocol.api_table import APIS
-from partita.protocol.framing import FrameCutter, encode_request, read_request_header, read_response_header
+from partita.protocol.framing import encode_request, read_request_header, read_response_header
 from partita.protocol.primitives import MalformedRequest
 from partita.protocol.schema_file import Field
 from partita.records.builder import build_batch
+from support.frames import FrameCutter
 from support.vectors.schemas import BITS, described, in_version
 
 REQUESTS = {message.api[0]: message for message in described() if message.api and message.schema.kind == "request"}
@@ -160,7 +161,7 @@ class Fuzzer:
         if self._peer is None:
             self._peer = socket.create_connection(("127.0.0.1", self._port))
         self._peer.settimeout(SHORT_PATIENCE_SECONDS if api.key in MAY_WAIT else PATIENCE_SECONDS)
-        cutter = FrameCutter(4)
+        cutter = FrameCutter()
         answers: list[bytes] = []
         try:
             self._peer.sendall(frame)

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from partita.protocol.api_table import APIS
-from partita.protocol.framing import FrameCutter, encode_request, read_response_header
+from partita.protocol.framing import encode_request, read_response_header
 from partita.protocol.messages.find_coordinator import FindCoordinatorRequest
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
@@ -25,6 +25,7 @@ from partita.protocol.messages.offset_fetch import (
 )
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from partita.protocol.primitives import Message
+from support.frames import FrameCutter
 
 WITHIN_SECONDS = 10.0
 
@@ -40,7 +41,7 @@ class Raw:
         self.client_id = client_id
         self.correlation_id = 0
         self._frames: list[bytes] = []
-        self._cutter = FrameCutter(4)
+        self._cutter = FrameCutter()
 
     def __enter__(self) -> Self:
         return self

@@ -23,7 +23,6 @@ from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest
 from partita.group.coordinator import GroupCoordinator
 from partita.group.requests import FetchOffsets
-from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch, find_coordinator, list_offsets, metadata, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
@@ -31,6 +30,7 @@ from partita.protocol.messages.metadata import MetadataResponse, MetadataRespons
 from partita.protocol.messages.offset_commit import OffsetCommitResponse
 from partita.protocol.metadata_view import Node
 from partita.records.batch import build_batch
+from support.clock import ManualClock
 
 NEVER = 1 << 60
 HOLD = object()

@@ -23,7 +23,7 @@ from partita.designs.rules.consumer_one import (
     Tell,
 )
 from partita.designs.rules.requests import Create, Put, Request
-from partita.designs.rules.zookeeper_model import READS, ZooKeeperModel
+from support.designs.zookeeper_model import READS, ZooKeeperModel
 
 TOPIC, GROUP = "t", "g"
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from partita.assignors.interface import Subscription, TopicMetadata
 from partita.assignors.payloads import decode_subscription, encode_assignment, encode_subscription
-from partita.assignors.registry import create_assignors
+from partita.assignors.registry import create_assignor
 from partita.explain import Account, Fact, explain
 from partita.group.config import GroupConfig
 from partita.group.notes import as_json
 from partita.group.records.read_back import LogRecord
-from partita.observe.log_facts import facts_of_log
+from partita.observe.log_facts import LogReader
 from partita.observe.note_facts import facts_of_notes
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -214,8 +214,7 @@ class Stage:
         asked = {m.member_id: decode_subscription(m.metadata, m.group_instance_id) for m in joined.members}
         if process.assignment is not None:
             return dict.fromkeys(asked, process.assignment)
-        (assignor,) = create_assignors([self.assignor])
-        shares = assignor.assign(TopicMetadata(dict(self.topics)), asked)
+        shares = create_assignor(self.assignor).assign(TopicMetadata(dict(self.topics)), asked)
         return {member: encode_assignment(partitions) for member, partitions in shares.items()}
 
     def _beat(self, process: Process) -> None:
@@ -277,7 +276,8 @@ class Stage:
 
     def facts(self, *, told: bool) -> list[Fact]:
         """From the notes, or from the log alone."""
-        commits = facts_of_log(self.records)
+        reader = LogReader(lambda topic_id: None)
+        commits = [fact for record in self.records for fact in reader.read(record)]
         return [*facts_of_notes(self.notes), *commits] if told else commits
 
     def accounts(self, *, told: bool = True) -> tuple[Account, ...]:

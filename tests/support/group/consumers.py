@@ -13,7 +13,6 @@ from partita.group.records.consumer_group import ConsumerGroup
 from partita.group.records.hard_state import HardState
 from partita.group.requests import DescribeConsumerGroup
 from partita.group.state.consumers import TopicFacts, Topics
-from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.consumer_group_describe import DescribedConsumerGroup
 from partita.protocol.messages.consumer_group_heartbeat import (
@@ -22,6 +21,7 @@ from partita.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
 )
 from partita.protocol.primitives import Structure
+from support.clock import ManualClock
 
 Owned = Mapping[str, Sequence[int]]
 START = ManualClock().now()

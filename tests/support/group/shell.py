@@ -19,9 +19,9 @@ from partita.group.notes import Note
 from partita.group.records.hard_state import HardState
 from partita.group.refusals import refusal
 from partita.group.state.model import check
-from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.primitives import Structure
+from support.clock import ManualClock
 
 
 @dataclass

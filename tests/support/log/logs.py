@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from partita.log.compaction import CompactionPlan, swap_group
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
@@ -76,3 +77,10 @@ def served(log: PartitionLog, offset: int | None = None, max_bytes: int = 1 << 2
                 if record.offset >= offset and not header.is_control:
                     found.append((record.offset, None if record.value is None else text(record.value)))
         offset = header.next_offset
+
+
+def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
+    """Put what a finished plan wrote in the place of what it read, oldest first."""
+    for group in plan.groups:
+        log.replace_segments(group.segments, swap_group(log, group))
+    log.cleaned_to(plan.groups[-1].end_offset)

@@ -14,12 +14,12 @@ from partita.broker.options import Value
 from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.upkeep import SyncRound
 from partita.broker.topics.catalogue import Partition, Topic, TopicCatalogue
-from partita.log.compaction import install_compacted, plan_compaction
+from partita.log.compaction import plan_compaction
 from partita.log.durability import Durability
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError
 from support.log.faulty_storage import FaultyStorage
-from support.log.logs import at, pairs, served
+from support.log.logs import at, install_compacted, pairs, served
 
 SETTINGS: dict[str, Value] = {"internal.segment.bytes": 300, "index.interval.bytes": 100, "retention.ms": -1}
 COMPACTED: dict[str, Value] = {**SETTINGS, "cleanup.policy": ("compact",), "delete.retention.ms": 0}

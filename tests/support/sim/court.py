@@ -12,7 +12,6 @@ from partita.group.config import GroupConfig
 from partita.group.contract import GroupRequest, Step
 from partita.group.coordinator import GroupCoordinator
 from partita.group.requests import FetchOffsets
-from partita.now import ManualClock
 from partita.protocol.messages.heartbeat import HeartbeatRequest
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from partita.protocol.messages.offset_commit import OffsetCommitRequest
@@ -26,6 +25,7 @@ from partita.sim.rules.log import LogRules
 from partita.sim.rules.members import MemberRules
 from partita.sim.rules.offsets import OffsetRules
 from partita.sim.world.network import Link
+from support.clock import ManualClock
 
 Change = Callable[[Any], None]
 GROUP = "g"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
-from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.config import TransactionConfig
 from partita.transactions.contract import (
@@ -24,6 +23,7 @@ from partita.transactions.contract import (
 from partita.transactions.coordinator import TransactionCoordinator
 from partita.transactions.log_records import read_record
 from partita.transactions.model import State, TopicPartition, Transaction
+from support.clock import ManualClock
 
 T0: TopicPartition = ("t", 0)
 T1: TopicPartition = ("t", 1)

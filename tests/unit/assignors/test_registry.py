@@ -5,8 +5,7 @@ import pytest
 
 from partita.assignors.cooperative_sticky import CooperativeStickyAssignor
 from partita.assignors.interface import Assignment, Assignor, RebalanceProtocol, Subscription, TopicMetadata
-from partita.assignors.range import RangeAssignor
-from partita.assignors.registry import create_assignor, create_assignors, rebalance_protocol
+from partita.assignors.registry import create_assignor, rebalance_protocol
 from partita.assignors.sticky import StickyAssignor
 
 
@@ -51,11 +50,6 @@ def test_a_user_may_write_an_assignor() -> None:
 def test_an_unknown_strategy_is_refused(strategy: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         create_assignor(strategy)
-
-
-def test_two_assignors_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="must differ"):
-        create_assignors(["range", RangeAssignor])
 
 
 def test_the_highest_common_rebalance_protocol_is_chosen() -> None:

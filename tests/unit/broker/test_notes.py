@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partita.broker.notes import Notes
-from partita.now import ManualClock
+from support.clock import ManualClock
 
 
 def test_every_note_is_a_line_of_the_file(tmp_path: Path) -> None:

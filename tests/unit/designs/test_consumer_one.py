@@ -23,8 +23,8 @@ from partita.designs.rules.consumer_one import (
     Tell,
 )
 from partita.designs.rules.requests import Answer, Create, Delete, Failure, Get, Node, Put
-from partita.designs.rules.zookeeper_model import ZooKeeperModel
 from support.designs.virtual import GROUP, TOPIC, World
+from support.designs.zookeeper_model import ZooKeeperModel
 
 
 def settled(members: int, partitions: int, **world: int) -> World:

@@ -6,7 +6,7 @@ from typing import Any
 
 from partita.broker.notes import KEPT_WITH_MEMBERS, Notes
 from partita.group.notes import TargetComputed, as_json
-from partita.now import ManualClock
+from support.clock import ManualClock
 from support.explain.staged import Stage
 from support.group.consumers import World
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.log.compaction import install_compacted, plan_compaction
+from partita.log.compaction import plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.records.batch import build_marker, iter_batches, iter_records
-from support.log.logs import DIRECTORY, SMALL, at, open_log, pairs, text
+from support.log.logs import DIRECTORY, SMALL, at, install_compacted, open_log, pairs, text
 
 COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
 

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
-from partita.log.compaction import install_compacted, plan_compaction
+from partita.log.compaction import plan_compaction
 from partita.log.durability import Durability
 from partita.log.log_config import LogConfig
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import StorageError, StorageFull
 from partita.records.batch import iter_batches
 from support.log.faulty_storage import CrashModel, FaultyStorage, SimulatedCrash
-from support.log.logs import DIRECTORY, at, open_log, pairs, recovered, served
+from support.log.logs import DIRECTORY, at, install_compacted, open_log, pairs, recovered, served
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100)
 MODELS = [model for model in CrashModel if model is not CrashModel.COLD_FLIP]

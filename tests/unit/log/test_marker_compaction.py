@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from partita.log.compaction import install_compacted, plan_compaction
+from partita.log.compaction import plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
 from partita.log.transaction_markers import bytes_of, read_marker
 from partita.records.batch import ABORT, COMMIT, build_marker, iter_batches, iter_records
-from support.log.logs import SMALL, at, open_log, pairs
+from support.log.logs import SMALL, at, install_compacted, open_log, pairs
 
 COMPACT = replace(SMALL, compact=True, delete=False, delete_retention_ms=1000)
 

@@ -107,9 +107,7 @@ def test_timestamps_are_found_in_any_segment_and_order(interval: int) -> None:
         expected = next((i for i, stamp in enumerate(stamps) if stamp >= ms), None)
         found = log.offset_for_timestamp(at(ms).wall_ms)
         assert (None if found is None else found.offset) == expected
-    latest = log.offset_of_max_timestamp()
-    assert latest is not None
-    assert latest.offset == stamps.index(99)
+    assert log.largest_timestamp == at(99).wall_ms
 
 
 def test_a_timestamp_inside_a_batch_finds_the_record() -> None:
@@ -127,7 +125,7 @@ def test_a_timestamp_inside_a_batch_finds_the_record() -> None:
 
 
 def test_an_empty_log_has_no_largest_timestamp() -> None:
-    assert open_log().offset_of_max_timestamp() is None
+    assert open_log().largest_timestamp == -1
 
 
 def test_leader_epochs_end_where_the_next_one_starts() -> None:

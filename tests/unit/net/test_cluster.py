@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from partita.errors import GroupAuthorizationFailedError, UnknownTopicOrPartitionError
-from partita.net.cluster import Cluster, first_error
+from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig, backoff_ms
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
@@ -83,18 +83,10 @@ def test_an_unknown_topic_is_raised_after_the_time_for_retries() -> None:
     with_cluster(Script(error=3), story)
 
 
-def test_a_coordinator_that_moved_is_looked_up_again() -> None:
-    async def story(cluster: Cluster, server: WireServer) -> int:
-        await cluster.request_coordinator("g", HeartbeatRequest())
-        return sum(key == 10 for key, _, _ in server.requests)
-
-    assert with_cluster(Script(16, 14, 0), story) == 2
-
-
 def test_a_forbidden_coordinator_is_raised_at_once() -> None:
     async def story(cluster: Cluster, server: WireServer) -> None:
         with pytest.raises(GroupAuthorizationFailedError):
-            await cluster.request_coordinator("g", HeartbeatRequest())
+            await cluster.coordinator_connection("g")
 
     with_cluster(Script(lookup=30), story)
 
@@ -143,11 +135,6 @@ def test_the_back_off_formula() -> None:
         return 1.0
 
     assert [backoff_ms(100, 1_000, n, middle) for n in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
-
-
-def test_first_error_looks_into_groups() -> None:
-    assert first_error(HeartbeatResponse(error_code=25)) == 25
-    assert first_error(MetadataResponse()) == 0
 
 
 def test_an_older_leader_epoch_is_ignored_until_the_topic_is_recreated() -> None:

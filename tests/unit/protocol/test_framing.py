@@ -7,7 +7,6 @@ import pytest
 
 from partita.protocol.framing import (
     FRAME_BYTES_MAX,
-    FrameCutter,
     check_length,
     encode_request,
     encode_response,
@@ -87,34 +86,6 @@ def test_a_length_within_the_bounds_is_returned(length: int) -> None:
 def test_a_stranger_is_called_by_name(first_bytes: bytes, stranger: str) -> None:
     with pytest.raises(MalformedRequest, match=f"not Kafka, looks like {stranger}"):
         check_length(struct.unpack(">i", first_bytes)[0])
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 13, 1000])
-def test_frames_are_cut_out_of_pieces_of_any_size(size: int) -> None:
-    frames = [bytes([number]) * (8 + number) for number in range(9)]
-    stream = b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
-    cutter = FrameCutter()
-    cut = [frame for start in range(0, len(stream), size) for frame in cutter.feed(stream[start : start + size])]
-    assert cut == frames
-    assert cutter.missing() == 0
-
-
-def test_a_cutter_tells_what_the_frame_under_way_lacks_and_keeps_only_what_came() -> None:
-    cutter = FrameCutter()
-    assert cutter.feed(b"\0\0") == []
-    assert cutter.missing() == 2
-    assert cutter.feed(b"\0\x0aabc") == []
-    assert cutter.missing() == 7
-    assert cutter.feed(b"defghij\0") == [b"abcdefghij"]
-    assert cutter.missing() == 3
-
-
-def test_a_cutter_refuses_a_wrong_length_at_once() -> None:
-    with pytest.raises(MalformedRequest):
-        FrameCutter().feed(b"\x7f\xff\xff\xff")
-    with pytest.raises(MalformedRequest):
-        FrameCutter(smallest=4, largest=10).feed(b"\0\0\0\x0b")
-    assert FrameCutter(smallest=4).feed(b"\0\0\0\x04abcd") == [b"abcd"]
 
 
 @pytest.mark.parametrize(

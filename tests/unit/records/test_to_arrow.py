@@ -7,7 +7,7 @@ import pytest
 
 from partita.records.batch import ABORT, InvalidBatch, build_batch, build_marker, restamp
 from partita.records.fetched_batches import FetchedBatches, FetchedRecords
-from partita.records.to_arrow import FetchedPart, arrow_schema, count_records, to_arrow
+from partita.records.to_arrow import FetchedPart, arrow_schema, to_arrow
 from support.vectors import record_batches as record_vectors
 
 T = 1_700_000_000_000
@@ -145,10 +145,6 @@ def test_log_append_time() -> None:
     read = to_arrow([FetchedPart("t", 0, bytes(data))]).batch
     assert read.column("timestamp").cast(pa.int64()).to_pylist() == [T + 77] * 3
     assert read.column("timestamp_type").to_pylist() == [1] * 3
-
-
-def test_counting_needs_no_decoding() -> None:
-    assert count_records([batch(0, 5, codec=3), batch(5, 7)]) == 12
 
 
 def test_headers_that_come_late_are_with_their_own_records() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -15,6 +15,7 @@ from partita.protocol.messages.create_topics import (
 from partita.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from partita.protocol.primitives import Message, Request
 from partita.records.batch import build_batch
 from partita.spark.cluster.broker_link import BrokerLink, link_to
 from partita.spark.cluster.cluster_lookups import SAMPLE_BYTES, ClusterLookups
@@ -24,6 +25,8 @@ from partita.spark.writing.sink import write_rows
 
 if TYPE_CHECKING:
     from partita.broker.embedded import Broker
+
+R = TypeVar("R", bound=Message)
 
 
 @pytest.fixture
@@ -105,7 +108,10 @@ def test_a_group_with_live_members_refuses_and_the_message_says_what_to_do(link:
 
 def join(link: BrokerLink, group: str) -> None:
     """One member, through join and sync."""
-    ask = link.cluster.request_coordinator
+
+    async def ask(message: Request[R]) -> R:
+        return await (await link.cluster.coordinator_connection(group)).send(message)
+
     protocols = [JoinGroupRequestProtocol(name="range", metadata=b"\0\1\0\0\0\0\0\0\0\0")]
     request = JoinGroupRequest(
         group_id=group,
@@ -114,8 +120,8 @@ def join(link: BrokerLink, group: str) -> None:
         protocol_type="consumer",
         protocols=protocols,
     )
-    request.member_id = link.call(ask(group, request)).member_id
-    joined = link.call(ask(group, request))
+    request.member_id = link.call(ask(request)).member_id
+    joined = link.call(ask(request))
     assert joined.error_code == 0
     sync = SyncGroupRequest(
         group_id=group,
@@ -125,4 +131,4 @@ def join(link: BrokerLink, group: str) -> None:
         protocol_name="range",
         assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"")],
     )
-    assert link.call(ask(group, sync)).error_code == 0
+    assert link.call(ask(sync)).error_code == 0

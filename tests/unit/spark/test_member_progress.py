@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from partita.now import ManualClock
 from partita.spark.options import parse_source
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.member_progress import MemberProgress
 from partita.spark.planning.membership import Holding, Refusal
 from partita.spark.planning.offsets import Range, StreamOffset
 from partita.spark.positions import TopicPartition
+from support.clock import ManualClock
 from support.spark.cluster import MemoryCluster
 
 A0, A1 = ("a", 0), ("a", 1)

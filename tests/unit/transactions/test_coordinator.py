@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from partita.now import ManualClock
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import Filters, InitProducer
 from partita.transactions.log_records import read_record, record_of
 from partita.transactions.model import State
 from partita.transactions.tables import END_V1, END_V2
+from support.clock import ManualClock
 from support.transactions.world import T0, T1, U0, World
 
 CODE = ErrorCode

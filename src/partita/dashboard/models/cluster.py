@@ -162,15 +162,7 @@ def topic_page(readers: Readers, name: str) -> TopicPage | None:
     if topic is None:
         return None
     groups = reading_groups(readers, name)
-    logs = tuple(
-        LogRow(
-            log,
-            _records(log),
-            seen.history.produce_rate((name, log.partition), seen.seen_ms),
-            len(log.isr) < len(log.replicas),
-        )
-        for log in (seen.logs.get((name, known.partition), known) for known in topic.logs)
-    )
+    logs = tuple(_log_row(seen, seen.logs.get((name, known.partition), known)) for known in topic.logs)
     return TopicPage(_topic_row(seen, topic, groups), topic.cleanup_policy, _horizon(seen, topic), tuple(groups), logs)
 
 

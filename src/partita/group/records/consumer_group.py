@@ -89,10 +89,6 @@ class ConsumerMember:
         """Does it speak the classic protocol?"""
         return self.classic is not None
 
-    def same_metadata(self, other: ConsumerMember) -> bool:
-        """Would both have the same record of their own (key 5)?"""
-        return self.with_assignment_of(other) == other
-
     def with_assignment_of(self, other: ConsumerMember) -> ConsumerMember:
         """This member with the epochs, state and partitions of the other."""
         return replace(

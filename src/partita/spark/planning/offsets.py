@@ -115,11 +115,6 @@ def _decode_foreign(document: Mapping[str, Any]) -> StreamOffset:
     return StreamOffset({key: Range(begin=end, end=end) for key, end in ends.items()})
 
 
-def canonical_text(offset: StreamOffset) -> str:
-    """The text Spark will write for this offset."""
-    return json.dumps(encode(offset))
-
-
 def names(partitions: Iterable[TopicPartition]) -> str:
     """topic-partition names for a message, sorted, at most twenty."""
     every = [f"{topic}-{partition}" for topic, partition in sorted(partitions)]
