@@ -6,10 +6,8 @@ which requests were begun is looked at; nothing here depends on how fast the mac
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -44,6 +42,7 @@ from partita.protocol.messages.write_txn_markers import (
 from partita.protocol.primitives import Buffer, Message
 from partita.records.builder import build_batch
 from support.broker.raw import Raw
+from support.broker.standstill import stopped
 
 CANARY = "canary"
 
@@ -69,25 +68,6 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(Dispatcher, "dispatch", noted)
     return order
-
-
-@contextmanager
-def stopped(broker: Broker) -> Iterator[None]:
-    """The broker's loop stands still meanwhile, so that everything sent arrives at once."""
-    entered, release = threading.Event(), threading.Event()
-
-    def stand_still() -> None:
-        entered.set()
-        release.wait(10)
-
-    waiting = threading.Thread(target=lambda: broker.run(stand_still))
-    waiting.start()
-    entered.wait(10)
-    try:
-        yield
-    finally:
-        release.set()
-        waiting.join()
 
 
 def attack(

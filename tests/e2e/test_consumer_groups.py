@@ -44,7 +44,7 @@ def send(broker: Broker, topic: str, values: dict[int, list[bytes]]) -> None:
         asyncio.run(_send(broker.bootstrap, topic, partition, some))
 
 
-def until(is_so: Callable[[], bool], consumers: list[Any], seconds: float = 20) -> None:
+def until(is_so: Callable[[], bool], consumers: list[Any], seconds: float = 60) -> None:
     """Poll these consumers in turn until something is the case."""
     end = time.monotonic() + seconds
     while not is_so():
@@ -64,7 +64,7 @@ def test_records_are_read_committed_and_resumed(broker: Broker) -> None:
     seen: list[Any] = []
     with Consumer(bootstrap_servers=broker.bootstrap, group_id="g", auto_offset_reset="earliest") as consumer:
         consumer.subscribe(["t"])
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while len(seen) < 400 and time.monotonic() < end:
             seen += [r.value for r in consumer.poll(0.5)]
         consumer.commit()
@@ -124,19 +124,20 @@ def test_a_topic_that_is_deleted_and_created_again_is_read_from_its_start() -> N
 @pytest.mark.case("CC-062", "BM-153")
 def test_a_handler_that_blocks_keeps_its_membership(broker: Broker) -> None:
     send(broker, "t", {0: [b"x"]})
-    options: dict[str, Any] = {"session_timeout_ms": 1_000, "heartbeat_interval_ms": 200, "group_id": "busy"}
-    with (
-        Broker(group_min_session_timeout_ms=500) as quick,
-        Consumer(bootstrap_servers=quick.bootstrap, **options) as consumer,
-    ):
+    session_ms = 30_000
+    options: dict[str, Any] = {"session_timeout_ms": session_ms, "heartbeat_interval_ms": 100, "group_id": "busy"}
+    with Consumer(bootstrap_servers=broker.bootstrap, **options) as consumer:
         lost: list[Any] = []
-        send(quick, "t", {0: [b"x"]})
         consumer.subscribe(["t"], on_revoked=lost.append, on_lost=lost.append)
         until(lambda: bool(consumer.assignment()), [consumer])
         generation = consumer.group_metadata().generation_id
-        busy_until = time.monotonic() + 3
-        while time.monotonic() < busy_until:
-            sum(range(10_000))
+        beats = broker.control.observe("Heartbeat")
+        for turn in range(1, 6):
+            end = time.monotonic() + 60
+            while beats.hits < 3 * turn:
+                assert time.monotonic() < end, "nobody beats while the handler is busy"
+                sum(range(10_000))
+            broker.control.advance_clock(session_ms // 2)
         consumer.poll(0.1)
         assert lost == []
         assert consumer.group_metadata().generation_id == generation
@@ -202,7 +203,7 @@ def test_wakeup_from_another_thread(broker: Broker) -> None:
         started = time.monotonic()
         with pytest.raises(WakeupError):
             consumer.poll(30)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
 
 
 @pytest.mark.case("CC-073")
@@ -218,7 +219,7 @@ def test_a_broker_restart_is_survived(tmp_path: Any, in_group: bool) -> None:
         consumer.commit()
     with Broker(data_dir=tmp_path, port=port) as second:
         send(second, "t", {0: [b"after"]})
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while b"after" not in seen and time.monotonic() < end:
             seen += [r.value for r in consumer.poll(0.2)]
         assert seen == [b"before", b"after"]
@@ -248,7 +249,7 @@ def test_arrow_from_the_broker(broker: Broker) -> None:
     with Consumer(bootstrap_servers=broker.bootstrap, group_id="arrow", auto_offset_reset="earliest") as consumer:
         consumer.subscribe(["t"])
         rows = 0
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while rows < 4_000 and time.monotonic() < end:
             batch = consumer.poll_arrow(1.0, value="str")
             rows += batch.num_rows if batch is not None else 0
@@ -268,7 +269,7 @@ def test_ten_restarts_of_the_broker_leave_no_partition_stuck(tmp_path: Any) -> N
         for turn in range(10):
             with Broker(data_dir=tmp_path, port=port, num_partitions=4) as broker:
                 send(broker, "t", {p: [b"%d" % turn] for p in range(4)})
-                end = time.monotonic() + 25
+                end = time.monotonic() + 60
                 while len(seen) < 4 * (turn + 2):
                     assert time.monotonic() < end, f"stuck after restart {turn}: {sorted(seen)}"
                     seen |= {(r.partition, r.offset) for r in consumer.poll(0.1)}
@@ -281,15 +282,20 @@ import signal, sys, threading, time
 from partita import Consumer
 consumer = Consumer(bootstrap_servers=sys.argv[1], group_id="g")
 consumer.subscribe(["t"])
-threading.Timer(0.7, lambda: signal.raise_signal(signal.SIGINT)).start()
-started = time.monotonic()
+interrupted = []
+
+def interrupt():
+    interrupted.append(time.monotonic())
+    signal.raise_signal(signal.SIGINT)
+
+threading.Timer(0.7, interrupt).start()
 try:
     while True:
         consumer.poll(60)
 except KeyboardInterrupt:
-    took = time.monotonic() - started
+    took = time.monotonic() - interrupted[0]
     consumer.close()
-    print("clean", took < 1.7)
+    print("clean", took < 20)
 """
 
 
@@ -305,7 +311,7 @@ WORKER = """
 import sys
 from partita import Consumer
 with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="earliest", enable_auto_commit=False,
-              session_timeout_ms=1500, heartbeat_interval_ms=300, max_poll_records=20) as consumer:
+              session_timeout_ms=30_000, heartbeat_interval_ms=300, max_poll_records=20) as consumer:
     consumer.subscribe(["t"])
     while True:
         records = consumer.poll(0.2)
@@ -319,13 +325,13 @@ with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="ea
 
 def test_members_killed_again_and_again_lose_nothing() -> None:
     per_partition = 400
-    with Broker(num_partitions=3, group_min_session_timeout_ms=500) as broker:
+    with Broker(num_partitions=3) as broker:
         send(broker, "t", {p: [b"%d" % i for i in range(per_partition)] for p in range(3)})
         seen: dict[tuple[int, int], int] = {}
         command = [sys.executable, "-c", WORKER, broker.bootstrap]
         for kill_after in (30, 60, 90, 10_000):
             process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            watchdog = threading.Timer(30, process.kill)
+            watchdog = threading.Timer(60, process.kill)
             watchdog.start()
             assert process.stdout is not None
             for number, line in enumerate(process.stdout):
@@ -341,5 +347,7 @@ def test_members_killed_again_and_again_lose_nothing() -> None:
                     process.kill()
             watchdog.cancel()
             process.wait()
+            for member_id in broker.control.members("g"):
+                broker.control.expire_session("g", member_id)
         assert len(seen) == 3 * per_partition
         assert sum(seen.values()) - len(seen) <= 3 * 20

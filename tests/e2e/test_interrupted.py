@@ -19,8 +19,9 @@ from support.broker.process import BrokerProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
 
-AT_ONCE_SECONDS = 1.5
-A_FEW_SECONDS = 6.0
+AT_ONCE_SECONDS = 2.5
+A_FEW_SECONDS = 20.0
+"""Bounds for a busy machine; what they are there to find took half a minute or more."""
 PROGRAM = """
 import os, signal, sys, threading, time
 from partita import Consumer, Producer
@@ -64,7 +65,7 @@ CALLS = {
 def broker() -> Iterator[BrokerProcess]:
     with BrokerProcess() as process:
         with Producer(bootstrap_servers=process.bootstrap) as producer:
-            producer.send("t", b"x").result(10)
+            producer.send("t", b"x").result(60)
         yield process
 
 
@@ -77,7 +78,7 @@ def test_ctrl_c_ends_a_call_to_a_frozen_broker_at_once(broker: BrokerProcess, ca
         assert program.stdout.readline() == "ready\n"
         broker.freeze()
         try:
-            took, _ = program.communicate("\n", timeout=30)
+            took, _ = program.communicate("\n", timeout=120)
         finally:
             program.kill()
     assert program.returncode == 7, "the call returned before it was interrupted, or ended otherwise"
@@ -116,6 +117,6 @@ with Consumer(bootstrap_servers=sys.argv[1], group_id="g", auto_offset_reset="ea
         broker.freeze()
         began = time.monotonic()
         os.kill(running.pid, signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=120)
     assert time.monotonic() - began < A_FEW_SECONDS
     assert "KeyboardInterrupt" in errors

@@ -13,7 +13,7 @@ def test_consume_tells_of_an_outage_and_of_its_end(tmp_path: Path) -> None:
     with Broker(data_dir=str(tmp_path)) as broker:
         port, bootstrap = broker.port, broker.bootstrap
         with Producer(bootstrap_servers=bootstrap) as producer:
-            producer.send("t", b"before").result(10)
+            producer.send("t", b"before").result(60)
         command = [sys.executable, "-m", "partita.cli.main", "consume", "t", "-b", bootstrap, "--from", "earliest"]
         process = subprocess.Popen(
             [*command, "--max", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
@@ -25,8 +25,8 @@ def test_consume_tells_of_an_outage_and_of_its_end(tmp_path: Path) -> None:
     assert "no broker can be reached; trying again until one answers" in told
     assert f"127.0.0.1:{port}" in told
     with Broker(data_dir=str(tmp_path), port=port), Producer(bootstrap_servers=bootstrap) as producer:
-        producer.send("t", b"after").result(10)
-        out, err = process.communicate(timeout=30)
+        producer.send("t", b"after").result(60)
+        out, err = process.communicate(timeout=120)
     assert out == "after\n"
     (line,) = err.splitlines()
     assert "a broker answers again, after " in line

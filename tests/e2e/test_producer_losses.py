@@ -25,7 +25,8 @@ from partita.errors import MessageTooLargeError
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected
 from partita.net.pool import ConnectionPool
-from partita.producer.errors import BufferExhaustedError, ProducerClosedError, UndeliveredError
+from partita.producer.errors import BufferExhaustedError, NoMetadataError, ProducerClosedError, UndeliveredError
+from partita.producer.shell.client import AsyncProducer
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_close_without_a_broker_takes_seconds_and_raises_what_was_lost(caplog: p
     with pytest.raises(UndeliveredError, match=r"3 records still waiting when close gave up; .*cannot connect") as lost:
         producer.close()
     assert lost.value.count == 3
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
     assert sum("no broker can be reached" in record.message for record in caplog.records) == 1
     assert "3 records for topic t not delivered" in caplog.text
     producer.close()
@@ -103,7 +104,7 @@ def test_a_callback_or_interceptor_that_raises_stops_nobody_else(
             await producer.flush()
             first.add_done_callback(lambda _: 1 // 0)
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 60))
     assert "ZeroDivisionError" in caplog.text
     assert "broken interceptor" in caplog.text
 
@@ -131,7 +132,7 @@ def test_an_asyncio_producer_waits_for_room_and_is_bounded() -> None:
         with pytest.raises(UndeliveredError):
             await producer.close(without_broker=0.1)
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_waiting_for_room_ends_after_max_block_ms() -> None:
@@ -139,15 +140,25 @@ def test_waiting_for_room_ends_after_max_block_ms() -> None:
         with Broker() as broker:
             options: dict[str, Any] = {"max_block_ms": 100, "buffer_memory": 300, "batch_size": 100}
             async with Producer(bootstrap_servers=broker.bootstrap, **options) as producer:
-                await producer.send("t", b"x")
-                broker.control.delay("Produce", 500)
+                while not await knows_the_topic(producer):
+                    pass
+                held = broker.control.hold("Produce")
                 waiting = [producer.send("t", b"x" * 100) for _ in range(2)]
                 with pytest.raises(BufferExhaustedError, match="max_block_ms 100"):
                     await producer.room()
+                held.clear()
                 await asyncio.gather(*waiting)
                 await producer.room()
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 60))
+
+
+async def knows_the_topic(producer: AsyncProducer) -> bool:
+    """A busy machine may need longer than `max_block_ms` for the first connection."""
+    try:
+        return (await producer.send("t", b"first")).topic == "t"
+    except NoMetadataError:
+        return False
 
 
 def test_the_end_of_the_interpreter_delivers_what_an_unclosed_producer_holds(broker: Broker) -> None:
@@ -185,7 +196,7 @@ def test_an_asyncio_producer_left_open_tells_how_many_are_lost() -> None:
 
 def test_a_producer_that_nobody_closes_warns(broker: Broker) -> None:
     producer = Producer(bootstrap_servers=broker.bootstrap)
-    producer.send("t", b"v").result(10)
+    producer.send("t", b"v").result(60)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         del producer
@@ -198,7 +209,7 @@ def test_a_producer_that_nobody_closes_warns(broker: Broker) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
 def test_after_a_fork_the_child_says_why_nothing_is_sent_and_the_parent_goes_on(broker: Broker) -> None:
     with Producer(bootstrap_servers=broker.bootstrap) as producer, Admin(bootstrap_servers=broker.bootstrap) as admin:
-        producer.send("t", b"v").result(10)
+        producer.send("t", b"v").result(60)
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -222,7 +233,7 @@ def test_after_a_fork_the_child_says_why_nothing_is_sent_and_the_parent_goes_on(
             assert "before the process forked" in text
             assert "make a new client in the child" in text
         assert closed == "nothing"
-        assert producer.send("t", b"v").result(10).topic == "t"
+        assert producer.send("t", b"v").result(60).topic == "t"
 
 
 def test_an_outage_is_logged_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
@@ -234,7 +245,7 @@ def test_an_outage_is_logged_once_and_its_end_too(caplog: pytest.LogCaptureFixtu
         with pytest.raises(TimeoutError):
             waiting.result(0.5)
         with Broker(port=port):
-            assert waiting.result(20).topic == "t"
+            assert waiting.result(60).topic == "t"
     told = [record.message for record in caplog.records]
     assert [line.partition(";")[0] for line in told] == ["no broker can be reached", "a broker answers again"]
 
@@ -285,7 +296,7 @@ def test_a_dropped_opening_connection_tells_those_who_wait_for_it() -> None:
                 await waiting
             pool.close()
 
-    asyncio.run(asyncio.wait_for(story(), 20))
+    asyncio.run(asyncio.wait_for(story(), 60))
 
 
 def test_closing_names_the_reason_in_each_future() -> None:

@@ -97,9 +97,20 @@ def fall_behind(stage: Stage) -> None:
     """Somebody joins, and "two" does not come back within the rebalance timeout."""
     stage.stalled = stage.members.pop("two")
     stage.join("three")
-    for _ in range(20):
+    while waiting(stage.broker) < 2:
         stage.polled()
     stage.broker.control.advance_clock(61_000)
+
+
+def waiting(broker: Broker) -> int:
+    """How many members wait in the join phase."""
+
+    def count() -> int:
+        runner = broker.running.services.groups.runner_of("G")
+        assert runner is not None
+        return runner.coordinator.groups["G"].joins_parked
+
+    return broker.run(count)
 
 
 STAGES: tuple[tuple[str, Callable[[Stage], object], set[tuple[str, str]]], ...] = (

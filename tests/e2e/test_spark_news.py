@@ -19,7 +19,7 @@ def test_a_record_ends_the_pause_and_silence_does_not(partita_broker: Broker) ->
     ends = {key: facts.latest for key, facts in lookups.view(SELECTION).partitions.items()}
     begun = time.monotonic()
     lookups.view(SELECTION, pause_ms=300, news=ends)
-    assert time.monotonic() - begun >= 0.3
+    assert time.monotonic() - begun >= 0.29
     producer = threading.Timer(0.2, lambda: partita_broker.produce("t", b"x", partition=1))
     producer.start()
     begun = time.monotonic()
@@ -35,4 +35,4 @@ def test_what_cannot_be_waited_for_is_slept_for(partita_broker: Broker) -> None:
     for news in ({("nosuch", 0): 0}, {("t", 0): 99}):
         begun = time.monotonic()
         lookups.view(SELECTION, pause_ms=200, news=news)
-        assert time.monotonic() - begun >= 0.2
+        assert time.monotonic() - begun >= 0.19

@@ -27,7 +27,7 @@ from partita.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequ
 from partita.protocol.primitives import Message
 from support.frames import FrameCutter
 
-WITHIN_SECONDS = 10.0
+WITHIN_SECONDS = 60.0
 
 
 class Raw:

@@ -31,7 +31,8 @@ class Rule:
     """Do `act` to requests that fit `match`: to every `every`-th of them, `times` times (None: until it is cleared).
 
     Without an `act` they are only counted. `delay_ms` and `gate` keep them from their handlers for that long, and with
-    `in_line` what follows on XX how often it was applied; `told` is what the notes say of it.
+    `in_line` what follows on their connection, too. `hits` is how often the rule was applied; `told` is what the notes
+    say of it.
     """
 
     what: str
