@@ -40,7 +40,7 @@ LAYERS = {
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
     "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
-    "properties": GROUND, "references": GROUND, "java": GROUND, "cached_programs": GROUND,
+    "plurals": GROUND, "properties": GROUND, "references": GROUND, "java": GROUND, "cached_programs": GROUND,
     "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
 CLIENT_SHELL = "shell"
@@ -388,8 +388,9 @@ def test_generated_messages_are_fresh() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_option_types_are_fresh() -> None:
-    command = [sys.executable, str(ROOT / "tools" / "option_types.py"), "--check"]
+@pytest.mark.parametrize("tool", ["option_types.py", "decisions.py"])
+def test_what_a_tool_writes_is_fresh(tool: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / tool), "--check"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
