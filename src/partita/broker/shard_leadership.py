@@ -7,6 +7,7 @@ leads. (Kafka: onElection and onResignation of GroupCoordinatorService and Trans
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -83,8 +84,8 @@ def load_in_slices(
 R = TypeVar("R", bound=Runner)
 
 
-class ShardLeadership(Generic[R]):
-    """Runners by partition index. Who derives from it says how a shard is loaded and what its end leaves."""
+class ShardLeadership(ABC, Generic[R]):
+    """Runners by partition index. A coordinator derives from it and says how its shards are loaded and ended."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -95,17 +96,17 @@ class ShardLeadership(Generic[R]):
         self._held: set[int] = set()
         """Partitions whose shards a test keeps loading."""
 
+    @abstractmethod
     def load_shard(self, partition: Partition, *, is_held: bool) -> None:
         """Put a runner of the partition among `runners` and let it load, or be held before its load."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_shard(self, runner: R) -> None:
         """Let the runner, which is no longer among `runners`, resign."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settings_changed(self) -> None:
         """Read the settings again, and let every shard go on with them."""
-        raise NotImplementedError
 
     def lead_all(self, topic: Topic) -> None:
         """Load the shard of every partition that has a leader and no shard yet."""

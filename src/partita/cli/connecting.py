@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from partita.cli.address import Address
-from partita.cli.terminal import complain, count
+from partita.cli.terminal import complain
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.admin import Admin

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from partita.cli.terminal import count, say
+from partita.cli.terminal import say
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.sim.run import Drawn, Verdict

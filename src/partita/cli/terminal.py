@@ -94,11 +94,6 @@ def _is_number(text: str) -> bool:
     return text == "-" or text.lstrip("-").replace(",", "").isdigit()
 
 
-def count(number: int, noun: str) -> str:
-    """A number with its noun in singular or plural: 1 topic, 2 topics."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def confirm(question: str, *, yes: bool) -> None:
     """Ask before something is destroyed. Asks only if a person is there; raises Abort if the answer is no.
 

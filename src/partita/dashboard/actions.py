@@ -23,8 +23,9 @@ from partita.admin.client import AsyncAdmin
 from partita.admin.reset import Target
 from partita.admin.results import OffsetMove, ResetPlan
 from partita.dashboard.site import Page, Site
-from partita.dashboard.words import count, slug, unslug
+from partita.dashboard.words import slug, unslug
 from partita.errors import KafkaError
+from partita.plurals import count
 
 FORM_BYTES_MAX = 16_384
 PLANS_MAX = 50

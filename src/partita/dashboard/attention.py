@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from partita.dashboard.words import count, number, span
+from partita.dashboard.words import number, span
+from partita.plurals import count
 
 STANDSTILL_MS = 60_000
 GROWS_FROM = 100

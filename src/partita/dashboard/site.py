@@ -19,6 +19,7 @@ from partita.dashboard.models.cluster import Readers
 from partita.dashboard.models.rows import SPARK_MS, GroupRows
 from partita.dashboard.sources import NO_SOURCES, Sources
 from partita.observe.observed import Observed
+from partita.plurals import count
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -107,7 +108,7 @@ def _environment() -> Environment:
         finalize=_harmless,
     )
     made.filters.update(
-        number=words.number, rate=words.rate, span=words.span, behind=words.behind, ago=words.ago, count=words.count,
+        number=words.number, rate=words.rate, span=words.span, behind=words.behind, ago=words.ago, count=count,
         slug=words.slug, clock=timeline.clock, stamp=timeline.stamp,
     )  # fmt: skip
     made.globals.update(

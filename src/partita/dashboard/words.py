@@ -50,11 +50,6 @@ def ago(ms: float | None) -> str:
     return "never" if ms is None else "now" if ms < 2 * SECOND else f"{span(ms)} ago"
 
 
-def count(value: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: 1 group, 2 groups."""
-    return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
-
-
 def slug(name: str) -> str:
     """A name as one segment of a path, such that `unslug` gives it back, whatever characters it has."""
     text = re.sub(r"[~/\\\n]", lambda found: f"~{ord(found[0]):02X}", name)

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from partita.explain import patterns
 from partita.explain.account import Account, Cause
 from partita.explain.facts import Member, What
-from partita.explain.wording import count, duration, listed
+from partita.explain.wording import duration, listed
+from partita.plurals import count
 
 JOIN_WAIT_MS = 10_000
 """A join phase that waits longer than this for a member is worth a word."""

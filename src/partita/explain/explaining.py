@@ -14,7 +14,7 @@ from partita.explain.generations import Step, histories
 from partita.explain.moves import moves_between
 from partita.explain.patterns import patterns_of
 from partita.explain.story import headline_of, story_of
-from partita.explain.wording import names_of, printable, short_id
+from partita.explain.wording import names_of, short_id, shortened
 
 PATTERNS_LOOK_BACK = 200
 """How many rebalances before one are looked at for patterns."""
@@ -71,4 +71,4 @@ def _named(cause: Cause, names: dict[str, str]) -> Cause:
     if cause.who or not cause.member_id:
         return cause
     known = cause.instance_id or names.get(cause.member_id) or cause.client_id or short_id(cause.member_id)
-    return replace(cause, who=printable(known))
+    return replace(cause, who=shortened(known))

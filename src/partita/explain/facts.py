@@ -28,7 +28,7 @@ class Sure(Enum):
 
 
 class What(Enum):
-    """A reason for a rebalance. The first block has the words of `partita.group.notes`."""
+    """A reason for a rebalance. The first block has the words of `partita.group.notes`, as a test proves."""
 
     JOINED = "member joined"
     LEFT = "member left"

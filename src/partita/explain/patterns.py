@@ -9,7 +9,8 @@ from statistics import median
 
 from partita.explain.account import Account, Cause, Pattern
 from partita.explain.facts import What
-from partita.explain.wording import count, duration, listed
+from partita.explain.wording import duration, listed
+from partita.plurals import count
 
 STORM, FLAPPING, PERIODIC, DEPLOY, SAME_CAUSE = "storm", "flapping", "periodic", "deploy", "same cause"
 

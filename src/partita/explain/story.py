@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from partita.explain.account import Account, Cause, Unread
 from partita.explain.facts import Member, Sure, What
-from partita.explain.wording import count, duration, listed, partition_name, sentence
+from partita.explain.wording import duration, listed, partition_name, sentence
+from partita.plurals import count
 
 SENTENCES_MAX = 6
 NOTICED_MS = 50

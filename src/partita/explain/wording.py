@@ -32,11 +32,6 @@ def duration(ms: float) -> str:
     raise AssertionError("days take everything")
 
 
-def count(number: int, noun: str) -> str:
-    """1 member, 2 members, 1,200 records."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def listed(names: Sequence[str], most: int = LISTED_MAX) -> str:
     """a; a and b; a, b and c; a, b, c and 4 more."""
     shown = list(names[:most])
@@ -60,7 +55,7 @@ def clean(text: str) -> str:
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def printable(text: str) -> str:
+def shortened(text: str) -> str:
     """The clean text, cut to 40 characters."""
     shown = clean(text)
     return shown if len(shown) <= NAME_MAX else f"{shown[: NAME_MAX - 1]}…"
@@ -79,13 +74,13 @@ def names_of(generations: Iterable[Sequence[Member]]) -> dict[str, str]:
 
 def _name(member: Member, clients: dict[str, int]) -> str:
     if member.instance_id is not None:
-        return printable(member.instance_id)
+        return shortened(member.instance_id)
     if member.client_id and clients.get(member.client_id, 0) <= 1:
-        return printable(member.client_id)
+        return shortened(member.client_id)
     return short_id(member.member_id)
 
 
 def short_id(member_id: str) -> str:
     """A member id is a client id and 36 random characters, the first of which tell members apart."""
     found = _UUID.fullmatch(member_id)
-    return printable(member_id if found is None else f"{found[1][: NAME_MAX - 5]}-{found[2]}")
+    return shortened(member_id if found is None else f"{found[1][: NAME_MAX - 5]}-{found[2]}")

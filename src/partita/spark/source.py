@@ -205,9 +205,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_cores": self._cores, "_running": None, "_prefetched": None}
 
-    @property  # type: ignore[misc]  # tells a class of Spark's, which does not know this one
+    @property  # type: ignore[misc]  # an override of `object.__class__`, which only `isinstance` of Spark's process sees
     def __class__(self) -> type:
-        """This class; between `partitions` and `getCache`, while rows are ready, the one that Spark asks for them."""
+        """This class; the one that Spark asks for rows while some are ready, between `partitions` and `getCache`.
+
+        Spark takes rows with the plan only from readers of that class, which have no limits (decision 0261).
+        """
         return type(self) if self._prefetched is None else simple_reader() or type(self)
 
     def getDefaultReadLimit(self) -> ReadLimit:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.dashboard.site import HERE, STATIC
-from partita.dashboard.words import UNKNOWN, ago, behind, count, number, rate, slug, span, unslug
+from partita.dashboard.words import UNKNOWN, ago, behind, number, rate, slug, span, unslug
 from partita.observe.history import Behind
+from partita.plurals import count
 
 
 @pytest.mark.parametrize(

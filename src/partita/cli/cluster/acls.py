@@ -10,7 +10,8 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, yes_option
-from partita.cli.terminal import complain, confirm, count, print_json, print_table, say
+from partita.cli.terminal import complain, confirm, print_json, print_table, say
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.security.rights.acls import AclBinding, AclFilter, Operation, ResourceType

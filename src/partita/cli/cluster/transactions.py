@@ -8,7 +8,8 @@ import click
 
 from partita.cli.address import Address, address_options
 from partita.cli.connecting import connected, json_option, partition_pairs, yes_option
-from partita.cli.terminal import confirm, count, print_json, print_table, say
+from partita.cli.terminal import confirm, print_json, print_table, say
+from partita.plurals import count
 
 _WHERE = "TOPIC or TOPIC:0,1"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from partita.cli.terminal import count
 from partita.explain import Account, explain
 from partita.explain.facts import Assigned, Replaced
 from partita.observe.kept import Kept
 from partita.observe.note_facts import NoteReader
+from partita.plurals import count
 
 REBALANCES_KEPT = 50
 """Of each group, for what repeats."""

@@ -18,8 +18,9 @@ from partita.cli.groups.log import LOG_TOPIC, log
 from partita.cli.groups.trace import trace
 from partita.cli.groups.watch import watch
 from partita.cli.groups.why import history, why
-from partita.cli.terminal import confirm, count, print_json, print_table, say
+from partita.cli.terminal import confirm, print_json, print_table, say
 from partita.group import partition_for
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.admin import Admin, Target

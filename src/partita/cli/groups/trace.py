@@ -11,8 +11,9 @@ import click
 
 from partita.cli.groups.control_port import ControlPort
 from partita.cli.groups.exchanges import TRACED, Step, chart, line, step_of
-from partita.cli.terminal import count, say
+from partita.cli.terminal import say
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.plurals import count
 
 LOOK_EVERY_S = 0.2
 

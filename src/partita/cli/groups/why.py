@@ -19,8 +19,9 @@ from partita.cli.groups.log import LOG_TOPIC
 from partita.cli.groups.why_page import why_page
 from partita.cli.records.formats import iso_time
 from partita.cli.records.where import parse_where
-from partita.cli.terminal import complain, count, print_json, print_table, say
+from partita.cli.terminal import complain, print_json, print_table, say
 from partita.cli.variables import TOKEN_VARIABLE
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.admin import Admin

@@ -11,7 +11,8 @@ from partita.cli.groups.timeline import both_widths, counts_by_name
 from partita.demo.report import STYLE, table
 from partita.explain import Account, Sure
 from partita.explain.account import Cause
-from partita.explain.wording import count, duration, partition_name
+from partita.explain.wording import duration, partition_name
+from partita.plurals import count
 
 IN_FULL_MAX = 100
 """So many rebalances, the last ones, are told in words."""

@@ -13,9 +13,10 @@ import click
 from partita.cli.address import Address, address_options, find_address
 from partita.cli.connecting import connected, require_topics
 from partita.cli.records.translation import Translation
-from partita.cli.terminal import complain, count, say
+from partita.cli.terminal import complain, say
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita import Consumer, Producer

@@ -12,7 +12,8 @@ import click
 from partita.cli.address import Address, address_options, settings_of
 from partita.cli.connecting import require_broker, writable_partitions
 from partita.cli.records.formats import from_json, parse_delimiter
-from partita.cli.terminal import count, say
+from partita.cli.terminal import say
+from partita.plurals import count
 
 if TYPE_CHECKING:
     from partita.producer.shell.client import DeliveryFuture, Producer

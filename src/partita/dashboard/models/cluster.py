@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partita.dashboard.models.rows import ROWS_PER_PAGE, loses_in_ms
-from partita.dashboard.words import count, slug, span
+from partita.dashboard.words import slug, span
 from partita.observe.history import Behind
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, LogSeen, NodeSeen, TopicPartition, TopicSeen, TransactionSeen
+from partita.plurals import count
 
 ROWS_MAX = 500
 LATE_SHARE = 2

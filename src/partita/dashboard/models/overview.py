@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from partita.dashboard.attention import URGENT, Finding
 from partita.dashboard.models.rows import GroupRow, GroupRows
-from partita.dashboard.words import count
 from partita.observe.history import RebalanceSeen
+from partita.plurals import count
 
 SHOWN_OF_A_KIND = 8
 REBALANCES_SHOWN = 20

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from statistics import median_low
 
 from partita.dashboard.attention import KEEPING_UP_MS, Finding, GroupFacts, findings
-from partita.dashboard.words import MINUTE, behind, count, slug, span
+from partita.dashboard.words import MINUTE, behind, slug, span
 from partita.observe.history import HOUR_MS, Behind
 from partita.observe.observed import Observed
 from partita.observe.seen import CommitSeen, GroupSeen
+from partita.plurals import count
 
 ROWS_PER_PAGE = 50
 SPARK_MS = 30 * MINUTE

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from partita.dashboard.models.accounts import Accounts
 from partita.dashboard.timeline import Mark, Row, Span, Timeline, gap_title
-from partita.dashboard.words import DAY, count, slug, span
+from partita.dashboard.words import DAY, slug, span
 from partita.explain import Account
 from partita.explain.facts import Assigned, Partition
 from partita.observe.history import LagPoint
 from partita.observe.observed import Observed
+from partita.plurals import count
 
 REBALANCES_IN_VIEW = 12
 WINDOW_MIN_MS = 60_000
