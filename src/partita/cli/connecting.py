@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 CONNECT_TIMEOUT_MS = 3_000
 CREATED_WITHIN_S = 3.0
+PROBE_S = 1.0
 
 
 def json_option(command: F) -> F:
@@ -38,20 +40,54 @@ def connected(address: Address) -> Iterator[Admin]:
     """Connect an admin client. Its errors become one line each; bad input exits with code 2."""
     from partita.admin import Admin
     from partita.errors import KafkaError
-    from partita.net.errors import Disconnected
 
     options = {"socket.connection.setup.timeout.ms": CONNECT_TIMEOUT_MS, **address.client_options()}
     try:
-        with Admin(options) as admin:
+        with named_if_unreachable(address), Admin(options) as admin:
             yield admin
-    except Disconnected as error:
-        raise click.ClickException(
-            f"no broker answers at {address.servers} ({error}); is one running? Start one with: partita broker"
-        ) from error
     except KafkaError as error:
         raise click.ClickException(str(error)) from error
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def named_if_unreachable(address: Address) -> Iterator[None]:
+    """Turn a failure to reach any broker into one line: where it was looked for, what was found there, what to do."""
+    from partita.net.errors import Disconnected
+
+    try:
+        yield
+    except Disconnected as error:
+        raise click.ClickException(_unreachable(address, str(error.args[0] if error.args else error))) from error
+
+
+def _unreachable(address: Address, why: str) -> str:
+    from partita.net.config import parse_servers
+
+    protocol = address.client_options().get("security.protocol", "PLAINTEXT")
+    for host, port in parse_servers(address.servers):
+        try:
+            socket.create_connection((host, port), timeout=PROBE_S).close()
+        except (OSError, UnicodeError):
+            continue
+        return (
+            f"{host}:{port} takes connections, and no Kafka broker answers there ({why}); is it the port of a broker "
+            f"that expects security.protocol {protocol}? See: partita doctor -b {host}:{port}"
+        )
+    return f"no broker answers at {address.servers} ({why}); is one running? Start one with: partita broker"
+
+
+def patient_for(settings: Mapping[str, str], options: Mapping[str, Any], seconds: int) -> dict[str, Any]:
+    """Options with which a producer gives up after so many seconds, unless the user has said how long it may take.
+
+    A person waits for a command: a record that nobody takes is told long before Kafka's two minutes.
+    """
+    said = {name.replace("_", ".") for name in (*settings, *options)}
+    if said & {"delivery.timeout.ms", "request.timeout.ms", "linger.ms", "max.block.ms"}:
+        return {}
+    ms = seconds * 1000
+    return {"delivery.timeout.ms": ms, "request.timeout.ms": ms // 2, "max.block.ms": ms}
 
 
 def require_broker(address: Address) -> None:

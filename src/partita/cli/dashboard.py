@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options
+from partita.cli.connecting import named_if_unreachable
 from partita.cli.terminal import say
 from partita.cli.variables import TOKEN_VARIABLE as ADMIN_TOKEN_VARIABLE
 
@@ -87,7 +88,8 @@ def dashboard(
     has_control = notes_from is not None
     site = Site(observed, access, sources=followers.sources, allow_actions=allow_actions, has_control=has_control)
     if report is not None:
-        _write(site, poller, followers, report)
+        with named_if_unreachable(bootstrap):
+            _write(site, poller, followers, report)
     else:
         actions = _actions(site, poller, notes_from, admin_token) if allow_actions else []
         _run(site, poller, followers, actions, port)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options
+from partita.cli.connecting import named_if_unreachable
 from partita.cli.terminal import redraw, say, table_lines
 from partita.cli.variables import TOKEN_VARIABLE
 
@@ -126,7 +127,8 @@ def top(
         raise click.UsageError(str(error)) from error
     table = Top(GroupRows(observed), Accounts(observed, followers.sources.facts_of), sort, lines)
     try:
-        asyncio.run(_watch(table, poller, followers, every, looks, as_lines=as_lines))
+        with named_if_unreachable(bootstrap):
+            asyncio.run(_watch(table, poller, followers, every, looks, as_lines=as_lines))
     except KeyboardInterrupt:
         say()
 

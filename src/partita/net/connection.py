@@ -365,8 +365,11 @@ class Connection(asyncio.BufferedProtocol):
             for frame in self._frames.received(nbytes):
                 self._answer(frame)
         except (MalformedRequest, KeyError, ValueError) as error:
-            if self._answers == 0 and self._access is not None and refusals.is_tls_alert(self._frames.head()):
+            head = self._frames.head() if self._answers == 0 else b""
+            if self._access is not None and refusals.is_tls_alert(head):
                 self._fail(refusals.speaks_tls(self.address, self._access.security.protocol))
+            elif refusals.speaks_text(head):
+                self._fail(refusals.no_broker(self.address, head))
             else:
                 self._fail(Disconnected(f"{self.host}:{self.port} sent what is no answer of ours: {error}"))
 

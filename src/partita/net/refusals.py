@@ -37,6 +37,17 @@ def speaks_tls(address: str, protocol: str) -> TlsError:
     return TlsError(f"{address} speaks TLS, and security_protocol is {protocol}: set it to {wanted}")
 
 
+def speaks_text(head: bytes) -> bool:
+    """True if an answer begins with letters, as those of web, mail and SSH servers do; an answer of Kafka cannot."""
+    return len(head) >= 4 and head[:4].isascii() and head[:4].decode().isprintable()
+
+
+def no_broker(address: str, head: bytes) -> Disconnected:
+    """What answered speaks another protocol."""
+    begin = head.split(b"\r")[0].decode("ascii", "replace")
+    return Disconnected(f"{address} is no Kafka broker: what it answers begins with {begin!r}")
+
+
 def closed_before_answer(address: str, protocol: str, cause: Exception | None) -> KafkaError:
     """The broker closed a connection that was never answered a request."""
     if isinstance(cause, ssl.SSLError):

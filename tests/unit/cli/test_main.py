@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import signal
 import socket
 import sys
@@ -9,7 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from partita import Broker
+from partita.cli.connecting import patient_for
 from partita.cli.main import main
+
+produce = importlib.import_module("partita.cli.records.produce")
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +74,41 @@ def test_no_broker_is_said_at_once(
         taken.bind(("127.0.0.1", 0))
         nobody = f"127.0.0.1:{taken.getsockname()[1]}"
         monkeypatch.setenv("PARTITA_BOOTSTRAP", nobody)
-        assert call(monkeypatch, *words) == 1
+        assert call(monkeypatch, *words, "-X", "socket.connection.setup.timeout.ms=300") == 1
     (said,) = capsys.readouterr().err.splitlines()
-    assert f"no broker answers at {nobody}" in said
+    assert f"no broker answers at {nobody} (cannot connect to {nobody}: Connection refused)" in said
+
+
+@pytest.mark.parametrize("words", [("cluster",), ("consume", "t"), ("top", "--looks", "1"), ("dashboard", "--once=-")])
+def test_a_port_where_nobody_answers_is_told_as_such(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        somebody = f"127.0.0.1:{silent.getsockname()[1]}"
+        options = ("-b", somebody, "-X", "socket.connection.setup.timeout.ms=150", "-X", "default.api.timeout.ms=200")
+        assert call(monkeypatch, *words, *options) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"{somebody} takes connections, and no Kafka broker answers there" in said
+    assert f"partita doctor -b {somebody}" in said
+
+
+def test_produce_gives_up_soon_and_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker that falls silent while records are written: the producer's own patience is two minutes."""
+    monkeypatch.setattr(produce, "GIVE_UP_AFTER_S", 1)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+    with Broker(auto_create_topics_enable=True) as broker:
+        broker.create_topics({"t": 1})
+        broker.control.hold("Produce")
+        assert call(monkeypatch, "produce", "t", "-b", broker.bootstrap) == 1
+        broker.control.clear_faults()
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "2 records for t-0 were not delivered within 1000 ms" in said
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_who_says_how_long_delivery_may_take_is_obeyed() -> None:
+    assert patient_for({}, {}, 15)["delivery.timeout.ms"] == 15_000
+    assert patient_for({"delivery_timeout_ms": "90000"}, {}, 15) == {}
+    assert patient_for({}, {"request.timeout.ms": "40000"}, 15) == {}

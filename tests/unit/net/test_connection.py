@@ -128,6 +128,20 @@ def test_nonsense_closes_the_connection_and_nothing_else(reply: bytes) -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"), [(b"HTTP/1.1 400 Bad Request\r\n", "'HTTP/1.1'"), (b"SSH-2.0-OpenSSH\r\n", "'SSH-2.0-'")]
+)
+def test_a_server_of_another_protocol_is_named(answer: bytes, told: str) -> None:
+    """It was told as an answer of 1213486160 bytes."""
+
+    async def scenario() -> None:
+        async with WireServer(lambda k, v, r: answer) as server:
+            with pytest.raises(Disconnected, match=f"is no Kafka broker: what it answers begins with {told}"):
+                await Connection.open("127.0.0.1", server.port, CONFIG)
+
+    run(scenario())
+
+
 def test_an_answer_given_twice_closes_the_connection() -> None:
     async def scenario() -> None:
         async with WireServer(lambda k, v, r: HeartbeatResponse() if k == 12 else None) as server:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import connected, json_option, require_broker, require_topics, writable_partitions
+from partita.cli.connecting import (
+    connected,
+    json_option,
+    patient_for,
+    require_broker,
+    require_topics,
+    writable_partitions,
+)
 from partita.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.2
 SETTLE_WITHIN_S = 60.0
+GIVE_UP_AFTER_S = 15
 MEBIBYTE = 1 << 20
 
 
@@ -47,7 +55,8 @@ def produce_(
     value = os.urandom(size)
     took: list[float] = []
     failures: list[Exception] = []
-    with Producer(bootstrap.client_options() | settings_of(settings)) as producer:
+    options, given = bootstrap.client_options(), settings_of(settings)
+    with Producer(options | patient_for(given, options, GIVE_UP_AFTER_S) | given) as producer:
         writable_partitions(producer, topic)
         began = time.perf_counter()
         for number in range(records):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from partita.cli.address import Address, address_options, settings_of
-from partita.cli.connecting import require_broker, writable_partitions
+from partita.cli.connecting import patient_for, require_broker, writable_partitions
 from partita.cli.records.formats import from_json, parse_delimiter
 from partita.cli.terminal import say
 from partita.plurals import count
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 TELL_EVERY = 100_000
 CHUNK_BYTES = 1 << 16
+GIVE_UP_AFTER_S = 15
+"""How long a record may take; longer by --set delivery.timeout.ms=120000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +60,20 @@ def produce(
     topic: str, files: tuple[IO[bytes], ...], bootstrap: Address, compression: str, acks: str,
     settings: tuple[str, ...], quiet: bool, **given: Any,
 ) -> None:  # fmt: skip
-    """Write each line of FILEs, or of standard input, as a record to TOPIC."""
+    """Write each line of FILEs, or of standard input, as a record to TOPIC.
+
+    Gives up if a record is not acknowledged within 15 s; --set delivery.timeout.ms=120000 waits longer.
+    """
     from partita import Producer
     from partita.errors import KafkaError
 
     shape = _shape(given)
-    options = bootstrap.client_options(compression_type=compression, acks=acks) | settings_of(settings)
+    given_settings = settings_of(settings)
+    options = bootstrap.client_options(compression_type=compression, acks=acks)
+    options |= patient_for(given_settings, options, GIVE_UP_AFTER_S) | given_settings
     require_broker(bootstrap)
     try:
-        with Producer(options) as producer:
+        with _failures_told_once(), Producer(options) as producer:
             partitions = writable_partitions(producer, topic)
             _check_partition(topic, partitions, shape.partition, "")
             sent = _send(producer, topic, _records(files, shape, topic, partitions))
@@ -74,6 +83,21 @@ def produce(
         raise click.UsageError(str(error)) from error
     if not quiet:
         say(f"{count(sent, 'record')} written to {topic}", err=True)
+
+
+@contextmanager
+def _failures_told_once() -> Iterator[None]:
+    """The command ends with the first failure, so the producer need not log it as well."""
+    log = logging.getLogger("partita.producer")
+
+    def is_told_here(record: logging.LogRecord) -> bool:
+        return record.levelno < logging.ERROR
+
+    log.addFilter(is_told_here)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_told_here)
 
 
 def _shape(given: dict[str, Any]) -> Shape:
