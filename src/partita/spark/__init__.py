@@ -42,11 +42,11 @@ def register(spark: SparkSession) -> SparkSession:
     group, and a query that may not run in its group is stopped, with the reason in the log.
     """
     _require_packages()
-    from partita.spark.cores import cores_of
+    from partita.spark.cores import cores_of, is_local
     from partita.spark.query_watch import watch_queries
     from partita.spark.source import source_for
 
-    spark.dataSource.register(source_for(cores_of(spark)))
+    spark.dataSource.register(source_for(cores_of(spark), is_local=is_local(spark)))
     watch_queries(spark)
     return spark
 

@@ -1,4 +1,4 @@
-"""How many cores a session has for its tasks: what groupMembers=auto goes by."""
+"""How many cores a session has for its tasks: what groupMembers=auto and the tasks of a stream go by."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def cores_of(spark: SparkSession) -> int | None:
     asked = cores_asked_for({name: value for name, value in settings.items() if value is not None})
     running = spark.sparkContext.defaultParallelism if hasattr(spark, "_jsparkSession") else 0
     return max(asked, running) or None
+
+
+def is_local(spark: SparkSession) -> bool:
+    """Whether the session runs in one process, so that it never has more cores than now."""
+    return hasattr(spark, "_jsparkSession") and spark.sparkContext.master.startswith("local")
 
 
 def cores_asked_for(settings: Mapping[str, str]) -> int:

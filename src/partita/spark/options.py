@@ -111,15 +111,18 @@ class SourceOptions:
     run_problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    def shared_task_records(self, *, in_stream: bool) -> int:
-        """Up to how many offsets of several partitions a task reads; 0: each partition has a task of its own."""
+    def shared_task_records(self, *, in_stream: bool, by_cores: int = 0) -> int:
+        """Up to how many offsets of several partitions a task reads; 0: each partition has a task of its own.
+
+        `by_cores` is what the cores of the session suggest for a batch of a stream; options decide before it.
+        """
         if self.max_records_per_shared_task is not None:
             return self.max_records_per_shared_task
         if self.min_partitions is not None or self.max_records_per_partition is not None:
             return 0
         if self.view != "records":
             return SHARED_TASK_RECORDS_OF_VIEW
-        return SHARED_TASK_RECORDS if in_stream else 0
+        return max(SHARED_TASK_RECORDS, by_cores) if in_stream else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,8 @@ class GroupSource(DataSource):
 
     cores: ClassVar[int | None] = None
     """The cores of the session that this was registered in, where that is known."""
+    is_local: ClassVar[bool] = False
+    """Whether the session never has more cores than these."""
 
     @classmethod
     def name(cls) -> str:
@@ -90,7 +92,9 @@ class GroupSource(DataSource):
         """The reader of a stream."""
         options = self._checked(schema)
         check_cores(options, self.cores)
-        return LagStreamReader(options) if options.view == "lag" else StreamReader(options, self.cores)
+        if options.view == "lag":
+            return LagStreamReader(options)
+        return StreamReader(options, self.cores, is_local=self.is_local)
 
     def writer(self, schema: StructType, overwrite: bool) -> TopicArrowWriter:
         """The writer of a batch. Raises ConfigError for a table that cannot be written."""
@@ -124,8 +128,8 @@ class GroupSource(DataSource):
         return given if BOOTSTRAP in (name.lower() for name in given) else tables.options_in(schema) | given
 
 
-def source_for(cores: int | None) -> type[GroupSource]:
-    """The data source for a session with so many cores.
+def source_for(cores: int | None, *, is_local: bool = False) -> type[GroupSource]:
+    """The data source for a session with so many cores, and never more if it is local.
 
     Spark pickles the class when it is registered; one of a function goes with its attributes.
     """
@@ -133,7 +137,7 @@ def source_for(cores: int | None) -> type[GroupSource]:
     class SessionSource(GroupSource):
         """The data source of one session."""
 
-    SessionSource.cores = cores
+    SessionSource.cores, SessionSource.is_local = cores, is_local
     return SessionSource
 
 
@@ -196,14 +200,15 @@ class FilterTaker:
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One run of a streaming read; its core starts with the first offset call, in the source's own process."""
 
-    def __init__(self, options: SourceOptions, cores: int | None = None) -> None:
+    def __init__(self, options: SourceOptions, cores: int | None = None, *, is_local: bool = False) -> None:
         self._options = options
         self._cores = cores
+        self._is_local = is_local
         self._running: StreamCore | None = None
         self._prefetched: list[pa.RecordBatch] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_cores": self._cores, "_running": None, "_prefetched": None}
+        return self.__dict__ | {"_running": None, "_prefetched": None}
 
     @property  # type: ignore[misc]  # an override of `object.__class__`, which only `isinstance` of Spark's process sees
     def __class__(self) -> type:
@@ -241,7 +246,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of one batch."""
         tasks = self._core.partitions(start, end)
-        records_max = self._options.shared_task_records(in_stream=True)
+        records_max = self._core.shared_records(end)
         shared = _shared(tasks, records_max)
         self._prefetched = prefetched(self._options, tasks) if records_max and len(shared) == 1 else None
         return shared
@@ -269,7 +274,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 from partita.spark.cluster.group_members import GroupMembers
 
                 membership = GroupMembers(self._options, clock, auto)
-            self._running = StreamCore(self._options, lookups, clock, log.warning, membership)
+            cores = self._cores if self._is_local else None
+            self._running = StreamCore(self._options, lookups, clock, log.warning, membership, cores=cores)
         return self._running
 
 

@@ -4,7 +4,8 @@
 numeric partitions sorted. Spark compares offsets as text, so the same offset must always give the same text; and the
 end of a batch holds its own begin, so a logged batch can be planned again whatever happened to the group meanwhile.
 `i` holds topic ids, to recognise a topic that was deleted and recreated; `n` counts batches with data; `g`, the member
-epoch at planning, is there only for group members. The offsets of Spark's own Kafka connector,
+epoch at planning, is there only for group members; `s` is how many records share a task of this batch, where the
+cluster decided it and not the options alone. The offsets of Spark's own Kafka connector,
 `{"<topic>":{"<partition>":<end>}}`, are read too, so that its checkpoints can be continued.
 """
 
@@ -54,6 +55,7 @@ class StreamOffset:
     topic_ids: Mapping[str, bytes] = field(default_factory=dict)
     ordinal: int = -1
     member_epoch: int | None = None
+    shared_records: int | None = None
 
     def with_ends(self, ends: Mapping[TopicPartition, int]) -> StreamOffset:
         """The same offset with other ends for some of its partitions."""
@@ -74,6 +76,8 @@ def encode(offset: StreamOffset) -> dict[str, Any]:
         document["n"] = offset.ordinal
     if offset.member_epoch is not None:
         document["g"] = offset.member_epoch
+    if offset.shared_records is not None:
+        document["s"] = offset.shared_records
     return document
 
 
@@ -102,7 +106,7 @@ def decode(document: Mapping[str, Any]) -> StreamOffset:
             for partition, entry in partitions.items()
         }
         ids = {topic: _id_bytes(text) for topic, text in document.get("i", {}).items()}
-        return StreamOffset(ranges, ids, document.get("n", -1), document.get("g"))
+        return StreamOffset(ranges, ids, document.get("n", -1), document.get("g"), document.get("s"))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise OffsetFormatError(f"the checkpoint holds a damaged offset: {json.dumps(document)[:200]}") from error
 

@@ -21,7 +21,7 @@ from partita.spark.planning.lookups import Lookups
 from partita.spark.planning.member_progress import MemberProgress
 from partita.spark.planning.membership import Membership
 from partita.spark.planning.offsets import PARTITIONS_WARNING, Range, StreamOffset, decode, encode, is_foreign
-from partita.spark.planning.planner import RangeTask, is_held_back, limited, split
+from partita.spark.planning.planner import RangeTask, is_held_back, limited, shared_by_cores, split
 from partita.spark.planning.starts import (
     DEFAULT_STREAM_START,
     ClusterView,
@@ -45,7 +45,7 @@ class StreamCore:
     """Offsets, limits, losses and group commits of one run of a streaming query.
 
     `remark` receives what the user should read in the log, each text once in a run. With groupMode=member the
-    `membership` says which partitions may be read.
+    `membership` says which partitions may be read. Where `cores` are known, large batches have few tasks for each.
     """
 
     def __init__(
@@ -55,9 +55,12 @@ class StreamCore:
         clock: Clock,
         remark: Callable[[str], None] = lambda text: None,
         membership: Membership | None = None,
+        *,
+        cores: int | None = None,
     ) -> None:
         check_stream(options)
         self._options = options
+        self._cores = cores
         self._lookups = lookups
         self._clock = clock
         self._log = remark
@@ -163,6 +166,14 @@ class StreamCore:
         ]
         return split(tasks, self._options.min_partitions, self._options.max_records_per_partition)
 
+    def shared_records(self, end_json: OffsetJson) -> int:
+        """Up to how many offsets a task of the batch that ends here reads, as it was when the batch was planned first.
+
+        A sink that writes exactly once needs the same tasks when a batch is run again, on whatever machine.
+        """
+        planned = decode(end_json).shared_records
+        return self._options.shared_task_records(in_stream=True) if planned is None else planned
+
     def commit(self, end_json: OffsetJson) -> None:
         """Second chance: Spark is done with the batch that ends here."""
         self._group.finished(decode(end_json))
@@ -235,7 +246,17 @@ class StreamCore:
             return None
         self._last_cut_ms = self._clock.now().mono_ms
         topic_ids = {**start.topic_ids, **view.topic_ids}
-        return replace(start, ranges=ranges, topic_ids=topic_ids, ordinal=start.ordinal + 1)
+        shared = self._shared_by_cores(ranges)
+        return replace(start, ranges=ranges, topic_ids=topic_ids, ordinal=start.ordinal + 1, shared_records=shared)
+
+    def _shared_by_cores(self, ranges: Mapping[TopicPartition, Range]) -> int | None:
+        """What the tasks of this batch share because of the cores; None where the options alone decide."""
+        if self._cores is None:
+            return None
+        plain = self._options.shared_task_records(in_stream=True)
+        suggested = shared_by_cores((r.size for r in ranges.values()), self._cores)
+        found = self._options.shared_task_records(in_stream=True, by_cores=suggested)
+        return None if found == plain else found
 
     def _check_added(self, start: StreamOffset, view: ClusterView) -> None:
         """A topic added to the options must exist. One that vanished is a loss, which `carry_on` reports."""
