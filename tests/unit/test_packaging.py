@@ -125,3 +125,15 @@ def test_a_broker_starts_without_what_it_may_never_need() -> None:
         "partita.broker.requests.partition_errors", "partita.security.principal_rules", "partita.security.scram",
     }  # fmt: skip
     assert not late & set(started.stdout.split())
+
+
+def test_a_client_starts_without_what_only_a_login_needs() -> None:
+    """Issue 13, speed: each Python worker of Spark loads the client, as each command does."""
+    code = (
+        "import asyncio, logging, sys; others = set(sys.modules)\n"
+        "import partita.net.cluster\n"
+        "print(*set(sys.modules) - others)"
+    )
+    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    late = {"difflib", "email", "hashlib", "hmac", "http.client", "secrets", "urllib.request", "partita.net.login"}
+    assert not late & set(started.stdout.split())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ssl
+from typing import TYPE_CHECKING
 
-from partita.net.login import Login
 from partita.net.tls import TlsContexts
-from partita.security.settings import Security
+from partita.security.settings import SaslSettings, Security
+
+if TYPE_CHECKING:
+    from partita.net.login import Login
 
 
 class Access:
@@ -14,7 +17,7 @@ class Access:
 
     def __init__(self, security: Security) -> None:
         self.security = security
-        self.login = None if security.sasl is None else Login(security.sasl)
+        self.login = None if security.sasl is None else _login(security.sasl)
         self._tls = None if security.tls is None else TlsContexts(security.tls)
 
     def tls_context(self) -> ssl.SSLContext | None:
@@ -25,3 +28,10 @@ class Access:
         """End what runs beside the connections: the renewal of a token."""
         if self.login is not None:
             self.login.close()
+
+
+def _login(settings: SaslSettings) -> Login:
+    """Loads what logs in when it is needed: HTTP and hashes take as long to load as the rest of a client."""
+    from partita.net.login import Login
+
+    return Login(settings)

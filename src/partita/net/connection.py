@@ -14,7 +14,7 @@ import socket
 import ssl
 import sys
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from partita.errors import AuthenticationError, KafkaError
 from partita.net import names, refusals
@@ -22,11 +22,13 @@ from partita.net.access import Access
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected, RequestTimedOut, VersionMismatch
 from partita.net.frames import FrameReceiver
-from partita.net.login import Login
 from partita.net.metrics import Traffic
 from partita.protocol import framing
 from partita.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from partita.protocol.primitives import Buffer, MalformedRequest, Message, Reader, Request
+
+if TYPE_CHECKING:
+    from partita.net.login import Login
 
 SOFTWARE_NAME = "partita"
 SOFTWARE_VERSION = "0.1.0"
