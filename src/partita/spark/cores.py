@@ -29,7 +29,7 @@ def cores_of(spark: SparkSession) -> int | None:
 
 def is_local(spark: SparkSession) -> bool:
     """Whether the session runs in one process, so that it never has more cores than now."""
-    return hasattr(spark, "_jsparkSession") and spark.sparkContext.master.startswith("local")
+    return hasattr(spark, "_jsparkSession") and str(spark.sparkContext.master).startswith("local")
 
 
 def cores_asked_for(settings: Mapping[str, str]) -> int:

@@ -39,7 +39,7 @@ READING = (
         "maxRecordsPerSharedTask",
         "int",
         None,
-        "partitions are read in one task up to so many offsets; 0: a task for each; stream: 4096, views: 131072",
+        "partitions are read in one task up to so many offsets; 0: a task for each; stream: from 4096, views: 131072",
         minimum=0,
     ),
     Option("includeHeaders", "bool", False, "add the column headers"),

@@ -40,6 +40,7 @@ offsets = st.builds(
     ),
     ordinal=st.integers(-1, 5),
     member_epoch=st.none() | st.integers(0, 9),
+    shared_records=st.none() | st.integers(0, 9000),
 )
 
 
