@@ -90,12 +90,19 @@ class TransactionCoordinator:
         else:
             self._shard.set(*loaded)
 
-    def resume(self, now: Now) -> Step:
-        """After the last replay: transactions that are decided get their markers again, deadlines start."""
+    def resume(self, now: Now, *, restored_ms: int = -1) -> Step:
+        """After the last replay: transactions that are decided get their markers again, deadlines start.
+
+        `restored_ms`: the log is a copy of that time. What its transactions went through later is not known here, so
+        those that were open are aborted and their producers fenced.
+        """
         turn = Turn(self._shard, now)
         decided = [entry for entry in self._shard.entries.values() if entry.transaction.state.is_decided]
         for entry in decided:
             end.begin_completion(turn, entry)
+        for entry in self.open_entries():
+            if entry.transaction.start_ms <= restored_ms:
+                end.fence(turn, entry, "restore")
         deadlines.arm(turn)
         ids = len(self._shard.entries)
         turn.notes.append(TransactionsLoaded(ids, len(decided), self._shard.skipped, now.wall_ms))

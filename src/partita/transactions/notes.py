@@ -9,7 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 
 class TransactionEnded(NamedTuple):
-    """A transaction is decided; `by` is "producer", "timeout" or "successor", the next process with the same id."""
+    """A transaction is decided; `by` is "producer", "timeout", "successor" or "restore".
+
+    The successor is the next process with the same id; a restore aborts what was open when a copy was made.
+    """
 
     transactional_id: str
     producer_id: int

@@ -53,15 +53,15 @@ class World:
     def _new(self) -> TransactionCoordinator:
         return TransactionCoordinator(self.config, lambda: next(self._ids))
 
-    def reload(self) -> None:
-        """Drop the coordinator; another one reads the log."""
+    def reload(self, *, restored_ms: int = -1) -> None:
+        """Drop the coordinator; another one reads the log, which is a copy of that time if one is given."""
         self.take(self.coordinator.unload())
         self.waiting.clear()
         self.orders.clear()
         self.coordinator = self._new()
         for record in self.log:
             self.coordinator.replay(record)
-        self.take(self.coordinator.resume(self.clock.now()))
+        self.take(self.coordinator.resume(self.clock.now(), restored_ms=restored_ms))
 
     def ask(self, request: Request) -> Outcome | None:
         """The answer, or None while it waits."""

@@ -398,6 +398,21 @@ def test_the_timeout_counts_from_the_start_also_after_a_load() -> None:
     assert world.logged()[-1] == ("CompleteAbort", 1)
 
 
+def test_what_was_open_when_a_copy_was_made_is_aborted_by_who_loads_it() -> None:
+    """Its producer is fenced; what begins later in the copy is left alone by later loads."""
+    world = World()
+    world.init()
+    world.add((4000, 0), T0)
+    copied_ms = world.clock.now().wall_ms
+    world.advance(1)
+    world.reload(restored_ms=copied_ms)
+    assert world.logged()[-1] == ("CompleteAbort", 1)
+    world.init()
+    world.add((4000, 2), T0)
+    world.reload(restored_ms=copied_ms)
+    assert world.logged()[-1] == ("Ongoing", 2)
+
+
 def test_a_wall_clock_that_goes_back_stops_nothing() -> None:
     """KAFKA-8803."""
     world = World()

@@ -22,7 +22,7 @@ OWN = "partita_Transactions"
 LATE_MS = 300_000
 """A transaction that is open for this much longer than `transaction.max.timeout.ms` is late, as in Kafka."""
 SLICE_LOGS = 500
-ENDINGS = ("producer", "timeout", "successor")
+ENDINGS = ("producer", "timeout", "successor", "restore")
 _NOW = "what there is now, by name"
 
 

@@ -1,31 +1,32 @@
 """A copy of a data directory, of a broker that is stopped or one that runs.
 
-A copy of a running broker's is what a crash could have left: its next start checks the logs. Two orders make it so. In
-a partition the files are listed before the first is copied, and copied again when a sealed one has changed meanwhile,
-so that nothing is missing in the middle. The groups' and transactions' logs come before the data, so that no committed
-offset lies behind the end of its partition.
+A copy of a running broker's is what a crash could have left: its next start checks the logs. All its logs end where
+they ended at one instant, so that no transaction is in it by half, and no committed offset lies behind the end of its
+partition. The small files come later than the logs' ends; what they may know of later is left out.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from partita.broker.storage.catalogue_file import CATALOGUE, DELETED_SUFFIX, DESCRIPTION, TOPICS, decode
-from partita.broker.storage.data_dir import CLEAN, FORMAT, HANDOVER, DataDirectoryError
-from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
+from partita.broker.storage.catalogue_file import CATALOGUE, DELETED_SUFFIX, DESCRIPTION, TOPICS
+from partita.broker.storage.cut import Cut, End, NoCut, held_cut
+from partita.broker.storage.data_dir import CLEAN, COPIED, FORMAT, HANDOVER, LOCK, DataDirectoryError
+from partita.log.recovery import base_offsets
+from partita.log.segment import LOG_SUFFIX, file_name
+from partita.log.segment_swap import SWAP_SUFFIX
+from partita.log.snapshots import PRODUCERS_SUFFIX, STATE_NAME
 
 TRIES = 10
-"""How often a partition is copied whose sealed files change meanwhile, as compaction and retention change them."""
-DERIVED = (".index", ".timeindex")
-"""Endings of files that a start makes again from the log."""
+"""How often a partition is copied of which a file vanishes meanwhile."""
 
-_Files: TypeAlias = dict[str, os.stat_result]
+_Sizes: TypeAlias = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,20 @@ class Copied:
     is_clean: bool
 
 
+class _Job(NamedTuple):
+    """What is copied: everything, or all below a cut. `before` are the logs' files as they were before the cut."""
+
+    source: Path
+    target: Path
+    cut: Cut | None
+    before: dict[str, _Sizes]
+
+
 def back_up(source: str | Path, target: str | Path) -> Copied:
     """Copy a data directory to a new folder; start a broker with it to restore. Raises DataDirectoryError.
 
-    A transaction that is open while a running broker is copied may be in the data and not among the transactions: stop
-    the broker first, or take a snapshot of the file system, where transactions matter.
+    A broker that runs is asked where its logs end, and compacts and deletes nothing until the copy is complete. A
+    transaction that is open at that instant is in the copy, and is aborted by the first broker that starts with it.
     """
     source, target = Path(source), Path(target)
     if not (source / FORMAT).is_file():
@@ -50,91 +60,126 @@ def back_up(source: str | Path, target: str | Path) -> Copied:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DataDirectoryError(f"{target} exists and is not empty")
     try:
-        return _copied(source, target)
+        with ExitStack() as held:
+            owner = _owner(source, held)
+            before = {} if owner is None else _all_logs(source)
+            cut = None if owner is None else held.enter_context(held_cut(source, owner))
+            return _copied(_Job(source, target, cut, before))
+    except NoCut as error:
+        raise DataDirectoryError(f"{source}: {error}") from None
     except OSError as error:
         raise DataDirectoryError(f"the copy is not complete: {error.filename}: {error.strerror}") from None
 
 
-def _copied(source: Path, target: Path) -> Copied:
-    was_clean = (source / CLEAN).exists()
+def _owner(source: Path, held: ExitStack) -> str | None:
+    """The process whose broker runs with the directory; None while there is none, and none can start until the end."""
+    import fcntl
+
+    lock = os.open(source / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held.callback(os.close, lock)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return os.pread(lock, 32, 0).decode("ascii", "replace").strip() or "another one"
+    return None
+
+
+def _copied(job: _Job) -> Copied:
+    source, target = job.source, job.target
+    is_clean = (source / CLEAN).exists()
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     target.chmod(0o700)
     (target / TOPICS).mkdir(mode=0o700)
-    for name in (FORMAT, CATALOGUE):
-        _copy(source / name, target / name)
     partitions = size = count = 0
-    for topic in _topics(source / TOPICS, _internal_ids(target / CATALOGUE)):
+    for topic in _folders(source / TOPICS):
+        if topic.name.endswith(DELETED_SUFFIX):
+            continue
         count += 1
         (target / TOPICS / topic.name).mkdir(mode=0o700)
-        for partition in _partitions(topic):
-            size += _copy_partition(partition, target / TOPICS / topic.name / partition.name, derived=was_clean)
-            partitions += 1
+        for partition in _folders(topic):
+            copied = _copy_partition(job, partition, derived=is_clean)
+            partitions += copied is not None
+            size += copied or 0
         with suppress(FileNotFoundError):  # it is written a moment after the topic was created
             _copy(topic / DESCRIPTION, target / TOPICS / topic.name / DESCRIPTION)
-    is_clean = was_clean and (source / CLEAN).exists()
-    if is_clean:
-        if (source / HANDOVER).exists():  # without groups there is none
-            _copy(source / HANDOVER, target / HANDOVER)
-        _copy(source / CLEAN, target / CLEAN)
+    # The catalogue is at least as new as the logs: no id of a producer that they hold is given again.
+    names = [FORMAT, CATALOGUE, COPIED, *([HANDOVER, CLEAN] if is_clean else [])]
+    for name in names:
+        if name in (FORMAT, CATALOGUE) or (source / name).exists():
+            _copy(source / name, target / name)
+    if job.cut is not None:
+        (target / COPIED).write_text(f"{job.cut.wall_ms}\n")
+        (target / COPIED).chmod(0o600)
     if hasattr(os, "sync"):
         os.sync()
     return Copied(count, partitions, size, is_clean)
 
 
-def _topics(folder: Path, first: set[str]) -> list[Path]:
-    """The topics' folders, those of these ids first."""
-    found = [path for path in folder.iterdir() if path.is_dir() and not path.name.endswith(DELETED_SUFFIX)]
-    return sorted(found, key=lambda path: (path.name not in first, path.name))
-
-
-def _partitions(topic: Path) -> list[Path]:
-    """The folders of a topic's partitions; none of a topic that is deleted meanwhile."""
+def _folders(parent: Path) -> list[Path]:
+    """The folders in a folder, in order; none of a topic that is deleted meanwhile."""
     try:
-        return sorted(path for path in topic.iterdir() if path.is_dir())
+        return sorted(path for path in parent.iterdir() if path.is_dir())
     except FileNotFoundError:
         return []
 
 
-def _internal_ids(catalogue: Path) -> set[str]:
-    """The ids of the topics that groups and transactions are kept in."""
-    lines = [json.loads(line) for line in decode(catalogue.read_bytes()).good]
-    internal = (OFFSETS_TOPIC, TRANSACTION_TOPIC)
-    return {str(line["id"]) for line in lines if line.get("name") in internal and "id" in line}
+def _all_logs(source: Path) -> dict[str, _Sizes]:
+    """The files of every log, by its folder as the broker names it."""
+    found = (partition for topic in _folders(source / TOPICS) for partition in _folders(topic))
+    return {str(partition.relative_to(source)): _sizes(partition) for partition in found}
 
 
-def _copy_partition(source: Path, target: Path, *, derived: bool) -> int:
-    """Copy one log; the bytes copied. One that is deleted meanwhile is left out. Raises DataDirectoryError."""
+def _copy_partition(job: _Job, source: Path, *, derived: bool) -> int | None:
+    """Copy one log; the bytes copied. None: it is not older than the cut, or is deleted meanwhile."""
+    folder = str(source.relative_to(job.source))
+    end = None if job.cut is None else job.cut.ends.get(folder)
+    if job.cut is not None and end is None and folder not in job.before:
+        return None
+    target = job.target / folder
     for _ in range(TRIES):
         shutil.rmtree(target, ignore_errors=True)
         target.mkdir(mode=0o700)
         try:
-            before = _files(source)
-            names = [name for name in before if derived or not name.endswith(DERIVED)]
-            size = sum(_copy(source / name, target / name) for name in sorted(names, key=_is_data))
-            if _sealed(before, before) == _sealed(_files(source), before):
-                return size
+            # A log that was not open had not changed since the start; it may have since.
+            sizes = job.before[folder] if job.cut is not None and end is None else _sizes(source)
+            names = _names(sizes, end, derived=derived)
+            copied = sum(_copy(source / name, target / name) for name in names)
+            last = file_name(end.base_offset) if end is not None else max(_logs(names), default="")
+            limit = end.size if end is not None else sizes.get(last, 0)
+            if job.cut is None or not last:
+                return copied
+            longer = (target / last).stat().st_size - limit
+            os.truncate(target / last, limit)
+            return copied - max(0, longer)
         except FileNotFoundError:
             if not source.exists():
                 shutil.rmtree(target, ignore_errors=True)
-                return 0
+                return None
     raise DataDirectoryError(f"{source} changes faster than it is copied; stop the broker, or take a snapshot")
 
 
-def _files(folder: Path) -> _Files:
-    return {entry.name: entry.stat() for entry in os.scandir(folder) if entry.is_file()}
+def _sizes(folder: Path) -> _Sizes:
+    return {entry.name: entry.stat().st_size for entry in os.scandir(folder) if entry.is_file()}
 
 
-def _is_data(name: str) -> tuple[bool, str]:
-    """What speaks of the log comes before the log itself."""
-    return name.endswith(".log"), name
+def _logs(names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.endswith(LOG_SUFFIX)]
 
 
-def _sealed(
-    files: dict[str, os.stat_result], among: dict[str, os.stat_result] | None = None
-) -> list[tuple[str, int, int]]:
-    """The segments but the newest one of `among`, each with what changes when it is replaced."""
-    names = sorted(name for name in (files if among is None else among) if name.endswith(".log"))[:-1]
-    return [(name, files[name].st_ino, files[name].st_size) for name in names if name in files]
+def _names(sizes: _Sizes, end: End | None, *, derived: bool) -> list[str]:
+    """The files to copy of a log, what speaks of the log before the log itself.
+
+    What the cut has not seen is left out, and without `derived` the indexes, so that every batch is checked.
+    """
+    if derived:
+        return sorted(sizes)
+    names = _logs(sizes)
+    states = [file_name(offset, PRODUCERS_SUFFIX) for offset in base_offsets(list(sizes), PRODUCERS_SUFFIX)]
+    if end is not None:
+        names = [name for name in names if name <= file_name(end.base_offset)]
+        states = [name for name in states if name <= file_name(end.log_end_offset, PRODUCERS_SUFFIX)]
+    swaps = [name for name in sizes if name.endswith(SWAP_SUFFIX)]
+    return [*(name for name in (STATE_NAME,) if name in sizes), *states, *sorted(swaps), *sorted(names)]
 
 
 def _copy(source: Path, target: Path) -> int:

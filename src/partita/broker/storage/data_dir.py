@@ -1,8 +1,9 @@
 """What a broker keeps, on disk in a locked and versioned directory, or in this process.
 
 format (version), lock (held by one process, with its id in it), clean (mark of an orderly stop), handover (what the
-coordinators left at that stop), catalogue (lines with a checksum each), topics/<topic id>/topic (the catalogue's line
-about it), topics/<topic id>/<partition>/ (logs). The lock dies with its process, so a stale one is no hindrance.
+coordinators left at that stop), copied (mark of a copy of a running broker), catalogue (lines with a checksum each),
+topics/<topic id>/topic (the catalogue's line about it), topics/<topic id>/<partition>/ (logs). The lock dies with its
+process, so a stale one is no hindrance.
 Directories are 0700 and files 0600.
 """
 
@@ -44,7 +45,9 @@ log = logging.getLogger("partita.broker")
 
 FORMAT_VERSION = 1
 _FORMAT_TITLE = "partita data directory, format"
-FORMAT, _LOCK, CLEAN, HANDOVER = "format", "lock", "clean", "handover"
+FORMAT, LOCK, CLEAN, HANDOVER = "format", "lock", "clean", "handover"
+COPIED = "copied"
+"""Says of a copy of a running broker, for good, when that one had its logs end here."""
 _SURVIVES = {
     Durability.MEMORY: "kept in memory, gone when the broker stops",
     Durability.OS: "durability os: survives a kill of the broker; a power loss may take the last second",
@@ -147,7 +150,7 @@ class DiskStore(LogStore):
         """Whether the directory is new. Nothing is changed, least of all in one of a newer format (D12)."""
         if not os.path.isdir(self.root):
             return True
-        names = [name for name in os.listdir(self.root) if name not in (_LOCK, "lost+found", f"{FORMAT}.tmp")]
+        names = [name for name in os.listdir(self.root) if name not in (LOCK, "lost+found", f"{FORMAT}.tmp")]
         if not names:
             return True
         if FORMAT not in names and TOPICS in names:
@@ -182,6 +185,8 @@ class DiskStore(LogStore):
             self.handover = self._read_handover()
         if HANDOVER in names:
             self._small.unlink(HANDOVER)
+        if COPIED in names:
+            self.copied_ms = int(bytes(read_file(self._small, "", COPIED) or b"-1"))
         self._small.make_dir(TOPICS)
         for name in self._small.list(TOPICS):
             if name.endswith(DELETED_SUFFIX):
@@ -404,7 +409,7 @@ def _take_lock(root: str) -> int:
     """Lock the directory for this process, and say so in the lock file (D9)."""
     import fcntl
 
-    lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+    lock = os.open(os.path.join(root, LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

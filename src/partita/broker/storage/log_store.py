@@ -45,6 +45,7 @@ class LogStore:
         self.unclean = False
         self.failure: str | None = None
         self.handover: bytes | None = None
+        self.copied_ms = -1
         self.logs: dict[str, PartitionLog] = {}
         self.chores: list[Callable[[], None]] = []
         self.on_opened: Callable[[PartitionLog], None] | None = None

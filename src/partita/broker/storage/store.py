@@ -26,6 +26,8 @@ class Store(Protocol):
     """Why the log directory is offline; None while it is not. Its partitions answer KAFKA_STORAGE_ERROR. (D7)"""
     handover: bytes | None
     """One line that coordinators leave for the next start: there after an orderly stop, kept by `close`."""
+    copied_ms: int
+    """When the running broker, of which this is a copy, had its logs end here; -1 where it is none."""
     chores: list[Callable[[], None]]
     """What the next sync is to do first, in order, on whatever thread it runs."""
     on_opened: Callable[[PartitionLog], None] | None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
+from partita.broker.storage.cut import CutsForCopies
 from partita.broker.storage.store import Store
 from partita.log.durability import Durability
 from partita.log.storage import StorageError, StorageFull
@@ -97,6 +98,7 @@ class Upkeep:
         self._retaining: asyncio.Task[int] | None = None
         self._cleaner_timer: asyncio.TimerHandle | None = None
         self._cleaning: asyncio.Task[int] | None = None
+        self._cuts = CutsForCopies(store, clock)
         self._threads: ThreadPoolExecutor | None = None
         self._is_stopped = False
 
@@ -163,6 +165,7 @@ class Upkeep:
         self._check_timer = self._loop.call_later(CHECK_SECONDS, self._check)
         self._store.check()
         self._store.settle()
+        self._cuts.look()
         if self._store.chores and self._store.failure is None:
             self._chore_came()
 
@@ -280,14 +283,14 @@ class Upkeep:
                 return
 
     def retain_now(self) -> int:
-        """Apply retention to every open log; return how many segments went."""
+        """Apply retention to every open log; return how many segments went. None does while a copy is being made."""
         self._store.refresh_configs()
         now, count = self._clock.now(), 0
         expiration_ms = self._config.int("producer.id.expiration.ms")
         for kept in tuple(self._store.logs.values()):
             kept.producers.expire(now.wall_ms, expiration_ms)
             try:
-                count += kept.delete_old_segments(now)
+                count += 0 if self._cuts.is_held else kept.delete_old_segments(now)
             except StorageError as error:
                 log.warning("retention of %s: %s", kept.directory, error)
                 self._store.note_error(error)
@@ -307,10 +310,15 @@ class Upkeep:
                 self._cleaner_timer = self._loop.call_later(self._seconds("log.cleaner.backoff.ms"), self._clean)
 
     async def compact_now(self, *, force: bool = False) -> int:
-        """Compact every open log that is due, or with `force` every compacted one; return how many were."""
+        """Compact every open log that is due, or with `force` every compacted one; return how many were.
+
+        None is while a copy of the data directory is being made.
+        """
         self._store.refresh_configs()
         count = 0
         for kept in tuple(self._store.logs.values()):
+            if self._cuts.is_held:
+                break
             if not kept.config.compact or kept.is_being_compacted or kept.failure is not None:
                 continue
             kept.is_being_compacted = True

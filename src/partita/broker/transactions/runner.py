@@ -168,7 +168,7 @@ class TransactionRunner:
             opened.unwatch(self._replayed)
         self._failed_in_a_row = 0
         self.state = State.ACTIVE
-        step = self.coordinator.resume(self._cluster.clock.now())
+        step = self.coordinator.resume(self._cluster.clock.now(), restored_ms=self._cluster.store.copied_ms)
         kept = tuple(n for n in step.notes if not isinstance(n, TransactionsLoaded) or n.transactional_ids or n.skipped)
         self.take(step._replace(notes=kept))
 

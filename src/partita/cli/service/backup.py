@@ -19,7 +19,8 @@ from partita.cli.terminal import complain, print_json, say
 def backup(data_dir: str, target: str, as_json: bool) -> None:
     """Copy the data directory DATA_DIR of a broker to the new folder TARGET.
 
-    The broker may run meanwhile. To restore, start a broker with --data-dir TARGET.
+    The broker may run meanwhile; transactions that are open are aborted in the copy. To restore, start a broker with
+    --data-dir TARGET.
     """
     try:
         copied = back_up(data_dir, target)

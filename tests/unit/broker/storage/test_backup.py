@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from partita import Broker, Consumer, Producer
-from partita.broker.storage import backup as backup_module
+from partita import Broker, Consumer, GroupMetadata, Producer
+from partita.broker.options import Value
+from partita.broker.storage import cut, upkeep
 from partita.broker.storage.backup import back_up
 from partita.broker.storage.data_dir import DataDirectoryError
 from partita.cli.main import cli
+from support.clients.broker import until
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker looks every 20 ms, not every second, whether a copy is asked for."""
+    monkeypatch.setattr(upkeep, "CHECK_SECONDS", 0.02)
 
 
 def values(broker: Broker, partition: int = 0) -> list[int]:
@@ -82,44 +92,113 @@ def test_a_copy_of_a_running_broker_holds_all_that_was_acknowledged_before_it_be
             assert restored.metrics()["kafka_partita_Store_offsets_missing"] == 0
 
 
-def test_a_partition_whose_sealed_files_change_is_copied_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As compaction does: a segment is replaced by one that holds the next one's records, too."""
-    folder = tmp_path / "d" / "topics" / ("0" * 32) / "0"
-    folder.mkdir(parents=True)
-    (tmp_path / "d" / "format").write_text("x")
-    (tmp_path / "d" / "catalogue").write_text("")
-    (folder.parent / "topic").write_text("")
-    names = [f"{number:020}.log" for number in (0, 5, 9)]
-    for name in names:
-        (folder / name).write_text(f"old {name}")
-    kept, copies = backup_module._copy, []
+def are_decided(broker: Broker, partitions: list[tuple[str, int]]) -> bool:
+    logs = [broker.run(partial(broker.cluster.catalogue.partition, *partition)) for partition in partitions]
+    return all(found is not None and found.log.last_stable_offset == found.log.high_watermark for found in logs)
 
-    def copy_and_compact(source: Path, target: Path) -> int:
-        size = kept(source, target)
-        copies.append(source.name)
-        if copies.count(names[0]) == 1 and source.name == names[0]:
-            (folder / "new").write_text("compacted")
-            (folder / "new").rename(folder / names[0])
-            (folder / names[1]).unlink()
-        return size
 
-    monkeypatch.setattr(backup_module, "_copy", copy_and_compact)
-    back_up(tmp_path / "d", tmp_path / "copy")
-    copied = tmp_path / "copy" / "topics" / ("0" * 32) / "0"
-    assert {path.name: path.read_text() for path in copied.iterdir()} == {
-        names[0]: "compacted", names[2]: f"old {names[2]}",
-    }  # fmt: skip
+def has_committed(broker: Broker, offsets: dict[tuple[str, int], int]) -> bool:
+    return broker.committed("g") == offsets
 
-    def always_changes(source: Path, target: Path) -> int:
-        size = kept(source, target)
-        if source.name == names[0]:
-            (folder / "new").write_text("x")
-            (folder / "new").rename(folder / names[0])
-        return size
 
-    monkeypatch.setattr(backup_module, "_copy", always_changes)
-    with pytest.raises(DataDirectoryError, match="changes faster than it is copied"):
-        back_up(tmp_path / "d", tmp_path / "other")
+def committed_in(broker: Broker, partitions: list[tuple[str, int]]) -> list[set[int]]:
+    """What a reader of committed records sees of each partition."""
+    found: dict[tuple[str, int], set[int]] = {partition: set() for partition in partitions}
+    with Consumer(
+        bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as consumer:
+        consumer.assign(partitions)
+        ends = consumer.end_offsets(partitions)
+        while any(consumer.position(partition) < end for partition, end in ends.items()):
+            for record in consumer.poll(1):
+                found[record.topic, record.partition].add(int(record.value))
+    return list(found.values())
+
+
+def test_a_copy_of_a_running_broker_shows_no_half_of_a_transaction(tmp_path: Path) -> None:
+    """Each transaction writes its number to every partition and commits it as an offset."""
+    written = [(topic, index) for topic in ("t", "u") for index in range(6)]
+    with Broker(data_dir=str(tmp_path / "d")) as broker:
+        for topic in ("t", "u"):
+            broker.run(partial(broker.cluster.create_topic, topic, 6, 1))
+        begun, stop, done = threading.Event(), threading.Event(), [0]
+
+        def work() -> None:
+            with Producer(bootstrap_servers=broker.bootstrap, transactional_id="steady") as producer:
+                producer.init_transactions()
+                while not stop.is_set():
+                    with producer.transaction():
+                        for topic, partition in written:
+                            producer.send(topic, str(done[0]).encode(), partition=partition)
+                        producer.send_offsets({("u", 0): done[0] + 1}, GroupMetadata("g"))
+                    done[0] += 1
+                    begun.set()
+
+        worker = threading.Thread(target=work)
+        with Producer(bootstrap_servers=broker.bootstrap, transactional_id="open") as slow:
+            slow.init_transactions()
+            slow.begin()
+            slow.send("t", b"-1", partition=3).result(10)
+            worker.start()
+            assert begun.wait(20)
+            copies = []
+            for number in range(2):
+                before = done[0]
+                back_up(tmp_path / "d", tmp_path / f"copy-{number}")
+                copies.append((tmp_path / f"copy-{number}", before, done[0]))
+            slow.abort()
+        stop.set()
+        worker.join()
+    for folder, before, after in copies:
+        with Broker(data_dir=str(folder)) as restored:
+            until(partial(are_decided, restored, written), "what was open when the copy was made is aborted")
+            found = committed_in(restored, written)
+            assert before <= len(found[0]) <= after + 1, "all that were acknowledged before the copy began are in it"
+            assert all(values == set(range(len(found[0]))) for values in found), "the same ones in every partition"
+            offsets = {("u", 0): len(found[0])}
+            until(partial(has_committed, restored, offsets), "the offsets of the last transaction are committed, too")
+            aborted = {note["transactional_id"] for note in restored.notes() if note.get("by") == "restore"}
+            assert "open" in aborted
+
+
+def test_nothing_is_compacted_or_deleted_while_a_copy_is_made(tmp_path: Path) -> None:
+    """What follows the cut would take keys away that the copy has no later value of."""
+    with Broker(data_dir=str(tmp_path / "d")) as broker:
+        settings: dict[str, Value] = {
+            "cleanup.policy": ("compact", "delete"),
+            "retention.bytes": 1,
+            "segment.bytes": 100,
+        }
+        topic = broker.run(partial(broker.cluster.create_topic, "t", 1, 1, settings))
+        for value in ("old", "new"):
+            broker.produce("t", value, key="k")
+        log, keep = topic.partitions[0].log, broker.running.upkeep
+        with cut.held_cut(tmp_path / "d", "of this test") as found:
+            (end,) = (end for folder, end in found.ends.items() if folder == log.directory)
+            assert end == (log.segments[-1].base_offset, log.segments[-1].size, 2)
+            assert broker.call(keep.compact_now(force=True)) == broker.run(keep.retain_now) == 0
+            with pytest.raises(DataDirectoryError, match="another copy of it is being made"):
+                back_up(tmp_path / "d", tmp_path / "other")
+        until(lambda: broker.run(keep.retain_now) > 0, "old segments are deleted again")
+        assert not {cut.ASKED, cut.ANSWERED} & {path.name for path in (tmp_path / "d").iterdir()}
+
+
+def test_a_copy_that_died_holds_nothing_up(tmp_path: Path) -> None:
+    with Broker(data_dir=str(tmp_path / "d")) as broker:
+        (tmp_path / "d" / cut.ASKED).write_text("0123456789abcdef")
+        broker.produce("t", "x")
+        assert back_up(tmp_path / "d", tmp_path / "copy").partitions == 1
+
+
+def test_a_broker_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cut, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(upkeep, "CHECK_SECONDS", 60.0)
+    with (
+        Broker(data_dir=str(tmp_path / "d")),
+        pytest.raises(DataDirectoryError, match=f"the broker, process {os.getpid()}, did not say"),
+    ):
+        back_up(tmp_path / "d", tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
 
 
 def test_what_cannot_be_copied_is_refused(tmp_path: Path) -> None:
