@@ -65,7 +65,7 @@ VARIANTS = {"thread": IoThread, "one loop": LoopIo}
 def consumer(variant: str, bootstrap: str, **options: Any) -> AsyncConsumer[bytes, bytes]:
     """A consumer of this variant."""
     config = ConsumerConfig.of({}, bootstrap_servers=bootstrap, auto_offset_reset="earliest", **options)
-    return AsyncConsumer.over(ConsumerDriver(config, AsyncWaiter(), strict=False, make_io=VARIANTS[variant]))
+    return AsyncConsumer._over(ConsumerDriver(config, AsyncWaiter(), strict=False, make_io=VARIANTS[variant]))
 
 
 async def polls(variant: str, bootstrap: str) -> float:

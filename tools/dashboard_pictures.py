@@ -14,7 +14,6 @@ PICTURES = (
     ("overview", "/", "light", 1000, 640),
     ("group", "/groups/billing", "light", 1000, 900),
     ("why", "/groups/workers/why", "dark", 1000, 660),
-    ("phone", "/groups", "dark", 390, 700),
 )
 """Name, page, colours, width and height."""
 

@@ -206,7 +206,7 @@ def _class(kind: type, origin: str) -> list[str]:
     parts = [f"## {kind.__name__}", f"`{origin}`", _doc(kind)]
     twin = SHARED.get(kind)
     if twin is not None:
-        own = [name for name in _public(kind) if not hasattr(twin, name) and name != "over"]
+        own = [name for name in _public(kind) if not hasattr(twin, name)]
         shared = [f"`{name}`" for name in _public(twin) if name != "start"]
         also = f" and has `{'`, `'.join(own)}` besides" if own else ""
         parts.append(

@@ -262,7 +262,7 @@ class World:
             make_io=make_io,
             uniform=lambda low, high: 1.0,
         )
-        return Consumer.over(shell)
+        return Consumer._over(shell)
 
     def script(self, name: str, *replies: Any) -> None:
         self.scripts[name] += replies

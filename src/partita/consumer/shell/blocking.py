@@ -96,7 +96,7 @@ class Consumer(Generic[K, V]):
         self._start(ConsumerDriver(checked, BlockingWaiter(), strict=True, clock=clock))
 
     @classmethod
-    def over(cls, driver: ConsumerDriver) -> Consumer[K, V]:
+    def _over(cls, driver: ConsumerDriver) -> Consumer[K, V]:
         """A consumer over a driver made elsewhere (with another clock, or without sockets)."""
         consumer = cls.__new__(cls)
         consumer._start(driver)
@@ -104,7 +104,7 @@ class Consumer(Generic[K, V]):
 
     def _start(self, driver: ConsumerDriver) -> None:
         self._driver = driver
-        self._calls = calls = AsyncConsumer[K, V].over(driver)
+        self._calls = calls = AsyncConsumer[K, V]._over(driver)
         self.subscribe = calls.subscribe
         self.assign = calls.assign
         self.assignment = calls.assignment

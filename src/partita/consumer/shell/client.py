@@ -112,8 +112,8 @@ class AsyncConsumer(Generic[K, V]):
         self._start(ConsumerDriver(checked, AsyncWaiter(), strict=False, clock=clock))
 
     @classmethod
-    def over(cls, driver: ConsumerDriver) -> AsyncConsumer[K, V]:
-        """A consumer with a driver of your own, such as one with another clock or without sockets."""
+    def _over(cls, driver: ConsumerDriver) -> AsyncConsumer[K, V]:
+        """A consumer over a driver made elsewhere (with another clock, or without sockets)."""
         consumer = cls.__new__(cls)
         consumer._start(driver)
         return consumer

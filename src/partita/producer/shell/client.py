@@ -188,19 +188,6 @@ class AsyncProducer:
             delivery._when_done(lambda: self._tell_interceptors(delivery))
         return delivery
 
-    @property
-    def is_forked(self) -> bool:
-        """True in the child of a fork: this producer works in the parent only."""
-        return self._driver.is_forked
-
-    def has_room(self) -> bool:
-        """False while the buffer is full."""
-        return self._driver.core.has_room()
-
-    def wait_for_room(self) -> None:
-        """As `room`, for callers on other threads than the loop's. Raises BufferExhaustedError after max.block.ms."""
-        self._driver.wait_for_room()
-
     async def room(self) -> None:
         """Wait while the buffer is full; `await` this between sends when records come faster than they can go.
 
@@ -408,8 +395,7 @@ class Producer:
             plain = producer.add_plain(topic, value, key)
             if plain is not None:
                 return plain
-        if not producer.has_room():
-            producer.wait_for_room()
+        producer._driver.wait_for_room()
         return producer.send(topic, value, key, headers, partition, timestamp)
 
     def flush(self, timeout: float | None = None) -> None:
@@ -471,7 +457,7 @@ class Producer:
             self._is_closed = True
             thread, self._thread = self._thread, None
         _OPEN.pop(self._producer, None)
-        if thread is not None and not self._producer.is_forked:
+        if thread is not None and not self._producer._driver.is_forked:
             try:
                 thread.run(self._producer.close(timeout, without_broker=without_broker))
             finally:
@@ -520,7 +506,7 @@ def _member(given: GroupMetadata) -> Member:
 def _flush_at_exit() -> None:
     """Deliver what unclosed producers still hold, and tell how many records are lost."""
     for producer, thread in list(_OPEN.items()):
-        if producer.is_forked:
+        if producer._driver.is_forked:
             continue
         try:
             thread.run(producer.close(EXIT_SECONDS), EXIT_SECONDS + 1)
