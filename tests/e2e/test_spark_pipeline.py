@@ -16,9 +16,10 @@ from click.testing import CliRunner
 from partita import Producer
 from partita.cli.main import cli
 from partita.cli.pipeline import cause_of
+from partita.options import ConfigError
 from partita.registry import AvroSerializer, FolderRegistry, ProtobufSerializer
 from partita.spark.pipeline.pipeline_file import BAD_RECORDS, FORMATS, OTHERWISE, SINKS, parse
-from partita.spark.pipeline.runner import BatchReport, start
+from partita.spark.pipeline.runner import BatchReport, QualityError, start
 from support.registry_service import proto_classes
 
 if TYPE_CHECKING:
@@ -225,8 +226,63 @@ def test_the_command_line_plans_and_checks_without_spark(world: SparkWorld, tmp_
     checked = CliRunner().invoke(cli, ["pipeline", "doctor", str(file)])
     assert checked.exit_code == 1
     assert "topic not found in the cluster: nosuch" in checked.output
+    file.write_text(f'{text}\n[dead_letters]\ntopic = "letterz"\n')
+    checked = CliRunner().invoke(cli, ["pipeline", "doctor", str(file)])
+    assert (checked.exit_code, "dead letters, topic letterz: not found" in checked.output) == (1, True), checked.output
+    file.write_text(text.replace("[source]", 'security.protocol = "SSL"\nssl.truststore.location = "none"\n[source]'))
+    for command, code in (("plan", 2), ("doctor", 1)):
+        checked = CliRunner().invoke(cli, ["pipeline", command, str(file)])
+        assert (checked.exit_code, "ssl.truststore.location: no such file: none" in checked.output) == (code, True)
     file.write_text("checkpoint = 1")
     assert CliRunner().invoke(cli, ["pipeline", "plan", str(file)]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ('[decode]\nformat = "json"\nschema = "s struct<a: itn>"', r"\[decode\]: schema: \[PARSE_SYNTAX_ERROR\]"),
+        ('[[quality]]\nname = "q"\ncheck = "vallue > 1"', r"check of \[\[quality\]\] number 1: .*`vallue`"),
+        ('[[quality]]\nname = "q"\ncheck = "value >"', r"check of \[\[quality\]\] number 1: \[PARSE_SYNTAX"),
+        ('[[transform]]\nname = "t"\nsql = "select x from records"', r"sql of \[\[transform\]\] number 1: .*`x`"),
+        ('[[transform]]\nname = "t"\nsql = "select * from recods"', r"number 1: \[TABLE_OR_VIEW_NOT_FOUND\].*`recods`"),
+        ('[[transform]]\nname = "t"\nsql = "select 1 as n"\n[[sink]]\ntable = "t"\nformat = "topic"\ntopic = "o"',
+         r"\[\[sink\]\] number 2: the table needs a column value; it has n"),
+    ],
+)  # fmt: skip
+def test_wrong_sql_is_named_before_anything_is_read(world: SparkWorld, tmp_path: Path, rest: str, said: str) -> None:
+    file = pipeline_text(world, tmp_path, f'[[sink]]\nformat = "console"\n{rest}\n')
+    with pytest.raises(ConfigError, match=said):
+        start(world.spark, parse(file, "p"))
+
+
+def test_a_side_table_with_a_record_that_cannot_be_read_fails_unless_told_otherwise(
+    world: SparkWorld, tmp_path: Path
+) -> None:
+    """It became a row of nulls, whatever bad_records said."""
+    world.create()
+    world.produce(['{"code": "UA"}', "no json"])
+    side = f'''
+[[sink]]
+format = "console"
+[[table]]
+name = "side"
+source = {{ subscribe = "{world.topic}" }}
+decode = {{ format = "json", schema = "code string" }}
+'''
+    with pytest.raises(QualityError, match=f"table side: a record cannot be read: {world.topic}-0 at offset 1"):
+        start(world.spark, parse(pipeline_text(world, tmp_path, side), "p"))
+
+
+def test_the_cause_of_a_failure_is_ours_or_the_innermost_of_java() -> None:
+    told = "[STREAM_FAILED] Query terminated with exception: Traceback:\n  File x\n"
+    assert cause_of(f"{told}partita.spark.QualityError: batch 0: no\nCaused by: a.b.C: d") == "batch 0: no"
+    java = (
+        "Py4JJavaError: An error occurred while calling o1.parquet.\n: org.apache.spark.SparkException: Job aborted\n"
+    )
+    inner = "Caused by: java.io.IOException: Mkdirs failed\nCaused by: py4j.Py4JException: Traceback"
+    assert cause_of(f"{told}{java}{inner}") == "Mkdirs failed"
+    assert cause_of(told + java) == "Job aborted"
+    assert cause_of("  one\ntwo") == "one"
 
 
 def test_the_files_of_the_page_are_right() -> None:

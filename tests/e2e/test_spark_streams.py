@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from partita.spark import lag, lag_seconds, metrics, metrics_text
+from partita.spark import lag, lag_seconds, metrics, metrics_text, register
 from partita.spark.progress import lag_of, lag_seconds_of
 from support.spark.world import Collector
 
@@ -93,6 +94,21 @@ def test_a_query_stopped_right_after_a_batch_leaves_no_lag(world: SparkWorld) ->
     assert world.committed() == {}
     query.stop()
     assert eventually(lambda: world.committed() == {0: (2, "spark:s:0")})
+
+
+def test_a_session_of_ones_own_that_ends_right_after_its_query_leaves_no_lag(world: SparkWorld) -> None:
+    """With register() alone, too. Spark tells of the end in a thread of its own: a script was through before that, and
+    the last batch was never committed (4 of 4 scripts). Issue 13, item 1."""
+    world.create()
+    world.produce(["a", "b"])
+    own = register(world.spark.newSession())
+    assert own._partita_watch is not world.spark._partita_watch  # type: ignore[attr-defined]  # kept with a session
+    stream = replace(world, spark=own).stream(group=world.group, groupMode="commit", queryName="r")
+    assert own.streams.active == []
+    query = Collector().start(stream, once=True)
+    assert query.awaitTermination(60)
+    own._partita_watch.settle()  # type: ignore[attr-defined]  # what the end of the interpreter does
+    assert world.committed() == {0: (2, "spark:r:0")}
 
 
 def test_once_reads_everything_in_one_batch(world: SparkWorld) -> None:

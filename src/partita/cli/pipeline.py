@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -33,11 +34,17 @@ def pipeline() -> None:
 @json_option
 def plan(file: Path, as_json: bool) -> None:
     """Show what a run would read: ranges, lag, batches. Starts no Spark and changes nothing."""
+    from partita.options import ConfigError
+    from partita.spark.planning.offsets import OffsetFormatError
     from partita.spark.planning.starts import SourceError
 
     described = _read(file)
     try:
         ahead = _outlook(described)
+    except ConfigError as error:
+        raise click.UsageError(f"{file}: {error}") from None
+    except OffsetFormatError as error:
+        raise click.ClickException(f"{described.checkpoint}: {error}") from None
     except SourceError as error:
         raise click.ClickException(str(error)) from None
     rows = [
@@ -66,8 +73,9 @@ def plan(file: Path, as_json: bool) -> None:
 def run(file: Path, once: bool, master: str, as_json: bool) -> None:
     """Run the pipeline until Ctrl-C, printing one line for each batch."""
     described = _read(file)
+    from partita.options import ConfigError
     from partita.spark import session
-    from partita.spark.pipeline.runner import start
+    from partita.spark.pipeline.runner import QualityError, start
 
     def tell(report: BatchReport) -> None:
         if as_json:
@@ -76,15 +84,23 @@ def run(file: Path, once: bool, master: str, as_json: bool) -> None:
             broken = "".join(f", {count} {name}" for name, count in report.broken.items() if count)
             say(f"batch {report.batch}: {report.rows} records, {report.good} good{broken}")
 
-    from pyspark.errors import StreamingQueryException
+    from pyspark.errors import PySparkException
 
-    spark = session(described.name, master=master, config=dict(described.spark))
-    query = start(spark, described, once=once, on_batch=tell)
+    # What ends the pipeline is told in one line below; Spark would put hundreds in front of it.
+    for logger in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    spark = session(described.name, master=master, config={"spark.log.level": "OFF", **described.spark})
     try:
-        query.awaitTermination()
-    except KeyboardInterrupt:
-        query.stop()
-    except StreamingQueryException as failure:
+        query = start(spark, described, once=once, on_batch=tell)
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            query.stop()
+    except ConfigError as error:
+        raise click.UsageError(f"{file}: {error}") from None
+    except QualityError as failure:
+        raise click.ClickException(str(failure)) from None
+    except PySparkException as failure:
         raise click.ClickException(cause_of(str(failure))) from None
 
 
@@ -101,9 +117,10 @@ def doctor(context: click.Context, file: Path) -> None:
 
 
 def cause_of(failure: str) -> str:
-    """The line of a Spark failure that says why: our own error, else the first line."""
-    found = re.findall(r"\b(?:QualityError|SourceError|DataLossError|ConfigError|CommitRefused): (.+)", failure)
-    return str(found[-1] if found else failure.strip().partition("\n")[0])
+    """The line of a Spark failure that says why: our own error, else the innermost of Java's, else the first line."""
+    ours = re.findall(r"\b(?:QualityError|SourceError|DataLossError|ConfigError|CommitRefused): (.+)", failure)
+    javas = re.findall(r"^(?:Caused by)?: (?!py4j\.)(?:[\w$]+\.)+[\w$]+: (.+)", failure, re.M)
+    return str((ours or javas or [failure.strip().partition("\n")[0]])[-1])
 
 
 def _read(file: Path) -> Pipeline:
@@ -126,10 +143,23 @@ def _outlook(described: Pipeline) -> Outlook:
     return look_ahead(options, lookups, Path(described.checkpoint))
 
 
+def _topics_there(described: Pipeline) -> set[str]:
+    """Those topics of the file that exist, beside the ones of the stream."""
+    from partita.spark.cluster.broker_link import link_to
+    from partita.spark.cluster.cluster_lookups import ClusterLookups
+    from partita.spark.options import TopicSelection
+
+    lookups = ClusterLookups(link_to(described.source_options().client))
+    view = lookups.view(TopicSelection(names=tuple(described.other_topics())))
+    return {topic for topic, _ in view.partitions}
+
+
 def _findings(file: Path) -> Iterator[tuple[str, str]]:
     """What was checked, and the fault, empty if there is none. A file that cannot be read ends the checks."""
     from partita.errors import KafkaError
+    from partita.options import ConfigError
     from partita.spark import JavaNotFound, ensure_java
+    from partita.spark.planning.offsets import OffsetFormatError
     from partita.spark.planning.starts import SourceError
 
     try:
@@ -141,7 +171,8 @@ def _findings(file: Path) -> Iterator[tuple[str, str]]:
     for package in ("pyspark", "pyarrow", "pandas"):
         yield package, "" if find_spec(package) else "not installed: pip install 'partita[spark]'"
     for sink in described.sinks:
-        yield f"sink {sink.format} {sink.target}".rstrip(), described.lacking(sink)
+        if sink.format != "topic":
+            yield f"sink {sink.format} {sink.target}".rstrip(), described.lacking(sink)
     if described.decode.registry:
         yield "registry", "" if find_spec("fastavro") else "not installed: pip install 'partita[registry]'"
     try:
@@ -152,5 +183,10 @@ def _findings(file: Path) -> Iterator[tuple[str, str]]:
     try:
         ahead = _outlook(described)
         yield f"cluster, {len(ahead.ranges)} partitions to read", ""
-    except (KafkaError, SourceError) as error:
+        there = _topics_there(described)
+        for topic, what in described.other_topics().items():
+            yield f"{what}, topic {topic}", "" if topic in there else "not found in the cluster"
+    except OffsetFormatError as error:
+        yield f"checkpoint {described.checkpoint}", str(error)
+    except (KafkaError, SourceError, ConfigError) as error:
         yield "cluster", str(error)

@@ -115,7 +115,7 @@ class Cluster:
                 async with asyncio.timeout_at(deadline):
                     return await once()
             except TimeoutError:
-                raise last or Disconnected(f"no answer within {timeout} ms") from None
+                raise last or self.trouble or Disconnected(f"no answer within {timeout} ms") from None
             except KafkaError as error:
                 if not error.retriable or loop.time() >= deadline:
                     raise

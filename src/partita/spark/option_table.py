@@ -190,6 +190,8 @@ CLIENT = {
     "kafka.session.timeout.ms": "source: groupMode=member: silence after which the group gives the partitions away",
     "kafka.heartbeat.interval.ms": "source: groupMode=member: time between heartbeats",
     "kafka.max.poll.interval.ms": "source: groupMode=member: longest time from one batch to the next",
+    "kafka.group.protocol": "source: groupMode=member: classic (default), or consumer, the protocol of KIP-848",
+    "kafka.group.remote.assignor": "source: groupMode=member with kafka.group.protocol=consumer: the broker's assignor",
     "kafka.partition.assignment.strategy": "source: groupMode=member: assignors; range,cooperative-sticky by default",
     "kafka.metadata.max.age.ms": "how old the knowledge of leaders may become",
     "kafka.retry.backoff.ms": "pause before the first retry of a request; it doubles up to kafka.retry.backoff.max.ms",

@@ -18,6 +18,7 @@ from partita.options import ConfigError, Option, check_value
 from partita.references import resolve_option, resolve_options
 from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
+from partita.spark.client_checks import check_servers, check_topic, in_words_of_spark, not_known, wrong_numbers
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
 from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
 
@@ -177,6 +178,8 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
     topics = _topics(values)
     _check_group(values, topics)
     start = starting(values, given.problems)
+    if values["group"] and values["groupMode"] == "none" and view == "records" and start != AtWord("committed"):
+        given.warnings.append("group has no effect without groupMode=commit, groupMode=member or a start of committed")
     end, ending_names = ending(values, given.problems)
     check_start_against_end(start, end)
     isolation = given.client.get("isolation.level", "read_uncommitted").strip().lower()
@@ -217,6 +220,10 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
     topic = given.values["topic"]
     if topic is not None and not topic:
         raise ConfigError("topic must not be blank")
+    if topic is not None:
+        check_topic("topic", topic)
+    if given.problems:
+        raise ConfigError("; ".join(given.problems))
     name = given.values["sinkName"]
     if given.values["exactlyOnce"]:
         _check_exactly_once(name, given.client)
@@ -283,9 +290,9 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
     try:
         security_of_options(resolve_options(without_executors(given.client)))
     except ConfigError as error:
-        raise ConfigError(f"{error} (in Spark every one of these options has dots and the prefix kafka.)") from None
-    if not given.client.get("bootstrap.servers", "").strip():
-        raise ConfigError(f"{table.BOOTSTRAP} is required: host:port of one broker or more, separated by commas")
+        raise ConfigError(in_words_of_spark(error)) from None
+    check_servers(given.client)
+    given.problems += wrong_numbers(given.client)
     for option in side.known:
         given.values.setdefault(option.name, option.default)
     return given
@@ -326,7 +333,7 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
         given.client[name.removeprefix("kafka.")] = value  # references are resolved on each executor: no secret travels
         return
     elif name not in table.CLIENT:
-        given.warnings.append(f"{spelled} is not known and has no effect")
+        given.warnings.append(not_known(spelled))
     elif table.CLIENT[name].startswith(side.other_prefix) and not is_table:
         given.warnings.append(f"{spelled} has no effect when {side.doing}")
     is_for_executor = name in table.CLIENT_OF_EXECUTOR
@@ -399,6 +406,8 @@ def _topics(values: Mapping[str, Any]) -> TopicSelection:
         topics = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
         if not topics:
             raise ConfigError(f"subscribe names no topic: {text!r}")
+        for topic in topics:
+            check_topic("subscribe", topic)
         return TopicSelection(names=topics)
     try:
         re.compile(text)
@@ -460,11 +469,8 @@ def query_key_of(query_name: str | None, group: str | None, topics: TopicSelecti
 
 
 def _max_poll_interval_ms(given: _Given) -> int:
-    text = given.client.get("max.poll.interval.ms", "300000")
-    if not text.strip().isdecimal():
-        given.problems.append(f"kafka.max.poll.interval.ms must be a whole number, not {text!r}")
-        return 300_000
-    return int(text)
+    text = given.client.get("max.poll.interval.ms", "300000").strip()
+    return int(text) if text.isdecimal() else 300_000
 
 
 def _limits(values: Mapping[str, Any], problems: list[str]) -> Limits:

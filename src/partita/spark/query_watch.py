@@ -7,11 +7,13 @@ and a commit is never lowered. Over Spark Connect, which tells no options, one q
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from collections.abc import Iterator
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryProgressEvent,
@@ -26,6 +28,8 @@ from partita.spark.options import SourceOptions, parse_source
 from partita.spark.query_shape import STATEFUL, QueryShape, refusals
 
 log = logging.getLogger("partita.spark")
+EXIT_WAIT_S = 10.0
+"""How long the end of the interpreter waits for the last commits of queries that have ended."""
 
 
 class QueryWatch(StreamingQueryListener):
@@ -35,6 +39,8 @@ class QueryWatch(StreamingQueryListener):
         self._spark = spark
         self._shapes: dict[str, QueryShape] = {}
         self._ends: dict[str, list[str]] = {}
+        self._committing: set[str] = set()
+        self._has_committed = threading.Condition()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
         """Look at the plan. Spark waits for this call, so a query that is refused is stopped from another thread."""
@@ -46,6 +52,8 @@ class QueryWatch(StreamingQueryListener):
         running = {str(other.runId) for other in self._spark.streams.active}
         reasons = refusals(shape, [other for run, other in self._shapes.items() if run in running])
         self._shapes[str(event.runId)] = shape
+        if any(options.commits for options in shape.sources):
+            self._committing.add(str(event.runId))
         for reason in reasons:
             log.error("query %s is stopped: %s", event.name or event.id, reason)
         if reasons:
@@ -62,6 +70,25 @@ class QueryWatch(StreamingQueryListener):
         for options in () if shape is None else shape.sources:
             if options.commits:
                 try_commit(options, filter(None, ends))
+        with self._has_committed:
+            self._committing.discard(run)
+            self._has_committed.notify_all()
+
+    def settle(self) -> None:
+        """Wait for the last commits of queries that have ended.
+
+        Spark tells of an end in a thread of its own, so a script may be through before that; then the interpreter would
+        end first. A query that still runs is not waited for.
+        """
+        if not self._committing or self._spark.sparkContext._jsc is None:
+            return  # a context that was stopped has told everything before
+        try:
+            running = {str(query.runId) for query in self._spark.streams.active}
+        except (Py4JError, OSError) as error:
+            log.debug("Spark has ended before the commits of its last batches: %s", error)
+            return
+        with self._has_committed:
+            self._has_committed.wait_for(lambda: self._committing <= running, EXIT_WAIT_S)
 
 
 class ConnectWatch(StreamingQueryListener):
@@ -94,6 +121,7 @@ def watch_queries(spark: SparkSession) -> None:
     if hasattr(spark, "_jsparkSession") and not getattr(spark, "_partita_watch", None):
         watch = QueryWatch(spark)
         spark.streams.addListener(watch)
+        atexit.register(watch.settle)
         spark._partita_watch = watch  # type: ignore[attr-defined]  # kept with the session it belongs to
 
 

@@ -112,6 +112,17 @@ def test_a_cluster_that_is_not_there_fails_in_time() -> None:
     asyncio.run(story())
 
 
+def test_whoever_waits_for_a_cluster_that_is_not_there_is_told_why() -> None:
+    """A wait inside of a wait ended in "no answer within 60000 ms" for a wrong address."""
+
+    async def story() -> None:
+        cluster = Cluster("127.0.0.1:1", ClientConfig(default_api_timeout_ms=50))
+        with pytest.raises(Disconnected, match=r"cannot connect to 127\.0\.0\.1:1"):
+            await cluster.retry(cluster.refresh)
+
+    asyncio.run(story())
+
+
 def test_failed_connections_back_off() -> None:
     async def story() -> list[float]:
         pool = ConnectionPool(ClientConfig(reconnect_backoff_ms=20, reconnect_backoff_max_ms=60))

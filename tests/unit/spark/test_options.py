@@ -87,7 +87,13 @@ def test_names_count_in_any_case() -> None:
         ({"kafka.enable.auto.commit": "x"}, "kafka.enable.auto.commit must not be set"),
         ({"kafka.interceptor.classes": "x"}, "kafka.interceptor.classes must not be set"),
         ({"topik": "x"}, "unknown option 'topik'"),
-        ({"kafka.security.protocol": "SASL_SSL"}, r"sasl_mechanism is not set.*prefix kafka\."),
+        (
+            {"kafka.security.protocol": "SASL_SSL"},
+            "kafka.security.protocol is SASL_SSL and kafka.sasl.mechanism is not set",
+        ),
+        ({"kafka.bootstrap.servers": "http://h:1"}, "kafka.bootstrap.servers: 'http://h:1' is not an address"),
+        ({"kafka.bootstrap.servers": "h:kafka"}, "kafka.bootstrap.servers: 'h:kafka' is not an address"),
+        ({"subscribe": "flights delays"}, "subscribe names 'flights delays', which no topic can be called"),
         (
             {"startingOffsets": '{"t":{"0":1}}', "endingOffsets": '{"t":{"1":1}}'},
             "must name the same partitions; only one has t-0, t-1",
@@ -112,6 +118,8 @@ def test_fails_at_load(changes: dict[str, str | None], named: str) -> None:
         ("kafka.isolation.level", "read_it_all"),
         ("maxOffsetsPerTrigger", "many"),
         ("kafka.max.poll.interval.ms", "long"),
+        ("kafka.fetch.max.bytes", "1MB"),
+        ("kafka.request.timeout.ms", "-1"),
     ],
 )
 def test_fails_only_when_the_query_runs(name: str, value: str) -> None:
@@ -170,6 +178,20 @@ def test_options_of_sparks_connector_without_effect_are_accepted() -> None:
     )
 
 
+def test_what_is_without_effect_is_said_with_the_name_that_was_meant() -> None:
+    """As a stranger misspells: the connector passes over such an option in silence."""
+    assert source(kafka__fetch__max__byte="1").warnings == (
+        "kafka.fetch.max.byte is not known and has no effect; did you mean 'kafka.fetch.max.bytes'?",
+    )
+    assert source(group="g").warnings == (
+        "group has no effect without groupMode=commit, groupMode=member or a start of committed",
+    )
+    assert source(group="g", startingOffsets="committed").warnings == ()
+    member = source(group="g", groupMode="member", kafka__group__protocol="consumer")
+    assert member.warnings == ()
+    assert member.client["group.protocol"] == "consumer"
+
+
 @pytest.mark.parametrize(("text", "ms"), [("15m", 900_000), ("500ms", 500), ("2h", 7_200_000), ("3", 3), ("5 s", 5000)])
 def test_delays_have_units(text: str, ms: int) -> None:
     assert source(maxTriggerDelay=text).limits.max_delay_ms == ms
@@ -188,6 +210,8 @@ def test_a_pattern_matches_anywhere_in_the_name() -> None:
         ({"kafka.key.serializer": "x"}, "kafka.key.serializer must not be set"),
         ({"kafka.transactional.id": "x"}, "writes at least once, it has no transactions"),
         ({"topci": "x"}, "did you mean 'topic'"),
+        ({"topic": "a b"}, "topic names 'a b', which no topic can be called"),
+        ({"kafka.batch.size": "16k"}, "kafka.batch.size must be a whole number, not '16k'"),
     ],
 )
 def test_wrong_sink_options(options: dict[str, str], named: str) -> None:

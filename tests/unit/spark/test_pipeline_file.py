@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from partita.options import ConfigError
+from partita.spark.pipeline.column_list import check_columns
 from partita.spark.pipeline.outlook import look_ahead
 from partita.spark.pipeline.pipeline_file import Decoding, Rule, Sink, parse
 from partita.spark.pipeline.runner import Batches
@@ -99,12 +100,85 @@ def test_a_whole_file() -> None:
         ("[[sink]]", '[[quality]]\nname = "q, r"\ncheck = "x"\n[[sink]]', "must not hold a comma"),
         ("[[sink]]", '[[transform]]\nname = "records"\nsql = "x"\n[[sink]]', "two tables are called 'records'"),
         ("[[sink]]", '[trigger]\ninterval = "1 second"\navailable_now = true\n[[sink]]', "not both"),
+        ('"cp"', "3", "checkpoint of the file must be a text in quotes, not 3"),
+        ('bootstrap.servers = "h:1"', "", r"\[cluster\] needs bootstrap.servers"),
+        ('"h:1"', '["h:1", "i:1"]', r'bootstrap.servers of \[cluster\] must be one text, not a list: "h:1,i:1"'),
+        ("bootstrap.servers", "kafka.bootstrap.servers", "write bootstrap.servers, without the prefix kafka"),
+        ('"h:1"', '"h:1"\nfetch.max.byte = 1', r"\[cluster\] has no 'fetch.max.byte'; did you mean 'fetch.max.bytes'"),
+        ('"h:1"', '"h:1"\nsecurity.protocol = "SASL"', r"\[cluster\]: security.protocol must be one of PLAINTEXT"),
+        ('"h:1"', '"h:1"\nrequest.timeout.ms = "soon"', r"\[cluster\]: request.timeout.ms must be a whole number"),
+        ('subscribe = "a"', 'subscribe = ["a", "b"]', r'subscribe of \[source\] must be one text, not a list: "a,b"'),
+        ('subscribe = "a"', 'subscribe = 2026-01-01', r"subscribe of \[source\] must be a text, a number"),
+        ('"a"', '"a"\nstartingOffsets = { a = { 0 = 3 } }', r"startingOffsets of \[source\] must be a text with JSON"),
+        ('"a"', '"a"\ngroup.id = "g"', r"\[source\]: unknown option 'group.id'; did you mean 'group'"),
+        ('"a"', '"a"\ngroup = "g"', r"\[source\]: group has no effect without groupMode"),
+        ('"a"', '"a"\ncolumns = "offset"', r"\[source\]: a pipeline reads every column"),
+        ("[[sink]]", '[decode]\nschema = "a int"\n[[sink]]', r"\[decode\] needs format, since it has schema"),
+        ("[[sink]]", '[[decode]]\nformat = "json"\n[[sink]]', r"\[decode\] must be one table, not a list"),
+        ("[[sink]]", '[decode]\nformat = "jsn"\n[[sink]]', "did you mean 'json'"),
+        ("[[sink]]", "[sink]", r"there may be several of sink: write \[\[sink\]\]"),
+        ('"console"', '"topic"\ntopic = ""', r"topic of \[\[sink\]\] number 1 must not be empty"),
+        ('"console"', '"topic"\ntopic = "a"', "the pipeline would read what it writes"),
+        ('"console"', '"topic"\ntopic = "a b"', r"\[\[sink\]\] number 1: topic names 'a b'"),
+        ('"console"', '"parquet"\npath = "o"\n[[sink]]\nformat = "parquet"\npath = "o/"',
+         r"\[\[sink\]\] number 2 has the path of \[\[sink\]\] number 1"),
+        ("[[sink]]", '[[quality]]\nname = "q"\ncheck = "x"\n' * 2 + "[[sink]]", "two rules are called 'q'"),
+        ("[[sink]]", '[[transform]]\nname = "q r"\nsql = "x"\n[[sink]]', "must be a name for SQL"),
+        ("[[sink]]", '[[table]]\nname = "t"\nsource = { subscrib = "b" }\n[[sink]]',
+         r"source of \[\[table\]\] number 1: unknown option 'subscrib'"),
+        ("[[sink]]", '[[table]]\nname = "t"\nsource = { subscribe = "b" }\ndecode = { format = "jso" }\n[[sink]]',
+         r"format of decode of \[\[table\]\] number 1 must be one of"),
+        ("[[sink]]", '[[table]]\nname = "t"\nsource = { subscribe = "b" }\ndecode = { format = "json", schema = '
+         '"a int", bad_records = "dead_letters" }\n[[sink]]', "must be fail or null: a side table has no batches"),
+        ("[[sink]]", '[[table]]\nname = "Records"\nsource = { subscribe = "b" }\n[[sink]]', "called 'Records'"),
+        ("[[sink]]", '[dead_letters]\nmax_ratio = "high"\n[[sink]]', "must be a number from 0 to 1, not 'high'"),
+        ("[[sink]]", "[dead_letters]\nmax_ratio = 50\n[[sink]]", "must be a number from 0 to 1, not 50"),
+        ("[[sink]]", '[dead_letters]\ntopic = "a"\n[[sink]]', r"\[dead_letters\]: \[source\] reads the topic 'a'"),
+        ("[[sink]]", '[trigger]\ninterval = "often"\n[[sink]]', 'must be a time like "5 seconds"'),
+        ("[[sink]]", '[trigger]\navailable_now = "yes"\n[[sink]]', "must be true or false without quotes"),
+        ("[[sink]]", "[trigger]\nonce = true\n[[sink]]", "has no 'once'; it may have available_now, interval"),
+        ("[[sink]]", '[spark]\nspark.executor.memory = "1g"\n[[sink]]', "without the prefix spark"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(was: str, becomes: str, said: str) -> None:
     assert was in LEAST
     with pytest.raises(ConfigError, match=said):
         parse(LEAST.replace(was, becomes), "x")
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ("carrier strng", "column carrier has the type 'strng', which Spark does not know; did you mean 'string'"),
+        ("a int, A string", "schema names the column a twice"),
+        ("_offset int", "schema names the column _offset, which every record has already"),
+        ("carrier", "'carrier' is not a name and a type"),
+        ("a int,", "'' is not a name and a type"),
+    ],
+)
+def test_a_wrong_list_of_columns_is_named_before_spark_starts(schema: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        check_columns(schema)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "carrier string, delay int",
+        "a: BIGINT, `b c` decimal(10, 2), m map<string, array<int>>",
+        "s struct<a: int, b: string>, t timestamp_ntz not null",
+        "a int comment 'one, two', b string",
+        "d interval day to second",
+    ],
+)
+def test_a_right_list_of_columns_is_left_to_spark(schema: str) -> None:
+    check_columns(schema)
+
+
+def test_the_topics_of_a_file_beside_those_of_the_stream() -> None:
+    assert parse(WHOLE, "x").other_topics() == {
+        "weather": "table weather", "copy": "sink of records", "letters": "dead letters"
+    }  # fmt: skip
 
 
 def test_what_a_sink_lacks_in_the_settings_of_spark_is_named() -> None:

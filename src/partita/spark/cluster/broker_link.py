@@ -20,6 +20,7 @@ from partita.net.config import ClientConfig
 from partita.options import ConfigError
 from partita.references import resolve_options
 from partita.security.settings import security_of_options
+from partita.spark.client_checks import in_words_of_spark
 from partita.spark.options import without_executors
 
 T = TypeVar("T")
@@ -45,7 +46,10 @@ class BrokerLink:
     def __init__(self, client: Mapping[str, str]) -> None:
         self.client = client
         self._loop = asyncio.new_event_loop()
-        self.cluster = Cluster(client["bootstrap.servers"], _config(client))
+        try:
+            self.cluster = Cluster(client["bootstrap.servers"], _config(client))
+        except ConfigError as error:
+            raise ConfigError(in_words_of_spark(error)) from None
         threading.Thread(target=self._loop.run_forever, name="partita-spark", daemon=True).start()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:

@@ -7,22 +7,36 @@ settings of the Spark session in `[spark]` without the prefix `spark.`.
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from partita.options import ConfigError
-from partita.spark.options import SinkOptions, SourceOptions, check_batch, check_stream, parse_sink, parse_source
+from partita.security.settings import is_security_option
+from partita.spark import option_table
+from partita.spark.options import SourceOptions, check_batch, check_stream, parse_sink, parse_source
+from partita.spark.pipeline.column_list import check_columns
+from partita.spark.pipeline.toml_table import TomlTable, named
 from partita.spark.query_shape import QueryShape, refusals
 
 FORMATS = ("raw", "json", "avro", "protobuf")
 SINKS = ("parquet", "delta", "iceberg", "topic", "console")
+WITH_JSON = ("assign", *(option.name for option in option_table.POSITIONS))
+TARGETS = {"parquet": "path", "delta": "path", "iceberg": "name", "topic": "topic"}
+"""The key of a sink that says where its rows go."""
+ONE_WRITER = ("parquet", "delta")
+"""Sinks that take a batch once; a second one with the same path would overwrite it, or be taken for a repetition."""
 OTHERWISE = ("drop", "fail", "dead_letters")
 BAD_RECORDS = ("fail", "null", "dead_letters")
 RECORDS = "records"
 """The name by which SQL knows the decoded records of a batch."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_INTERVAL = re.compile(
+    r"(interval\s+)?(\d+(\.\d+)?\s+(microsecond|millisecond|second|minute|hour|day|week)s?\s*)+", re.I
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,17 @@ class Pipeline:
         """The options of a write to this topic."""
         return {**self._client(), "topic": topic}
 
+    def other_topics(self) -> dict[str, str]:
+        """The topics beside those of the stream, and what each is for: side tables, sinks, dead letters."""
+        sides = [(side, parse_source(self.read_options(side.options)).topics) for side in self.tables]
+        found = {
+            name: f"table {side.name}"
+            for side, topics in sides
+            for name in (*topics.names, *(topic for topic, _ in topics.assigned))
+        }
+        found |= {sink.target: f"sink of {sink.table}" for sink in self.sinks if sink.format == "topic"}
+        return found | ({self.dead_letters: "dead letters"} if self.dead_letters else {})
+
     def lacking(self, sink: Sink) -> str:
         """What the settings of Spark lack for this sink; empty if nothing that can be seen from here."""
         settings = " ".join(self.spark.values())
@@ -119,155 +144,183 @@ def parse(text: str, name: str) -> Pipeline:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"this is no TOML: {error}") from None
-    file = _Table("the file", document)
+    file = TomlTable("the file", document, is_file=True)
     pipeline = Pipeline(
         name=file.text("name", name),
         checkpoint=file.text("checkpoint"),
-        cluster=_flat(file.table("cluster")),
-        source=_flat(file.table("source")),
+        cluster={key.removeprefix("kafka."): value for key, value in file.options("cluster", "kafka.").items()},
+        source=_read_options(file),
         decode=_decoding(file.inner("decode")),
         tables=tuple(_side_table(table) for table in file.several("table")),
         rules=tuple(_rule(table) for table in file.several("quality")),
-        transforms=tuple(Transform(t.text("name"), t.text("sql")) for t in file.several("transform")),
+        transforms=tuple(Transform(_table_name(t), t.text("sql")) for t in file.several("transform")),
         sinks=tuple(_sink(table) for table in file.several("sink")),
         dead_letters=file.inner("dead_letters").text("topic", ""),
-        bad_ratio_max=float(file.inner("dead_letters").value("max_ratio", 1.0)),
+        bad_ratio_max=file.inner("dead_letters").ratio("max_ratio", 1.0),
         trigger=_trigger(file.inner("trigger")),
-        spark=_flat(file.table("spark"), "spark."),
+        spark=file.options("spark", "spark."),
     )
     file.refuse_others()
-    _check(pipeline)
+    _check_cluster(pipeline)
+    _check_reads(pipeline)
+    _check_tables(pipeline)
+    _check_sinks(pipeline)
+    _check_letters(pipeline)
     return pipeline
 
 
-class _Table:
-    """One table of the file; remembers what was asked for, so that the rest can be refused."""
-
-    def __init__(self, place: str, values: Mapping[str, Any]) -> None:
-        self.place = place
-        self._values = values
-        self._asked: set[str] = set()
-        self._inner: list[_Table] = []
-
-    def value(self, name: str, default: Any = None) -> Any:
-        self._asked.add(name)
-        return self._values.get(name, default)
-
-    def text(self, name: str, default: str | None = None, choices: tuple[str, ...] = ()) -> str:
-        found = self.value(name, default)
-        if not isinstance(found, str) or (default is None and not found):
-            raise ConfigError(f"{self.place} needs {name}, a text" + (f": {', '.join(choices)}" if choices else ""))
-        if choices and found not in choices:
-            raise ConfigError(f"{name} of {self.place} must be one of {', '.join(choices)}, not {found!r}")
-        return found
-
-    def table(self, name: str) -> Mapping[str, Any]:
-        found = self.value(name, {})
-        if not isinstance(found, Mapping):
-            raise ConfigError(f"{name} of {self.place} must be a table: [{name}]")
-        return found
-
-    def inner(self, name: str) -> _Table:
-        known = next((table for table in self._inner if table.place == f"[{name}]"), None)
-        if known is None:
-            known = _Table(f"[{name}]", self.table(name))
-            self._inner.append(known)
-        return known
-
-    def several(self, name: str) -> list[_Table]:
-        found = self.value(name, [])
-        if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-            raise ConfigError(f"{name} of {self.place} must be a list of tables: [[{name}]]")
-        tables = [_Table(f"[[{name}]] number {i}", one) for i, one in enumerate(found, 1)]
-        self._inner += tables
-        return tables
-
-    def refuse_others(self) -> None:
-        for name in self._values:
-            if name not in self._asked:
-                near = get_close_matches(name, self._asked, n=1, cutoff=0.5)
-                raise ConfigError(f"{self.place} has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
-        for table in self._inner:
-            table.refuse_others()
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Dotted names that TOML took for tables, put together again; every value as Spark wants it: a text."""
-    found: dict[str, str] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{name}.")
-        else:
-            found[prefix + name] = str(value).lower() if isinstance(value, bool) else str(value)
+def _read_options(table: TomlTable) -> dict[str, str]:
+    """The options of a read. One written as a table would be taken for options with dots in their names."""
+    place = "[source]" if table.place == "the file" else f"source of {table.place}"
+    found = table.options("source")
+    for name in found:
+        option = name.partition(".")[0]
+        if option != name and option in WITH_JSON:
+            raise ConfigError(f"{option} of {place} must be a text with JSON in it, not a table")
     return found
 
 
-def _decoding(table: _Table) -> Decoding:
+def _decoding(table: TomlTable) -> Decoding:
     kind = table.text("format", "raw", FORMATS)
     found = Decoding(
         kind, table.text("schema", ""), table.text("registry", ""), table.text("bad_records", "fail", BAD_RECORDS)
     )
-    if kind != "raw" and not found.schema:
+    if kind == "raw":
+        odd = next((key for key in ("schema", "registry", "bad_records") if table.has(key)), None)
+        if odd is not None:
+            raise ConfigError(f"{table.place} needs format, since it has {odd}: json, avro or protobuf")
+        return found
+    if not found.schema:
         raise ConfigError(f'{table.place} needs schema, the columns as SQL has them: "carrier string, delay int"')
     if (kind in ("avro", "protobuf")) != bool(found.registry):
         raise ConfigError(f"{table.place}: registry, a URL or a folder, goes with the formats avro and protobuf")
+    with named(table.place):
+        check_columns(found.schema)
     return found
 
 
-def _side_table(table: _Table) -> SideTable:
-    name, options = table.text("name"), _flat(table.table("source"))
-    return SideTable(name, options, _decoding(table.inner("decode")))
+def _side_table(table: TomlTable) -> SideTable:
+    decode = _decoding(table.inner("decode"))
+    if decode.bad_records == "dead_letters":
+        raise ConfigError(f"bad_records of decode of {table.place} must be fail or null: a side table has no batches")
+    return SideTable(_table_name(table), _read_options(table), decode)
 
 
-def _rule(table: _Table) -> Rule:
+def _table_name(table: TomlTable) -> str:
+    name = table.text("name")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"name of {table.place} must be a name for SQL, of letters, digits and _, not {name!r}")
+    return name
+
+
+def _rule(table: TomlTable) -> Rule:
     if "," in table.text("name"):
         raise ConfigError(f"name of {table.place} must not hold a comma: reasons are lists of such names")
     return Rule(table.text("name"), table.text("check"), table.text("otherwise", "fail", OTHERWISE))
 
 
-def _sink(table: _Table) -> Sink:
+def _sink(table: TomlTable) -> Sink:
     kind = table.text("format", None, SINKS)
-    named = {"parquet": "path", "delta": "path", "iceberg": "name", "topic": "topic"}
-    return Sink(table.text("table", RECORDS), kind, table.text(named[kind]) if kind in named else "")
+    target = TARGETS.get(kind)
+    return Sink(table.text("table", RECORDS), kind, table.text(target) if target else "")
 
 
-def _trigger(table: _Table) -> Mapping[str, Any]:
-    interval, is_once = table.text("interval", ""), table.value("available_now", False)
+def _trigger(table: TomlTable) -> Mapping[str, Any]:
+    interval, is_once = table.text("interval", ""), table.flag("available_now")
     if interval and is_once:
         raise ConfigError("[trigger] takes interval or available_now, not both")
+    if interval and not _INTERVAL.fullmatch(interval.strip()):
+        raise ConfigError(f'interval of [trigger] must be a time like "5 seconds" or "1 minute", not {interval!r}')
     return {"availableNow": True} if is_once else {"processingTime": interval or "0 seconds"}
 
 
-def _check(pipeline: Pipeline) -> None:
-    """What no single table can know."""
+def _check_cluster(pipeline: Pipeline) -> None:
+    """What the client options say by themselves; a name that has no effect anywhere is a mistake here."""
+    if not pipeline.cluster.get("bootstrap.servers", "").strip():
+        raise ConfigError("[cluster] needs bootstrap.servers: host:port of one broker or more, separated by commas")
+    with named("[cluster]", "kafka."):
+        check_stream(parse_source(pipeline.read_options({"subscribe": "any"})))
+        parse_sink(pipeline.write_options("any"))
+    known = [name.removeprefix("kafka.") for name in (*option_table.CLIENT, *option_table.CLIENT_NO_EFFECT)]
+    for name in pipeline.cluster:
+        if name not in known and not is_security_option(name):
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            raise ConfigError(f"[cluster] has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def _check_reads(pipeline: Pipeline) -> None:
+    """The options of the stream, then those of the side tables."""
+    with named("[source]"):
+        source = _records_only(pipeline, pipeline.source)
+        check_stream(source)
+        for reason in refusals(QueryShape((source,))):
+            raise ConfigError(reason)
+    for i, side in enumerate(pipeline.tables, 1):
+        with named(f"source of [[table]] number {i}"):
+            check_batch(_records_only(pipeline, side.options))
+
+
+def _records_only(pipeline: Pipeline, options: Mapping[str, str]) -> SourceOptions:
+    """The options, parsed. Raises ConfigError when they read something else than records, or have no effect."""
+    expected = set(parse_source(pipeline.read_options({"subscribe": "any"})).warnings)
+    found = parse_source(pipeline.read_options(options))
+    for warning in found.warnings:
+        if warning not in expected:
+            raise ConfigError(warning)
+    if found.view != "records":
+        raise ConfigError("a pipeline reads records; leave out view")
+    if any(name.lower() == "columns" for name in options):
+        raise ConfigError("a pipeline reads every column; leave out columns")
+    return found
+
+
+def _check_tables(pipeline: Pipeline) -> None:
+    """Names: each of one table only, and of one rule only."""
+    named_by = {RECORDS: "the records of a batch"}
+    named_tables = [(f"[[table]] number {i}", side.name) for i, side in enumerate(pipeline.tables, 1)]
+    named_tables += [(f"[[transform]] number {i}", found.name) for i, found in enumerate(pipeline.transforms, 1)]
+    for place, name in named_tables:
+        if name.lower() in named_by:
+            raise ConfigError(f"{place}: two tables are called {name!r}; the other is {named_by[name.lower()]}")
+        named_by[name.lower()] = place
+    rules = [rule.name for rule in pipeline.rules]
+    for i, name in enumerate(rules, 1):
+        if name in rules[: i - 1]:
+            raise ConfigError(f"[[quality]] number {i}: two rules are called {name!r}")
+
+
+def _check_sinks(pipeline: Pipeline) -> None:
+    """Where each sink takes its rows from, and that no two of them take one place from each other."""
     if not pipeline.sinks:
         raise ConfigError("the file needs a [[sink]]")
-    source = pipeline.source_options()
-    check_stream(source)
-    for reason in refusals(QueryShape((source,))):
-        raise ConfigError(f"[source]: {reason}")
-    if source.view != "records":
-        raise ConfigError("[source] of a pipeline reads records; leave out view")
-    for side in pipeline.tables:
-        check_batch(parse_source(pipeline.read_options(side.options)))
-    known = {RECORDS, *(side.name for side in pipeline.tables)}
-    for transform in pipeline.transforms:
-        if transform.name in known:
-            raise ConfigError(f"two tables are called {transform.name!r}")
-        known.add(transform.name)
-    for sink in pipeline.sinks:
+    known = [RECORDS, *(side.name for side in pipeline.tables), *(found.name for found in pipeline.transforms)]
+    source, places = pipeline.source_options(), dict[tuple[str, str], int]()
+    for i, sink in enumerate(pipeline.sinks, 1):
         if sink.table not in known:
-            raise ConfigError(f"a [[sink]] wants the table {sink.table!r}; known are {', '.join(sorted(known))}")
-    wants = [rule.name for rule in pipeline.rules if rule.otherwise == "dead_letters"]
-    wants += ["bad records"] * (pipeline.decode.bad_records == "dead_letters")
+            raise ConfigError(f"[[sink]] number {i} wants the table {sink.table!r}; known are {', '.join(known)}")
+        if sink.format == "topic":
+            _check_topic(pipeline, source, f"[[sink]] number {i}", sink.target)
+        elif sink.format in ONE_WRITER:
+            before = places.setdefault((sink.format, sink.target.rstrip("/")), i)
+            if before != i:
+                raise ConfigError(
+                    f"[[sink]] number {i} has the path of [[sink]] number {before}: one would overwrite it"
+                )
+
+
+def _check_letters(pipeline: Pipeline) -> None:
+    """Whoever sends something to the dead letters needs their topic."""
+    wants = [f"{rule.name!r}" for rule in pipeline.rules if rule.otherwise == "dead_letters"]
+    wants += ["bad_records of [decode]"] * (pipeline.decode.bad_records == "dead_letters")
     if wants and not pipeline.dead_letters:
-        raise ConfigError(f"{', '.join(wants)} go to dead letters; say where: [dead_letters] with topic")
-    for _ in _topics_written(pipeline):
-        pass
+        raise ConfigError(f"{', '.join(wants)}: records go to dead letters; say where: [dead_letters] with topic")
+    if pipeline.dead_letters:
+        _check_topic(pipeline, pipeline.source_options(), "[dead_letters]", pipeline.dead_letters)
 
 
-def _topics_written(pipeline: Pipeline) -> Iterator[SinkOptions]:
-    """The options of every topic that is written; parsing them checks them."""
-    topics = [sink.target for sink in pipeline.sinks if sink.format == "topic"]
-    for topic in (*topics, *filter(None, [pipeline.dead_letters])):
-        yield parse_sink(pipeline.write_options(topic))
+def _check_topic(pipeline: Pipeline, source: SourceOptions, place: str, topic: str) -> None:
+    """Raises ConfigError for a topic that cannot be written, or that the pipeline itself reads."""
+    with named(place, "kafka."):
+        parse_sink(pipeline.write_options(topic))
+    if source.topics.wants(topic):
+        raise ConfigError(f"{place}: [source] reads the topic {topic!r}; the pipeline would read what it writes")

@@ -12,7 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from partita.spark.pipeline.decoding import ERROR, META, decode_records
-from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline, Rule, Sink
+from partita.spark.pipeline.pipeline_file import RECORDS, Pipeline, Rule, SideTable, Sink
+from partita.spark.pipeline.rehearsal import rehearse, spark_says
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,17 +44,44 @@ def start(
     once: bool = False,
     on_batch: Callable[[BatchReport], None] = lambda report: None,
 ) -> StreamingQuery:
-    """Start the pipeline's query; with `once` it ends when it has read what was there. The driver calls `on_batch`."""
+    """Start the pipeline's query; with `once` it ends when it has read what was there. The driver calls `on_batch`.
+
+    Raises ConfigError for SQL that Spark does not understand, QualityError for a side table with unreadable records.
+    """
     records = spark.readStream.format("partita").options(**pipeline.read_options(pipeline.source)).load()
+    with spark_says("[decode]: schema"):
+        decoded = decode_records(records, pipeline.decode)
+    sides = {side.name: _side(spark, pipeline, i) for i, side in enumerate(pipeline.tables)}
+    rehearse(spark, pipeline, decoded.schema, {name: _columns(side).schema for name, side in sides.items()})
     for side in pipeline.tables:
         # The session of a query is a copy of this one, with its views.
-        found = spark.read.format("partita").options(**pipeline.read_options(side.options)).load()
-        columns = decode_records(found, side.decode).drop(ERROR, "_value", *(f"_{name}" for name in META))
-        columns.cache().createOrReplaceTempView(side.name)
+        _columns(_readable(sides[side.name].cache(), side)).createOrReplaceTempView(side.name)
     batches = Batches(pipeline, on_batch)
     trigger: dict[str, Any] = {"availableNow": True} if once else dict(pipeline.trigger or {})
     writer = records.writeStream.queryName(pipeline.name).foreachBatch(batches)
     return writer.option("checkpointLocation", pipeline.checkpoint).trigger(**trigger).start()
+
+
+def _side(spark: SparkSession, pipeline: Pipeline, number: int) -> DataFrame:
+    """The decoded records of a side table, with their places and what cannot be read of them."""
+    side = pipeline.tables[number]
+    found = spark.read.format("partita").options(**pipeline.read_options(side.options)).load()
+    with spark_says(f"decode of [[table]] number {number + 1}: schema"):
+        return decode_records(found, side.decode).drop("_value", "_key", "_timestamp")
+
+
+def _readable(decoded: DataFrame, side: SideTable) -> DataFrame:
+    """The same. Raises QualityError for a record that cannot be read, unless the file takes such ones as nulls."""
+    if side.decode.format != "raw" and side.decode.bad_records == "fail":
+        example = decoded.where(f"{ERROR} is not null").first()
+        if example is not None:
+            raise QualityError(f"table {side.name}: a record cannot be read: {_told(example)}")
+    return decoded
+
+
+def _columns(decoded: DataFrame) -> DataFrame:
+    """What SQL sees of a side table."""
+    return decoded.drop(ERROR, *(f"_{name}" for name in META))
 
 
 class Batches:

@@ -90,11 +90,17 @@ def _refuse_loss(begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartit
     late = [key for key, facts in view.partitions.items() if ends[key] > facts.latest]
     hint = "failOnDataLoss=false reads what is there"
     if early:
+        asked = ", ".join(f"offset {begins[key]} instead of {view.partitions[key].earliest}" for key in early[:3])
         raise DataLossError(
-            LossReason.REMOVED.because(f"the start lies before the first offset that is left in {names(early)}; {hint}")
+            LossReason.REMOVED.because(
+                f"the start lies before the first offset that is left in {names(early)} ({asked}); {hint}"
+            )
         )
     if late:
-        raise DataLossError(LossReason.TRUNCATED.because(f"the end lies after the real end of {names(late)}; {hint}"))
+        asked = ", ".join(f"offset {ends[key]} instead of {view.partitions[key].latest}" for key in late[:3])
+        raise DataLossError(
+            LossReason.TRUNCATED.because(f"the end lies after the real end of {names(late)} ({asked}); {hint}")
+        )
 
 
 def _task(

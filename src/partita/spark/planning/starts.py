@@ -75,7 +75,7 @@ def times_wanted(position: Position | None, view: ClusterView) -> dict[TopicPart
     if isinstance(position, AtTime):
         return dict.fromkeys(view.partitions, position.timestamp_ms)
     if isinstance(position, AtTimes):
-        _check_complete("timestamps", position.timestamps, view)
+        _check_complete("the ...ByTimestamp option", position.timestamps, view)
         return dict(position.timestamps)
     return {}
 
@@ -98,7 +98,7 @@ def resolve_start(
             )
         return {key: _or(found_by_time.get(key), facts.latest) for key, facts in view.partitions.items()}
     if isinstance(position, AtOffsets):
-        _check_complete("starting offsets", position.offsets, view)
+        _check_complete("startingOffsets", position.offsets, view)
         starts = {key: _symbolic(offset, view.partitions[key]) for key, offset in position.offsets.items()}
         for key, start in sorted(starts.items()):
             if start > view.partitions[key].latest:
@@ -117,7 +117,7 @@ def resolve_end(
 ) -> dict[TopicPartition, int]:
     """One end offset for each partition of the view; it may lie beyond the real end."""
     if isinstance(position, AtOffsets):
-        _check_complete("ending offsets", position.offsets, view)
+        _check_complete("endingOffsets", position.offsets, view)
         return {key: _symbolic(offset, view.partitions[key]) for key, offset in position.offsets.items()}
     return {key: _or(found_by_time.get(key), facts.latest) for key, facts in view.partitions.items()}
 
@@ -143,7 +143,8 @@ def carry_on(
         if selection.wants_partition(key):
             ranges[key] = start.ranges[key].emptied()
     if gone:
-        losses.append(LossReason.DELETED.because(f"{names(gone)} was deleted or is no longer subscribed"))
+        was, now = ("was", "is") if len(gone) == 1 else ("were", "are")
+        losses.append(LossReason.DELETED.because(f"{names(gone)} {was} deleted or {now} no longer subscribed"))
     for key, facts in sorted(view.partitions.items()):
         if key not in start.ranges:
             begin = min(max(new_starts.get(key, facts.earliest), facts.earliest), facts.latest)

@@ -1,0 +1,62 @@
+"""What can be said of the `kafka.*` options before a client is made of them, in the names that users of Spark write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from partita.net.config import parse_servers
+from partita.options import ConfigError
+from partita.security.settings import is_security_option
+from partita.spark.option_table import BOOTSTRAP, CLIENT
+
+_WITH_UNDERSCORES = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
+_NUMBER_ENDS = (".ms", ".bytes", ".batch.size", ".request.size", ".retries")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def in_words_of_spark(text: object) -> str:
+    """An error of the security options, which other clients spell with underscores, with dots and the prefix."""
+
+    def spelled(found: re.Match[str]) -> str:
+        dotted = found[0].replace("_", ".")
+        return f"kafka.{dotted}" if is_security_option(dotted) else found[0]
+
+    return _WITH_UNDERSCORES.sub(spelled, str(text))
+
+
+def check_servers(client: Mapping[str, str]) -> None:
+    """Raises ConfigError unless there is an address of a broker, and every address can be one."""
+    servers = client.get("bootstrap.servers", "")
+    if not servers.strip():
+        raise ConfigError(f"{BOOTSTRAP} is required: host:port of one broker or more, separated by commas")
+    try:
+        parse_servers(servers)
+    except ValueError as error:
+        raise ConfigError(f"{BOOTSTRAP}: {error}") from None
+
+
+def wrong_numbers(client: Mapping[str, str]) -> list[str]:
+    """What is wrong with the options that are times, sizes or counts."""
+    found = []
+    for name, value in client.items():
+        if f"kafka.{name}" not in CLIENT or not f".{name}".endswith(_NUMBER_ENDS):
+            continue
+        if not value.strip().removeprefix("-").isdecimal():
+            found.append(f"kafka.{name} must be a whole number, not {value!r}")
+        elif int(value) < 0:
+            found.append(f"kafka.{name} must be at least 0, not {value}")
+    return found
+
+
+def not_known(spelled: str) -> str:
+    """The warning about a `kafka.*` option that has no effect, with the name that was probably meant."""
+    near = get_close_matches(spelled.lower(), CLIENT, n=1, cutoff=0.85)
+    return f"{spelled} is not known and has no effect" + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def check_topic(option: str, name: str) -> None:
+    """Raises ConfigError for a name that no topic can have."""
+    if not _TOPIC.fullmatch(name):
+        raise ConfigError(f"{option} names {name!r}, which no topic can be called: 1 to 249 of a-z A-Z 0-9 . _ -")
