@@ -21,10 +21,10 @@ from attacks import survives
 from harness import Server, process, wait_for_port
 from hostile import Attack
 
+from partita.designs.zookeeper.ports import free_ports
 from partita.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from support.broker.secured import SecuredRaw, plain
 from support.certificates import Certificates, client_hello
-from support.kafka.node import free_ports
 
 USERS = "org.apache.kafka.common.security.plain.PlainLoginModule required user_alice='secret';"
 SECONDS = 3.0

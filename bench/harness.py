@@ -25,10 +25,12 @@ from pathlib import Path
 import peers
 from table import C_ECHO, KAFKA, KFAKE, NOIDA, OURS
 
+from partita.designs.zookeeper.ports import free_ports
+
 BENCH = Path(__file__).parent
 sys.path.insert(0, str(BENCH.parent / "tests"))
 
-from support.kafka.node import KafkaNode, KafkaUnavailable, free_ports  # noqa: E402
+from support.kafka.node import KafkaNode, KafkaUnavailable  # noqa: E402
 
 QUICK = os.environ.get("BENCH_QUICK", "") not in ("", "0")
 SECONDS = float(os.environ.get("BENCH_SECONDS", "0.3" if QUICK else "0.7"))

@@ -16,13 +16,13 @@ from itertools import count
 from canary import Canary
 from harness import Server, process, report, wait_for_port
 
+from partita.designs.zookeeper.ports import free_ports
 from partita.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from partita.protocol.messages.delete_topics import DeleteTopicsRequest
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.batch import build_batch
 from support.broker.raw import Raw
-from support.kafka.node import free_ports
 
 SYNC_SECONDS, SECONDS, GOAL_MS = 1.0, 20.0, 100.0
 SLOW_BROKER = f"""

@@ -36,9 +36,9 @@ from harness import (
 from table import C_ECHO, KAFKA, KFAKE, NOIDA, OURS
 
 import partita
+from partita.designs.zookeeper.ports import free_ports
 from partita.protocol.framing import encode_request
 from partita.protocol.messages.api_versions import ApiVersionsRequest
-from support.kafka.node import free_ports
 
 TURNS = 3 if QUICK else 9
 IN_PROCESS_ROUNDS = 15

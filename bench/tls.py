@@ -22,8 +22,8 @@ from produce_fetch import MB, TOPIC, fetch_frame, produce_frame
 from table import OURS
 
 from partita import Admin
+from partita.designs.zookeeper.ports import free_ports
 from support.certificates import Certificates, as_pkcs8
-from support.kafka.node import free_ports
 
 WARM_UP_SECONDS = {"partita": 0.5, "Apache Kafka": 6.0}
 """Java compiles its ciphers by then."""

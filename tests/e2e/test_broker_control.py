@@ -378,6 +378,23 @@ def test_stop_and_start_a_node(three: Broker) -> None:
     assert noted(three)[-2:] == ["node stopped", "node started"]
 
 
+def test_a_stopped_node_keeps_its_ports(broker: Broker) -> None:
+    """The system could give them to any other program, and then the node did not start again."""
+    where = ("127.0.0.1", broker.port)
+    broker.control.stop_node(1)
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(where)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(where)
+    broker.control.start_node(1)
+    with Raw(where[1]) as raw:
+        assert raw.ask(MetadataRequest(topics=[]), 1).brokers
+    broker.control.stop_node(1)
+    broker.stop()
+    with socket.socket() as other:
+        other.bind(where)
+
+
 def test_restart_the_only_node(broker: Broker, raw: Raw) -> None:
     joined = raw.stable("g")
     port = broker.port

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from partita import Broker
 from partita.cli.main import cli
+from partita.designs.zookeeper.ports import free_ports
 from partita.testing.plugin import BrokerFactory
 
 
@@ -54,9 +55,7 @@ def test_a_name_that_is_not_known() -> None:
 
 
 def test_an_advertised_address_that_leads_nowhere(partita_broker_factory: BrokerFactory, nobody: str) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     broker = partita_broker_factory(
         listeners=f"PLAINTEXT://127.0.0.1:{port}", advertised_listeners=f"PLAINTEXT://{nobody}"
     )

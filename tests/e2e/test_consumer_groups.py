@@ -14,6 +14,7 @@ import pytest
 
 from partita import Admin, Broker, Consumer
 from partita.consumer.errors import WakeupError
+from partita.designs.zookeeper.ports import free_ports
 from partita.net.cluster import Cluster
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from partita.records.batch import build_batch
@@ -209,8 +210,8 @@ def test_wakeup_from_another_thread(broker: Broker) -> None:
 @pytest.mark.case("CC-073")
 @pytest.mark.parametrize("in_group", [True, False])
 def test_a_broker_restart_is_survived(tmp_path: Any, in_group: bool) -> None:
-    with Broker(data_dir=tmp_path) as first:
-        port = int(first.bootstrap.rpartition(":")[2])
+    port = free_ports(1)[0]
+    with Broker(data_dir=tmp_path, port=port) as first:
         send(first, "t", {0: [b"before"]})
         consumer = Consumer(bootstrap_servers=first.bootstrap, group_id="g", auto_offset_reset="earliest")
         consumer.subscribe(["t"]) if in_group else consumer.assign([("t", 0)])
@@ -259,8 +260,8 @@ def test_arrow_from_the_broker(broker: Broker) -> None:
 
 @pytest.mark.case("CC-198")
 def test_ten_restarts_of_the_broker_leave_no_partition_stuck(tmp_path: Any) -> None:
-    with Broker(data_dir=tmp_path, num_partitions=4) as broker:
-        port = int(broker.bootstrap.rpartition(":")[2])
+    port = free_ports(1)[0]
+    with Broker(data_dir=tmp_path, port=port, num_partitions=4) as broker:
         send(broker, "t", {p: [b"first"] for p in range(4)})
     seen: set[tuple[int, int]] = set()
     options: dict[str, Any] = {"group_id": "g", "auto_offset_reset": "earliest", "auto_commit_interval_ms": 50}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from partita import Broker
+from partita.designs.zookeeper.ports import free_ports
 from partita.records.batch import build_batch
 from partita.records.builder import build_marker
 from partita.records.control import ABORT, COMMIT
@@ -46,9 +47,10 @@ def transact(broker: Broker, topic: str, values: list[bytes], commits: bool) -> 
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     options = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 4, **SHORT_BEATS}
     options["auto.create.topics.enable"] = False
-    running = [Broker(options, data_dir=str(tmp_path))]
+    port = free_ports(1)[0]
+    running = [Broker(options, data_dir=str(tmp_path), port=port)]
     running[0].start()
-    bootstrap, port = running[0].bootstrap, running[0].port
+    bootstrap = running[0].bootstrap
 
     def restart() -> None:
         running[0].stop()

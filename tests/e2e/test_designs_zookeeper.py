@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import socket
 import time
@@ -35,7 +36,7 @@ from support.designs.zookeeper import require_zookeeper
 from support.designs.zookeeper_model import ZooKeeperModel
 
 pytestmark = pytest.mark.xdist_group("zookeeper")
-SESSION_MS = 1500
+SESSION_MS = 10_000
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
         yield running
 
 
-def until(holds: Callable[[], object], within_s: float = 10.0) -> None:
+def until(holds: Callable[[], object], within_s: float = 60.0) -> None:
     """Wait until something holds."""
     until_s = time.monotonic() + within_s
     while not holds():
@@ -204,7 +205,7 @@ def test_a_session_that_is_ended_on_purpose_takes_its_nodes_along_at_once(zookee
     from partita.designs.zookeeper.client import Client, end_session
 
     news: list[str] = []
-    client = Client(zookeeper.addresses[0], session_timeout_ms=6000, on_new_session=lambda: news.append("new"))
+    client = Client(zookeeper.addresses[0], session_timeout_ms=60_000, on_new_session=lambda: news.append("new"))
     client.start()
     client.ask(Create("/mine", ephemeral=True))
     assert client.credentials is not None
@@ -212,7 +213,7 @@ def test_a_session_that_is_ended_on_purpose_takes_its_nodes_along_at_once(zookee
     end_session(zookeeper.addresses[0], client.credentials)
     until(lambda: news)
     assert client.ask(Get("/mine")) is Failure.NO_NODE
-    assert time.monotonic() - began_s < 5, "long before its timeout"
+    assert time.monotonic() - began_s < 30, "long before its timeout"
     client.close()
 
 
@@ -289,11 +290,14 @@ def test_a_server_that_is_late_answers_from_the_past_but_keeps_its_own_order(tmp
         late.start()
         fast.start()
         ensemble.set_lag(400)
-        fast.ask(Create("/news"))
-        began_s = time.monotonic()
-        assert late.ask(Get("/news")) is Failure.NO_NODE
-        until(lambda: late.ask(Get("/news")) is not Failure.NO_NODE)
-        assert time.monotonic() - began_s > 0.3
+        for attempt in itertools.count():
+            began_s = time.monotonic()
+            fast.ask(Create(f"/news-{attempt}"))
+            if late.ask(Get(f"/news-{attempt}")) is Failure.NO_NODE:
+                break
+            assert attempt < 50, "it is never late"
+        until(lambda: late.ask(Get(f"/news-{attempt}")) is not Failure.NO_NODE)
+        assert time.monotonic() - began_s > 0.39
         late.ask(Create("/own"))
         assert late.ask(Get("/own")) == Node("", 0), "a session sees its own writes"
         late.close()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from partita import Broker
+from partita.designs.zookeeper.ports import free_ports
 from support.spark import sink_stories as stories
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ def test_a_task_that_is_too_slow(partita_broker: Broker) -> None:
 
 
 def test_a_broker_that_restarts(tmp_path: Path) -> None:
-    with Broker(data_dir=str(tmp_path), num_partitions=2) as first:
-        again = Broker(data_dir=str(tmp_path), port=first.port, num_partitions=2)
+    port = free_ports(1)[0]
+    with Broker(data_dir=str(tmp_path), port=port, num_partitions=2) as first:
+        again = Broker(data_dir=str(tmp_path), port=port, num_partitions=2)
 
         def restart() -> None:
             first.stop()

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 from partita import Broker, Producer
+from partita.designs.zookeeper.ports import free_ports
 
 
 def test_consume_tells_of_an_outage_and_of_its_end(tmp_path: Path) -> None:
-    with Broker(data_dir=str(tmp_path)) as broker:
-        port, bootstrap = broker.port, broker.bootstrap
+    port = free_ports(1)[0]
+    with Broker(data_dir=str(tmp_path), port=port) as broker:
+        bootstrap = broker.bootstrap
         with Producer(bootstrap_servers=bootstrap) as producer:
             producer.send("t", b"before").result(60)
         command = [sys.executable, "-m", "partita.cli.main", "consume", "t", "-b", bootstrap, "--from", "earliest"]

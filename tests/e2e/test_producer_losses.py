@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from partita import Admin, Broker, Consumer, Producer
+from partita.designs.zookeeper.ports import free_ports
 from partita.errors import MessageTooLargeError
 from partita.net.config import ClientConfig
 from partita.net.errors import Disconnected
@@ -37,8 +38,7 @@ def broker() -> Iterator[Broker]:
 
 def nobody() -> str:
     """An address where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return f"127.0.0.1:{free_ports(1)[0]}"
 
 
 def test_close_without_a_broker_takes_seconds_and_raises_what_was_lost(caplog: pytest.LogCaptureFixture) -> None:

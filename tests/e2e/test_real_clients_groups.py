@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from partita import Broker
+from partita.designs.zookeeper.ports import free_ports
 from support.clients.chores import CHORES, PARTITIONS
 from support.clients.member_processes import MemberProcesses
 
@@ -40,8 +41,8 @@ def numbered(prefix: str) -> list[str]:
 @pytest.mark.parametrize("client", CHORES)
 def test_a_group_of_three_loses_a_member_and_outlives_the_broker(client: str, storage: str, start: Start) -> None:
     chores = CHORES[client]
-    with start(0) as broker, MemberProcesses(client, broker.bootstrap, "crew", "jobs") as processes:
-        port = broker.port
+    port = free_ports(1)[0]
+    with start(port) as broker, MemberProcesses(client, broker.bootstrap, "crew", "jobs") as processes:
         chores.create_topic(broker.bootstrap, "jobs")
         first = numbered("first")
         chores.produce(broker.bootstrap, "jobs", first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pytest
 from partita import Broker
 from partita.broker.requests.apis import SERVED
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, TopicPartition
+from partita.designs.zookeeper.ports import free_ports
 from partita.errors import FatalTransactionError
 from partita.producer.errors import TransactionTimeoutError
 from support.producer import transaction_stories as stories
@@ -85,7 +85,7 @@ def test_brokers_of_old_releases_take_transactions_and_no_offsets_of_members(
 @pytest.mark.parametrize("policy", ["os", "sync"])
 def test_kills_in_the_middle_of_transactions_lose_nothing_and_show_nothing_twice(tmp_path: Path, policy: str) -> None:
     """TX-N15: what was committed is seen once, what was open goes on or is fenced, offsets go with the records."""
-    port = free_port()
+    port = free_ports(1)[0]
     committed: list[str] = []
     process = start(tmp_path, port, policy)
     try:
@@ -127,10 +127,3 @@ def start(data: Path, port: int, policy: str) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert any(line.startswith("bootstrap") for line in process.stdout)
     return process
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ from partita.broker.topics.catalogue import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from partita.broker.wire.contract import Answerer
 from partita.broker.wire.listeners import Endpoint, Listener
 from partita.broker.wire.server import Server
+from partita.net import names
 from partita.net.names import reason
 from partita.secret import Secret
 
@@ -89,6 +92,8 @@ class RunningBroker:
         self.events = EventLog(self.cluster, self.cluster.loop.time)
         """The log of what happens."""
         self._listeners: dict[int, list[Listener]] = {}
+        self._kept_ports: dict[int, list[socket.socket]] = {}
+        """Bound for nodes that are stopped."""
         self._on_stop: list[Callable[[], None]] = []
 
     async def start(self, listeners: Sequence[Listener]) -> None:
@@ -156,6 +161,8 @@ class RunningBroker:
                 server.stop_listening()
         self.services.resign_groups()
         self.cluster.is_running = False
+        for node_id in list(self._kept_ports):
+            self._release_ports(node_id)
         await asyncio.gather(*(self._close(node) for node in self.cluster.nodes.values()))
         await self.services.settle_groups()
         self.services.stop_workers()
@@ -189,15 +196,17 @@ class RunningBroker:
                 self.cluster.loop.call_soon_threadsafe(callback)
 
     async def stop_node(self, node_id: int) -> None:
-        """Stop one node: its partitions move to the nodes that stay, its connections close."""
+        """Stop one node: its partitions move to the nodes that stay, its connections close; it keeps its ports."""
         node = self.cluster.nodes[node_id]
         node.is_alive = False
         self.cluster.move_leaders_from(node_id)
         await self._close(node)
+        await self._keep_ports(node_id)
         self.cluster.notes.control("node stopped", node=node_id)
 
     async def start_node(self, node_id: int) -> None:
         """Start a stopped node again on its old ports. It leads again what nobody leads. Raises CannotListen."""
+        self._release_ports(node_id)
         await self._listen(self.cluster.nodes[node_id], self._listeners[node_id])
         self.cluster.elect_for_orphans()
         self.cluster.notes.control("node started", node=node_id)
@@ -255,6 +264,17 @@ class RunningBroker:
             await asyncio.sleep(CLOSE_WITHIN_SECONDS / 100)
         for server in servers:
             server.abort_connections()
+
+    async def _keep_ports(self, node_id: int) -> None:
+        """Connections are refused, and no other program gets a port that the node is to have again."""
+        kept = self._kept_ports[node_id] = []
+        for listener in self._listeners[node_id]:
+            with suppress(OSError):
+                kept += await names.bind(*listener.bound)
+
+    def _release_ports(self, node_id: int) -> None:
+        for kept in self._kept_ports.pop(node_id, ()):
+            kept.close()
 
     def _load_groups(self) -> None:
         if self.cluster.is_running:

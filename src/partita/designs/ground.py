@@ -13,7 +13,8 @@ from partita.admin import NewTopic
 from partita.broker.config import BROKER_OPTIONS
 from partita.designs.members.settings import Timings
 from partita.designs.tap import KAFKA, Tap, Taps
-from partita.designs.zookeeper.server import Ensemble, ZooKeeper, free_ports
+from partita.designs.zookeeper.ports import free_ports
+from partita.designs.zookeeper.server import Ensemble, ZooKeeper
 
 NODES = 2
 DATA_NODE, COORDINATOR_NODE = 0, 1

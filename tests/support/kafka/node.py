@@ -14,6 +14,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from partita.designs.zookeeper.ports import free_ports
+
 VERSION = "4.3.1"
 POM = Path(__file__).parents[2] / "conformance" / "pom.xml"
 START_LIMIT_S = 60.0
@@ -76,15 +78,6 @@ def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> subproces
     """Run one of Kafka's command-line tools to its end."""
     command = java_command(main_class, *arguments, heap="256m")
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class KafkaNode:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyspark
 
+from partita.designs.zookeeper.ports import free_ports
 from partita.spark import ensure_java
 
 SPARK_HOME = Path(str(pyspark.__file__)).parent
@@ -25,7 +26,7 @@ class Standalone:
     """`url` is what `session(master=...)` takes. Each worker has one core and 1 GB. Their Python is this one."""
 
     def __init__(self, folder: Path) -> None:
-        port = _free_port()
+        port = free_ports(1)[0]
         self.url = f"spark://127.0.0.1:{port}"
         self._folder = folder
         self._started: list[subprocess.Popen[bytes]] = []
@@ -76,7 +77,7 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Standalone]:
 def connect_server(folder: Path) -> Iterator[str]:
     """A Spark Connect server on two cores; what `SparkSession.builder.remote` takes. It is killed at the end."""
     ensure_java()
-    port = _free_port()
+    port = free_ports(1)[0]
     environment = {
         **os.environ, "SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable,
     }  # fmt: skip
@@ -95,15 +96,8 @@ def connect_server(folder: Path) -> Iterator[str]:
         server.wait()
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 def _wait_for(port: int) -> None:
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 180
     while time.monotonic() < limit:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()

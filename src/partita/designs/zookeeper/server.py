@@ -16,6 +16,7 @@ from pathlib import Path
 
 from partita.designs.zookeeper.jars import NoZooKeeper, find_jars, server_command
 from partita.designs.zookeeper.late_link import LateLink
+from partita.designs.zookeeper.ports import free_ports
 
 READY_WITHIN_S = 20.0
 STOP_WITHIN_S = 5.0
@@ -192,15 +193,3 @@ class Ensemble(ZooKeeper):
     def set_lag(self, ms: int) -> None:
         """From now on the first server learns of every write `ms` later than the others."""
         self._link.delay_s = ms / 1000
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nobody uses now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
