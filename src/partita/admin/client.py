@@ -65,7 +65,7 @@ class AsyncAdmin:
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
         self._servers, self._config = admin_config(config, dict(options))
         self._cluster: Cluster | None = None
-        self._metrics = Metrics()
+        self._metrics = Metrics(self._config.metrics_sample_window_ms, self._config.metrics_num_samples)
         self._network = NetworkMetrics(self._metrics, "admin-client", self._open_count)
 
     async def __aenter__(self) -> AsyncAdmin:

@@ -17,7 +17,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("default_api_timeout_ms", "int", 60_000, "time for a whole call, retries included", minimum=0),
     Option("retries", "int", 2_147_483_647, "how often a call is repeated; here until its time is over",
            minimum=0, maximum=2_147_483_647),
-    Option("connections_max_idle_ms", "int", 300_000, "idle connections are closed after this"),
+    Option("connections_max_idle_ms", "int", 300_000, "idle connections are closed after this; -1: never", minimum=-1),
     Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
     Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
     Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",

@@ -52,7 +52,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("allow_auto_create_topics", "bool", True, "let the broker create topics we ask for"),
     Option("internal_throw_on_fetch_stable_offset_unsupported", "bool", False, "whether old brokers raise"),
     Option("default_api_timeout_ms", "int", 60_000, "time for a call without a timeout of its own", minimum=0),
-    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
+    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this; -1: never", minimum=-1),
     Option("metrics_sample_window_ms", "int", 30_000, "window of averages and rates", minimum=0),
     Option("metrics_num_samples", "int", 2, "how many windows count", minimum=1),
     Option("metrics_recording_level", "str", "INFO", "all metrics are recorded at any level",

@@ -34,6 +34,8 @@ class ClientConfig:
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
     response_max_bytes: int = 256 << 20
+    metrics_sample_window_ms: int = 30_000
+    metrics_num_samples: int = 2
     security: Security = PLAIN_TEXT
 
 

@@ -21,6 +21,9 @@ from partita.net.errors import Disconnected
 from partita.net.metrics import NetworkMetrics
 from partita.protocol.metadata_view import Node
 
+_IDLE_LOOK_S = 1.0
+"""Connections are looked at once in so long at most."""
+
 
 @dataclass(slots=True)
 class _Slot:
@@ -44,6 +47,7 @@ class ConnectionPool:
         self._slots: dict[Hashable, _Slot] = {}
         self._is_closed = False
         self._was_answered = False
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     def open_connection(self, key: Hashable) -> Connection | None:
         """The connection of `key` if it is open right now."""
@@ -136,18 +140,33 @@ class ConnectionPool:
             slot.connection.close()
             slot.connection = None
 
-    def close_idle(self) -> None:
-        """Close connections unused for connections.max.idle.ms."""
+    def _watch_idle(self) -> None:
+        """Look again when the connection that was used least lately may have been idle for connections.max.idle.ms."""
+        idle_s = self.config.connections_max_idle_ms / 1000
+        used = [connection.last_used for connection in self._open_ones()]
+        if self._idle_timer is None and used and idle_s >= 0:
+            loop = asyncio.get_running_loop()
+            when = max(min(used) + idle_s, loop.time() + min(idle_s, _IDLE_LOOK_S))
+            self._idle_timer = loop.call_at(when, self._close_idle)
+
+    def _close_idle(self) -> None:
+        """Close what nobody has used for so long, before the broker does it in the middle of a request."""
+        self._idle_timer = None
         oldest = asyncio.get_running_loop().time() - self.config.connections_max_idle_ms / 1000
         for key, slot in self._slots.items():
             connection = slot.connection
-            if connection and connection.is_open and not connection.in_flight_count and connection.last_used < oldest:
+            if connection and connection.is_open and not connection.in_flight_count and connection.last_used <= oldest:
                 self.drop(key)
+        self._watch_idle()
+
+    def _open_ones(self) -> list[Connection]:
+        connections = (slot.connection for slot in self._slots.values())
+        return [connection for connection in connections if connection is not None and connection.is_open]
 
     @property
     def open_count(self) -> int:
         """How many connections are open."""
-        return sum(slot.connection is not None and slot.connection.is_open for slot in self._slots.values())
+        return len(self._open_ones())
 
     def in_flight_count(self, key: Hashable) -> int:
         """How many requests wait for an answer on this connection; 0 when it is not open."""
@@ -157,6 +176,8 @@ class ConnectionPool:
     def close(self) -> None:
         """Close every connection, open or opening; none can be opened afterwards."""
         self._is_closed = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         for key in list(self._slots):
             self.drop(key)
         self._access.close()
@@ -199,6 +220,7 @@ class ConnectionPool:
         slot.failures, slot.not_before = 0, 0.0
         slot.connection = connection
         self._opened(key, connection)
+        self._watch_idle()
         connection.closed.add_done_callback(lambda _: self._lost(connection))
         return connection
 

@@ -39,7 +39,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("partitioner_ignore_keys", "bool", False, "spread records with keys too"),
     Option("partitioner_adaptive_partitioning_enable", "bool", True, "give slow partitions fewer records"),
     Option("partitioner_availability_timeout_ms", "int", 0, "how long a slow node may hold batches back", minimum=0),
-    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this"),
+    Option("connections_max_idle_ms", "int", 540_000, "idle connections are closed after this; -1: never", minimum=-1),
     Option("metadata_max_idle_ms", "int", 300_000, "when topics that are not used are forgotten", minimum=5_000),
     Option("interceptor_classes", "list", [], "objects with on_send(record) and on_acknowledgement(metadata, error)"),
     Option("transactional_id", "str", None, "name of a producer with transactions, kept over restarts", nullable=True),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from partita.assignors.payloads import decode_subscription
-from partita.consumer.errors import CommitFailedError, RebalanceListenerError, RebalanceRunningError
+from partita.consumer.errors import ApiTimeoutError, CommitFailedError, RebalanceListenerError, RebalanceRunningError
 from partita.errors import FencedInstanceIdError
 from partita.protocol.messages.heartbeat import HeartbeatResponse
 from partita.protocol.messages.join_group import JoinGroupResponse
@@ -31,6 +31,25 @@ def test_heartbeats_go_on_without_polls() -> None:
     times = [s.at_ms for s in world.sent("Heartbeat")]
     assert len(times) == 3
     assert {b - a for a, b in itertools.pairwise(times)} == {3_000}
+
+
+def test_heartbeats_are_sent_as_often_as_the_option_says() -> None:
+    world = World({"t": 1})
+    member(world, heartbeat_interval_ms=2_000)
+    world.forget()
+    world.run(10_000)
+    times = [s.at_ms for s in world.sent("Heartbeat")]
+    assert {b - a for a, b in itertools.pairwise(times)} == {2_000}
+
+
+def test_a_call_without_timeout_ends_after_the_default_one() -> None:
+    world = World({"t": 1})
+    consumer, _ = member(world, default_api_timeout_ms=4_000)
+    world.always["OffsetFetch"] = HOLD
+    began = world.now
+    with pytest.raises(ApiTimeoutError):
+        consumer.committed([T0])
+    assert world.now - began == 4_000
 
 
 @pytest.mark.case("CC-062", "BM-153")

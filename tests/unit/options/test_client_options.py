@@ -6,6 +6,7 @@ probe yet is named, so that an option cannot be forgotten.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -377,25 +378,63 @@ def test_an_option_of_the_consumer_has_its_effect(broker: Broker, name: str) -> 
 
 # --- both -------------------------------------------------------------------------------------------------------------
 
+CONNECTIONS = "unit/options/test_connection_options.py::"
+CORE = "unit/producer/test_producer_core.py::"
 ELSEWHERE = {
-    "bootstrap_servers", "connections_max_idle_ms", "enable_ssl_certificate_verification", "metadata_max_age_ms",
-    "metrics_num_samples", "metrics_sample_window_ms", "receive_buffer_bytes", "reconnect_backoff_max_ms",
-    "reconnect_backoff_ms", "retry_backoff_max_ms", "retry_backoff_ms", "security_protocol", "send_buffer_bytes",
-    "socket_connection_setup_timeout_max_ms", "socket_connection_setup_timeout_ms",
+    "bootstrap_servers": "e2e/test_mistakes.py::test_an_admin_client_of_a_wrong_host_says_where_it_tried",
+    "connections_max_idle_ms": f"{CONNECTIONS}test_an_idle_connection_is_closed_and_made_again_when_it_is_wanted",
+    "enable_ssl_certificate_verification": "unit/net/test_tls.py::test_no_check_of_the_host_name_and_no_check_at_all",
+    "metadata_max_age_ms": "unit/consumer/test_fetching.py::test_a_preferred_replica_expires",
+    "metrics_num_samples": f"{CONNECTIONS}test_the_windows_of_metrics_are_as_many_and_as_long_as_they_were_set",
+    "metrics_sample_window_ms": f"{CONNECTIONS}test_the_windows_of_metrics_are_as_many_and_as_long_as_they_were_set",
+    "receive_buffer_bytes": f"{CONNECTIONS}test_a_socket_gets_the_buffer_that_was_asked_for",
+    "reconnect_backoff_max_ms": "unit/net/test_cluster.py::test_failed_connections_back_off",
+    "reconnect_backoff_ms": "unit/net/test_cluster.py::test_failed_connections_back_off",
+    "retry_backoff_max_ms": f"{CORE}test_back_off_doubles_up_to_its_limit",
+    "retry_backoff_ms": f"{CORE}test_back_off_doubles_up_to_its_limit",
+    "security_protocol": f"{CONNECTIONS}test_security_is_handed_on_whole",
+    "send_buffer_bytes": f"{CONNECTIONS}test_a_socket_gets_the_buffer_that_was_asked_for",
+    "socket_connection_setup_timeout_max_ms":
+        f"{CONNECTIONS}test_the_time_to_connect_doubles_with_each_failure_up_to_its_limit",
+    "socket_connection_setup_timeout_ms":
+        f"{CONNECTIONS}test_the_time_to_connect_doubles_with_each_failure_up_to_its_limit",
 }  # fmt: skip
-"""What shows in times, sockets and TLS: tests of connections and of security have them."""
+"""What shows in times, sockets and TLS, and the test that shows it."""
 PRODUCER_ELSEWHERE = {
-    "linger_ms", "max_in_flight_requests_per_connection",
-    "partitioner_adaptive_partitioning_enable", "partitioner_ignore_keys", "transaction_two_phase_commit_enable",
+    "linger_ms": f"{CORE}test_the_wait_is_the_rest_of_the_linger_time",
+    "max_in_flight_requests_per_connection": f"{CORE}test_as_many_requests_are_in_flight_as_the_option_says",
+    "partitioner_adaptive_partitioning_enable":
+        f"{CORE}test_a_partition_with_a_long_queue_is_drawn_less_often_unless_that_is_off",
+    "partitioner_ignore_keys": f"{CORE}test_keys_may_be_ignored",
+    "transaction_two_phase_commit_enable": "unit/producer/test_producer_config.py::test_wrong_options_are_refused",
 }  # fmt: skip
-"""What shows in times and under load: tests of the producer's core have them."""
+"""What shows in times and under load, and what is refused."""
 CONSUMER_ELSEWHERE = {
-    "check_crcs", "default_api_timeout_ms", "fetch_buffer_max_bytes", "heartbeat_interval_ms", "progress_timeout_ms",
-    "request_timeout_ms",
+    "check_crcs": "unit/consumer/test_records.py::test_a_broken_checksum_is_raised_until_a_seek",
+    "default_api_timeout_ms": "unit/consumer/test_liveness.py::test_a_call_without_timeout_ends_after_the_default_one",
+    "fetch_buffer_max_bytes": "unit/consumer/test_fetching.py::test_no_more_is_fetched_than_the_buffer_may_hold",
+    "heartbeat_interval_ms": "unit/consumer/test_liveness.py::test_heartbeats_are_sent_as_often_as_the_option_says",
+    "progress_timeout_ms": "unit/consumer/test_records.py::test_a_standstill_is_noticed",
+    "request_timeout_ms":
+        "unit/consumer/test_fetching.py::test_an_unanswered_fetch_is_sent_again_after_the_request_timeout",
 }  # fmt: skip
 """The same of the consumer's."""
 
 
-def test_every_option_has_a_probe_or_is_known_to_be_tested_elsewhere() -> None:
-    assert honoured("Producer") == PRODUCER.keys() | LEVELS.keys() | ELSEWHERE | PRODUCER_ELSEWHERE
-    assert honoured("Consumer") == CONSUMER.keys() | ELSEWHERE | CONSUMER_ELSEWHERE
+def test_every_option_has_a_probe_or_a_test_elsewhere() -> None:
+    assert honoured("Producer") == PRODUCER.keys() | LEVELS.keys() | ELSEWHERE.keys() | PRODUCER_ELSEWHERE.keys()
+    assert honoured("Consumer") == CONSUMER.keys() | ELSEWHERE.keys() | CONSUMER_ELSEWHERE.keys()
+
+
+@pytest.mark.parametrize(("name", "test"), [*(ELSEWHERE | PRODUCER_ELSEWHERE | CONSUMER_ELSEWHERE).items()])
+def test_a_test_elsewhere_exists_and_sets_the_option(name: str, test: str) -> None:
+    file, _, function = test.partition("::")
+    source = (Path(__file__).parents[2] / file).read_text()
+    (found,) = [
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function
+    ]
+    first = min(node.lineno for node in (found, *found.decorator_list))
+    own = "\n".join(source.splitlines()[first - 1 : found.end_lineno])
+    assert name in own

@@ -1,6 +1,6 @@
 """The producer's rules against a broker that answers what the test says."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -50,12 +50,14 @@ def told_metadata(leaders: Iterable[int], *, error: int = 0, topic: str = "t") -
 class World:
     """One core, its clock, and everything it has sent."""
 
-    def __init__(self, leaders: Iterable[int] = (1,), **options: Any) -> None:
+    def __init__(
+        self, leaders: Iterable[int] = (1,), *, draw: Callable[[int], int] = lambda bound: 0, **options: Any
+    ) -> None:
         self.view = MetadataView()
         if leaders:
             self.view.update(told_metadata(leaders), 12)
         config = ProducerConfig.of(bootstrap_servers="b:1", **{"linger_ms": 0, **options})
-        self.core = ProducerCore(config, self.view, lambda bound: 0)
+        self.core = ProducerCore(config, self.view, draw)
         self.core.on_producer_id(7, 0)
         self.now = 0
 
@@ -164,6 +166,14 @@ def test_no_more_than_five_requests_are_in_flight_to_a_node() -> None:
     assert len(world.sent()) == 1
     assert deliveries[0].done()
     assert not deliveries[1].done()
+
+
+def test_as_many_requests_are_in_flight_as_the_option_says() -> None:
+    world = World(batch_size=1, max_in_flight_requests_per_connection=2)
+    world.begin()
+    for _ in range(7):
+        world.send()
+    assert len(world.sent()) == 2
 
 
 def test_with_acks_0_sending_is_all() -> None:
@@ -452,6 +462,16 @@ def test_keys_may_be_ignored() -> None:
     assert {world.chosen(key=b"%d" % n) for n in range(9)} == {0}
     world = World(leaders=(1, 1, 1))
     assert len({world.chosen(key=b"%d" % n) for n in range(9)}) == 3
+
+
+def test_a_partition_with_a_long_queue_is_drawn_less_often_unless_that_is_off() -> None:
+    def drawn(**options: Any) -> list[int]:
+        """Where records go of which each fills a batch, while none is sent."""
+        world = World(leaders=(1, 1, 1), batch_size=1, draw=lambda bound: bound * 2 // 3, **options)
+        return [world.chosen() for _ in range(4)]
+
+    assert drawn(partitioner_adaptive_partitioning_enable=False) == [2, 2, 2, 2]
+    assert drawn() == [2, 1, 1, 2]
 
 
 # The end

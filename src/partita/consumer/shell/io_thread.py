@@ -31,7 +31,6 @@ from partita.protocol.metadata_view import Node
 if TYPE_CHECKING:
     from partita.consumer.shell.metrics import ConsumerMetrics
 
-_IDLE_CHECK_MS = 30_000
 _LEAVE_WITHIN_S = 0.2
 """How long an abandoned consumer keeps its connections so that its LeaveGroup gets out."""
 
@@ -61,7 +60,6 @@ class IoThread:
         self._timer: asyncio.TimerHandle | None = None
         self._armed_ms = 0
         self._turn_is_due = False
-        self._idle_checked_ms = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending: asyncio.Task[None] | None = None
 
@@ -158,7 +156,6 @@ class IoThread:
                 self._timer.cancel()
                 self._timer = None
             self._carry_out(poll.requests, drops, now.mono_ms + poll.wait_ms)
-            self._close_idle(now.mono_ms)
         except Exception as error:
             self._died(error)
 
@@ -268,11 +265,6 @@ class IoThread:
             self._pool = ConnectionPool(self._config, self._access)
             self._pool.metrics = self._network
         return self._pool
-
-    def _close_idle(self, now_ms: int) -> None:
-        if self._pool is not None and now_ms - self._idle_checked_ms > _IDLE_CHECK_MS:
-            self._idle_checked_ms = now_ms
-            self._pool.close_idle()
 
     def notify(self) -> None:
         """Whoever waits should look again. Called with the lock held."""
