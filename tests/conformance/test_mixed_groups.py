@@ -19,14 +19,16 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("assignor", "clients"), ORDERS)
-def test_on_kafka(kafka: KafkaNode, assignor: str, clients: list[str]) -> None:
+def test_a_mixed_group_loses_no_record_on_kafka(kafka: KafkaNode, assignor: str, clients: list[str]) -> None:
     """A killed member is missed after its session of 6 s, the shortest that Kafka allows."""
     name = f"mixed-{assignor}-{clients[0]}"
     play(kafka.bootstrap, name, clients, assignor, 6_000, expire=lambda _: None)
 
 
 @pytest.mark.parametrize(("assignor", "clients"), ORDERS)
-def test_on_partita(partita_broker: Broker, assignor: str, clients: list[str]) -> None:
+def test_a_mixed_group_with_java_loses_no_record_on_partita(
+    partita_broker: Broker, assignor: str, clients: list[str]
+) -> None:
     def expire(client_id: str) -> None:
         partita_broker.control.expire_session("mixed", client_id)
 

@@ -31,7 +31,7 @@ def test_the_first_run_prints_what_was_sent(tmp_path: Path) -> None:
     assert run("-W", "error", "-c", FIRST_RUN, cwd=tmp_path) == "b'hello'\n"
 
 
-def test_the_test_passes(tmp_path: Path) -> None:
+def test_the_test_of_the_readme_passes(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(IN_A_TEST)
     assert "1 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", cwd=tmp_path)
 

@@ -62,7 +62,7 @@ def test_what_is_refused_is_raised_and_no_password_is_shown(admin: Admin) -> Non
     assert "hidden-word" not in repr(ScramUser("hidden-word"))
 
 
-def test_the_command_line(broker: Broker, tmp_path: Path) -> None:
+def test_the_command_line_sets_lists_and_removes_users(broker: Broker, tmp_path: Path) -> None:
     options = broker.client_options("admin", style="java")
     config, secret = tmp_path / "admin.properties", tmp_path / "secret"
     config.write_text("\n".join(f"{name}={value}" for name, value in options.items()))

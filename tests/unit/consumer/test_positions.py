@@ -326,7 +326,7 @@ def test_position_inside_the_assigned_callback() -> None:
     assert found == [0]
 
 
-def test_reset_policies() -> None:
+def test_a_reset_policy_is_parsed_or_refused() -> None:
     reset = parse_reset("by_duration:P1DT2H3M4.5S")
     assert reset is not None
     assert reset.duration_ms == ((26 * 60) + 3) * 60_000 + 4_500

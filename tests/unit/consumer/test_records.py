@@ -130,7 +130,7 @@ def test_headers_and_nulls_come_as_they_are() -> None:
 
 @pytest.mark.case("CC-157")
 @pytest.mark.parametrize("codec", range(5))
-def test_every_codec(codec: int) -> None:
+def test_records_of_every_codec_are_read(codec: int) -> None:
     world = World({"t": 1})
     world.append("t", 0, 50, codec=codec)
     assert [r.value for r in reading(world).poll(1)] == [b"v%d" % i for i in range(50)]

@@ -26,7 +26,7 @@ def test_a_span_has_two_units(ms: float | None, said: str) -> None:
     assert span(ms) == said
 
 
-def test_short_words() -> None:
+def test_numbers_times_and_lags_are_said_shortly() -> None:
     assert [number(None), number(1234567), rate(3.25), rate(196.4), count(1, "group"), count(2, "group")] == [
         UNKNOWN, "1,234,567", "3.2/s", "196/s", "1 group", "2 groups",
     ]  # fmt: skip

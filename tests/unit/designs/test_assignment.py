@@ -62,7 +62,7 @@ def test_every_partition_has_one_stream_and_shares_differ_by_one(count: int, str
 @pytest.mark.parametrize(
     ("text", "value"), [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", -2147483648)]
 )
-def test_javas_hash(text: str, value: int) -> None:
+def test_a_text_has_the_hash_that_java_gives_it(text: str, value: int) -> None:
     assert java_hash(text) == value
 
 

@@ -36,5 +36,5 @@ def test_every_hash_is_javas() -> None:
         ("😀group", 32),
     ],
 )
-def test_known_groups(group_id: str, partition: int) -> None:
+def test_a_group_has_the_partition_that_kafka_gives_it(group_id: str, partition: int) -> None:
     assert partition_for(group_id, 50) == partition

@@ -196,7 +196,7 @@ def test_a_server_that_never_answers_the_first_request_is_given_up() -> None:
     run(scenario())
 
 
-def test_addresses() -> None:
+def test_an_address_is_host_and_port_with_9092_by_default() -> None:
     assert parse_servers("a:1, b , [::1]:3") == (("a", 1), ("b", 9092), ("::1", 3))
     assert parse_server("PLAINTEXT://kafka:19092") == ("kafka", 19092)
     for wrong in ("a:b", ":9092", "a:70000"):

@@ -16,7 +16,7 @@ def test_bytes_and_text_need_no_serializer(given: Any, expected: bytes | None) -
     assert to_bytes(given, "value") == expected
 
 
-def test_other_things_do() -> None:
+def test_anything_else_needs_a_serializer() -> None:
     with pytest.raises(TypeError, match="the value is dict; expected bytes or str, or give a value_serializer"):
         to_bytes({"a": 1}, "value")
 

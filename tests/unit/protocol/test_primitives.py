@@ -17,7 +17,7 @@ from partita.protocol.primitives import Reader, Writer
         (2**32 - 1, b"\xff\xff\xff\xff\x0f"),
     ],
 )
-def test_varints(value: int, raw: bytes) -> None:
+def test_an_unsigned_varint_is_written_and_read(value: int, raw: bytes) -> None:
     writer = Writer()
     writer.uvarint(value)
     assert writer.getvalue() == raw

@@ -27,7 +27,7 @@ def batch(count: int = 3, **options: Any) -> bytes:
     return build_batch([(T + i, b"k", b"v%d" % i, ()) for i in range(count)], **options)
 
 
-def test_crc32c() -> None:
+def test_the_checksum_is_castagnolis() -> None:
     assert crc32c(b"123456789") == 0xE3069283
 
 
@@ -45,7 +45,7 @@ def test_crc32c() -> None:
         (-(2**31), "ffffffff0f"),
     ],
 )
-def test_varints(number: int, encoded: str) -> None:
+def test_a_varint_is_zigzag_encoded(number: int, encoded: str) -> None:
     assert varint(number).hex() == encoded
 
 

@@ -19,12 +19,12 @@ CODECS = [NONE, GZIP, SNAPPY, LZ4, ZSTD]
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("data", [b"", b"x", DATA, bytes(1 << 20)], ids=["empty", "byte", "text", "zeros"])
-def test_round_trip(codec: int, data: bytes) -> None:
+def test_what_was_compressed_comes_back(codec: int, data: bytes) -> None:
     assert bytes(decompress(codec, compress(codec, data), 4 << 20)) == data
 
 
 @pytest.mark.parametrize(("codec", "level"), [(GZIP, 9), (LZ4, 9), (ZSTD, 1), (ZSTD, 19)])
-def test_levels(codec: int, level: int) -> None:
+def test_every_level_is_readable(codec: int, level: int) -> None:
     assert bytes(decompress(codec, compress(codec, DATA, level))) == DATA
 
 
@@ -99,7 +99,7 @@ def test_announced_sizes_are_never_believed() -> None:
     assert zstd_bound(lying) == 0
 
 
-def test_codecs_by_name() -> None:
+def test_an_unknown_codec_is_refused_with_the_known_ones() -> None:
     assert [codec_number(name) for name in ("none", "gzip", "snappy", "lz4", "zstd")] == CODECS
     with pytest.raises(ValueError, match="none, gzip"):
         codec_number("brotli")

@@ -80,7 +80,7 @@ def compacted(source: bytes, last_offset_delta: int, count: int | None = None) -
 
 
 @pytest.mark.case("CC-142")
-def test_worked_examples() -> None:
+def test_the_worked_examples_are_decoded_and_rebuilt_byte_for_byte() -> None:
     records = FetchedRecords(FetchedBatches(VECTOR_A, 5), "t", 7)
     first, second = records.take(10)
     assert (first.topic, first.partition, first.offset, first.timestamp) == ("t", 7, 5, T)

@@ -65,7 +65,7 @@ def test_vectors_give_the_same_rows_as_polling(start: int) -> None:
         assert str(read.faults[0]) == str(fault), vector["id"]
 
 
-def test_schema_is_stable() -> None:
+def test_the_schema_does_not_depend_on_the_records() -> None:
     header = pa.struct([("key", pa.string()), ("value", pa.binary())])
     expected = pa.schema(
         [
@@ -102,7 +102,7 @@ def test_parts_follow_each_other() -> None:
     ]
 
 
-def test_read_committed() -> None:
+def test_records_of_an_aborted_transaction_are_left_out() -> None:
     data = batch(0, 3, producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
     data += build_marker(ABORT, timestamp=T, producer_id=1, producer_epoch=0, coordinator_epoch=0, base_offset=3)
     data += batch(4, 2)
@@ -139,7 +139,7 @@ def test_growing_columns_keep_what_they_hold() -> None:
     assert all(row["headers"] == [{"key": "h" * 40, "value": bytes(500)}] for row in rows)
 
 
-def test_log_append_time() -> None:
+def test_under_log_append_time_all_records_have_the_time_of_their_batch() -> None:
     data = bytearray(batch(0, 3))
     restamp(data, 0, 0, T + 77)
     read = to_arrow([FetchedPart("t", 0, bytes(data))]).batch

@@ -36,7 +36,7 @@ ALLOW, DENY = Permission.ALLOW, Permission.DENY
         ),
     ],
 )
-def test_a_line_says_acls(line: str, acls: list[AclBinding]) -> None:
+def test_a_line_stands_for_its_acls(line: str, acls: list[AclBinding]) -> None:
     assert acls_of(line) == acls
 
 

@@ -146,7 +146,7 @@ def test_principals_are_exact_or_everybody() -> None:
 
 
 @pytest.mark.case("SE-J08", "SE-J20")
-def test_hosts_are_texts() -> None:
+def test_the_host_of_an_acl_is_one_address_in_any_spelling() -> None:
     assert may(authorizer_of(acl(host=HERE)), Operation.READ)
     for host in ("127.0.0.2", "localhost", "127.0.0.0/8"):
         assert not may(authorizer_of(acl(host=host)), Operation.READ)

@@ -45,7 +45,9 @@ def plan(cluster: MemoryCluster, **options: str) -> list[tuple[str, int, int, in
         ({"failOnDataLoss": "false", "endingOffsets": '{"a":{"0":99,"1":1,"2":0}}'}, [("a", 0, 0, 10), ("a", 1, 0, 1)]),
     ],
 )
-def test_ranges(cluster: MemoryCluster, options: dict[str, str], expected: list[tuple[str, int, int, int]]) -> None:
+def test_a_batch_reads_the_ranges_that_its_options_ask_for(
+    cluster: MemoryCluster, options: dict[str, str], expected: list[tuple[str, int, int, int]]
+) -> None:
     assert plan(cluster, **options) == expected
 
 
@@ -65,7 +67,7 @@ def test_ranges(cluster: MemoryCluster, options: dict[str, str], expected: list[
         ({"startingTimestamp": "50"}, "no record at or after the starting timestamp in a-2"),
     ],
 )
-def test_refused(cluster: MemoryCluster, options: dict[str, str], said: str) -> None:
+def test_a_batch_that_cannot_be_read_is_refused(cluster: MemoryCluster, options: dict[str, str], said: str) -> None:
     with pytest.raises(SourceError, match=said):
         plan(cluster, **options)
 

@@ -13,7 +13,7 @@ from partita.spark.planning.offsets import OffsetFormatError, Range, StreamOffse
 ID = bytes(range(16))
 
 
-def test_form() -> None:
+def test_the_offset_has_one_form_in_json() -> None:
     offset = StreamOffset(
         {("b", 10): Range(5, 9, 2), ("b", 9): Range(0, 0), ("a", 0): Range(1, 2, 0)}, {"a": ID, "gone": ID}, ordinal=3
     )

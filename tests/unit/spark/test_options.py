@@ -104,7 +104,7 @@ def test_names_count_in_any_case() -> None:
         ),
     ],
 )
-def test_fails_at_load(changes: dict[str, str | None], named: str) -> None:
+def test_options_that_cannot_be_meant_fail_at_load(changes: dict[str, str | None], named: str) -> None:
     options = {name: value for name, value in (BASE | changes).items() if value is not None}
     with pytest.raises(ConfigError, match=named.replace("(", r"\(")):
         parse_source(options)

@@ -66,7 +66,7 @@ LEAST = (
 )
 
 
-def test_a_whole_file() -> None:
+def test_a_file_with_every_section_is_parsed() -> None:
     found = parse(WHOLE, "delays")
     assert found.name == "delays"
     assert found.read_options(found.source) == {

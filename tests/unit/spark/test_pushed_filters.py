@@ -39,7 +39,7 @@ OFFSET, PARTITION, TOPIC = ("offset",), ("partition",), ("topic",)
         ([GreaterThan(OFFSET, 50)], None),
     ],
 )
-def test_ranges(filters: list[Filter], expected: tuple[int, int] | None) -> None:
+def test_filters_narrow_the_range(filters: list[Filter], expected: tuple[int, int] | None) -> None:
     pushed = PushedFilters()
     assert all(pushed.take(found) for found in filters)
     task = pushed.narrow(RangeTask("t", 3, 10, 20))

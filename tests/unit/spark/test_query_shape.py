@@ -32,7 +32,9 @@ LONER = source()
         (QueryShape((MEMBER,)), [QueryShape((MEMBER,))], "each a queryName of its own"),
     ],
 )
-def test_is_refused(query: QueryShape, others: list[QueryShape], said: str) -> None:
+def test_a_query_that_does_not_suit_its_group_is_refused(
+    query: QueryShape, others: list[QueryShape], said: str
+) -> None:
     (reason,) = refusals(query, others)
     assert re.search(said, reason)
 
@@ -46,5 +48,5 @@ def test_is_refused(query: QueryShape, others: list[QueryShape], said: str) -> N
         (QueryShape((COMMIT,)), [QueryShape((source(group="h", groupMode="commit"),))]),
     ],
 )
-def test_may_run(query: QueryShape, others: list[QueryShape]) -> None:
+def test_a_query_that_suits_its_group_may_run(query: QueryShape, others: list[QueryShape]) -> None:
     assert refusals(query, others) == ()

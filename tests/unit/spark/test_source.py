@@ -45,7 +45,7 @@ def test_a_schema_of_ones_own_is_refused(make: str) -> None:
         ({"minOffsetsPerTrigger": "2"}, ReadMinRows(2)),
     ],
 )
-def test_default_limits(options: dict[str, str], limit: ReadLimit) -> None:
+def test_the_read_limit_says_that_there_is_one(options: dict[str, str], limit: ReadLimit) -> None:
     assert source(**options).streamReader(schema=source().schema()).getDefaultReadLimit() == limit
 
 

@@ -127,6 +127,6 @@ def test_settings_come_from_the_client_options() -> None:
         ({"batch.size": "big"}, "kafka.batch.size must be a whole number"),
     ],
 )
-def test_wrong_settings(client: dict[str, str], said: str) -> None:
+def test_a_wrong_setting_of_the_producer_is_refused(client: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         produce_settings(client)

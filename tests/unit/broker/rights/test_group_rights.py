@@ -68,7 +68,7 @@ def committed(raw: Raw, *names: str) -> Any:
 
 
 @pytest.mark.case("SE-K01", "GC-A16")
-def test_find_coordinator(broker: Broker, alice: Raw) -> None:
+def test_find_coordinator_needs_describe_of_each_key(broker: Broker, alice: Raw) -> None:
     allow(broker, acl("alice", DESCRIBE, "g", GROUP))
     many = alice.ask(FindCoordinatorRequest(coordinator_keys=["g", "h"]), 4).coordinators
     rows = {row.key: row for row in many}
@@ -106,7 +106,7 @@ def test_sync_heartbeat_and_leave(alice: Raw) -> None:
 
 
 @pytest.mark.case("SE-K04", "SE-K09", "SE-K13")
-def test_offset_commit(broker: Broker, alice: Raw, admin: Raw) -> None:
+def test_offset_commit_needs_the_group_then_each_topic(broker: Broker, alice: Raw, admin: Raw) -> None:
     admin.find("g")
     assert commit(alice, "t", "nowhere") == {"t": GROUP_REFUSED, "nowhere": GROUP_REFUSED}
     allow(broker, acl("alice", READ, "g", GROUP))
@@ -116,7 +116,7 @@ def test_offset_commit(broker: Broker, alice: Raw, admin: Raw) -> None:
 
 
 @pytest.mark.case("SE-K05", "SE-K10", "GC-N04", "GC-N05")
-def test_offset_fetch(broker: Broker, alice: Raw, admin: Raw) -> None:
+def test_offset_fetch_needs_the_group_then_each_topic(broker: Broker, alice: Raw, admin: Raw) -> None:
     admin.find("g")
     assert commit(admin, "t", "u") == {"t": 0, "u": 0}
     topics = [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
@@ -152,7 +152,9 @@ def test_offset_fetch_by_id_does_not_tell_what_is_hidden(broker: Broker, alice: 
 
 
 @pytest.mark.case("SE-K06", "SE-L04")
-def test_describe_groups(broker: Broker, alice: Raw, admin: Raw) -> None:
+def test_describe_groups_refuses_each_group_and_tells_the_allowed_operations(
+    broker: Broker, alice: Raw, admin: Raw
+) -> None:
     admin.find("g")
     allow(broker, acl("alice", READ, "g", GROUP))
     request = DescribeGroupsRequest(groups=["g", "h"], include_authorized_operations=True)

@@ -103,7 +103,7 @@ def test_produce_without_acks_is_dropped_in_silence(broker: Broker, alice: Raw) 
 
 
 @pytest.mark.case("SE-K17")
-def test_list_offsets(broker: Broker, alice: Raw) -> None:
+def test_list_offsets_answers_for_the_topics_one_may_describe(broker: Broker, alice: Raw) -> None:
     allow(broker, acl("alice", DESCRIBE, "t"))
     topics = [ListOffsetsTopic(name=name, partitions=[ListOffsetsPartition(timestamp=-1)]) for name in ("t", "u")]
     answer = alice.ask(ListOffsetsRequest(topics=topics), 7)
@@ -146,7 +146,7 @@ def test_metadata_creates_only_for_who_may_create(broker: Broker, alice: Raw) ->
 
 
 @pytest.mark.case("SE-K21")
-def test_create_topics(broker: Broker, alice: Raw) -> None:
+def test_create_topics_creates_what_one_may_create(broker: Broker, alice: Raw) -> None:
     def create(*names: str) -> dict[str, Any]:
         topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
         return {found.name: found for found in alice.ask(CreateTopicsRequest(topics=topics), 7).topics}
@@ -167,7 +167,7 @@ def test_create_topics(broker: Broker, alice: Raw) -> None:
 
 
 @pytest.mark.case("SE-K22")
-def test_delete_topics(broker: Broker, alice: Raw) -> None:
+def test_delete_topics_hides_what_one_may_not_describe(broker: Broker, alice: Raw) -> None:
     def delete(*states: DeleteTopicState) -> list[tuple[str | None, int]]:
         answer = alice.ask(DeleteTopicsRequest(topics=list(states), timeout_ms=1000), 6)
         return [(found.name, found.error_code) for found in answer.responses]
@@ -216,7 +216,7 @@ def test_requests_that_name_topics_answer_each_for_itself(broker: Broker, alice:
 
 
 @pytest.mark.case("SE-K25", "SE-K31")
-def test_producer_ids(broker: Broker, alice: Raw) -> None:
+def test_a_producer_id_needs_a_right_to_write_anywhere(broker: Broker, alice: Raw) -> None:
     def code(transactional_id: str | None = None) -> int:
         return int(alice.ask(InitProducerIdRequest(transactional_id=transactional_id), 4).error_code)
 
@@ -230,7 +230,7 @@ def test_producer_ids(broker: Broker, alice: Raw) -> None:
 
 
 @pytest.mark.case("SE-K26", "SE-K27")
-def test_settings(broker: Broker, alice: Raw) -> None:
+def test_settings_are_shown_and_altered_by_rights_of_their_own(broker: Broker, alice: Raw) -> None:
     def codes() -> list[dict[int, int]]:
         named = {2: "t", 4: "1", 32: "g"}
         shown = [

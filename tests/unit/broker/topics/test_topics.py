@@ -340,7 +340,7 @@ def test_after_an_unclean_stop_every_leader_epoch_goes_up() -> None:
     assert again.by_name["t"].partitions[0].leader_epoch == 1
 
 
-def test_describe_cluster(raw: Raw) -> None:
+def test_describe_cluster_names_brokers_and_no_controllers(raw: Raw) -> None:
     answer = raw.ask(DescribeClusterRequest(), 2)
     assert (answer.error_code, answer.controller_id, len(answer.brokers)) == (0, 1, 1)
     assert answer.cluster_id

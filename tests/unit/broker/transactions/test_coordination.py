@@ -301,7 +301,7 @@ def test_verification_can_be_switched_off_for_old_requests() -> None:
 
 
 @pytest.mark.case("TX-H01", "TX-H02", "TX-H03", "TX-H04", "TX-H06", "TX-H07", "TX-H08", "TX-H10")
-def test_markers_by_hand(plane: TransactionPlane) -> None:
+def test_markers_written_by_hand_are_fenced_by_both_epochs(plane: TransactionPlane) -> None:
     assert plane.mark((70, 3), T0, NOWHERE, ("t", 9), coordinator=5, version=1) == [0, 3, 3]
     ((header, _),) = iter_batches(plane.log().read(0, 10_000))
     assert (header.is_control, header.is_transactional, header.base_sequence, header.codec) == (True, True, -1, 0)

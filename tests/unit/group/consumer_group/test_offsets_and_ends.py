@@ -57,7 +57,7 @@ def listed(world: World, **filters: list[str]) -> list[tuple[str, str, str, str]
 
 
 @pytest.mark.case("GC-T41")
-def test_who_may_commit() -> None:
+def test_only_a_member_at_its_epoch_may_commit() -> None:
     world = World({"t": 1})
     world.join("a")
     assert commit(world, "a", 2) == {NONE}
@@ -81,7 +81,7 @@ def test_an_older_epoch_will_do_for_partitions_held_since_then() -> None:
 
 
 @pytest.mark.case("GC-T42")
-def test_who_may_fetch() -> None:
+def test_only_a_member_at_its_epoch_or_nobody_in_particular_may_fetch() -> None:
     world = World({"t": 1})
     world.join("a")
     commit(world, "a", 2)
