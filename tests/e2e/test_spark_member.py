@@ -28,7 +28,9 @@ PARTITIONS = 4
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker() as broker:
+    with Broker(
+        {"group.consumer.heartbeat.interval.ms": 100, "group.consumer.min.heartbeat.interval.ms": 100}
+    ) as broker:
         yield broker
 
 
@@ -71,13 +73,18 @@ class Query:
 class Beside:
     """A plain consumer of the same group, in a thread of its own."""
 
-    def __init__(self, broker: Broker, topic: str, strategy: str = "range,cooperative-sticky") -> None:
+    def __init__(
+        self, broker: Broker, topic: str, strategy: str = "range,cooperative-sticky", protocol: str = "classic"
+    ) -> None:
         self.rows: list[tuple[int, int]] = []
         self.held: set[int] = set()
         self._ends = threading.Event()
+        of_protocol: dict[str, Any] = {"group_protocol": "consumer"}
+        if protocol == "classic":
+            of_protocol = {"partition_assignment_strategy": strategy.split(","), "heartbeat_interval_ms": 100}
         self._consumer = Consumer(
             bootstrap_servers=broker.bootstrap, group_id=topic, auto_offset_reset="earliest", enable_auto_commit=False,
-            partition_assignment_strategy=strategy.split(","), heartbeat_interval_ms=100,
+            **of_protocol,
         )  # fmt: skip
         self._topic = topic
         self._thread = threading.Thread(target=self._run)
@@ -111,14 +118,33 @@ def committed(broker: Broker, topic: str) -> dict[int, int]:
     return {partition: offset for (_, partition), offset in broker.committed(topic).items()}
 
 
-@pytest.mark.parametrize("strategy", ["range,cooperative-sticky", "cooperative-sticky"])
-def test_partitions_move_between_batches_and_every_record_is_read_once(broker: Broker, strategy: str) -> None:
-    topic = f"moves-{len(strategy)}"
+CONSUMER = {"kafka__group__protocol": "consumer"}
+CLASSIC = {"kafka__heartbeat__interval__ms": "100"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "query_speaks", "beside_speaks"),
+    [
+        ("range,cooperative-sticky", "classic", "classic"),
+        ("cooperative-sticky", "classic", "classic"),
+        ("", "consumer", "consumer"),
+        ("", "consumer", "classic"),
+        ("", "classic", "consumer"),
+    ],
+)
+def test_partitions_move_between_batches_and_every_record_is_read_once(
+    broker: Broker, strategy: str, query_speaks: str, beside_speaks: str
+) -> None:
+    """Issue 13, item 1: revocation with both protocols of groups, and with a group that mixes them."""
+    topic = f"moves-{len(strategy)}-{query_speaks}-{beside_speaks}"
     broker.create_topics({topic: PARTITIONS})
     fill(broker, topic, 10)
-    query = Query(broker, topic, kafka__partition__assignment__strategy=strategy, kafka__heartbeat__interval__ms="100")
+    options = CLASSIC if query_speaks == "classic" else CONSUMER
+    if strategy:
+        options = options | {"kafka__partition__assignment__strategy": strategy}
+    query = Query(broker, topic, **options)
     assert query.trigger() == set(range(PARTITIONS))
-    beside = Beside(broker, topic, strategy)
+    beside = Beside(broker, topic, strategy or "range,cooperative-sticky", protocol=beside_speaks)
     try:
         query.until(lambda: len(beside.held) == 2)
         fill(broker, topic, 5)
@@ -131,6 +157,30 @@ def test_partitions_move_between_batches_and_every_record_is_read_once(broker: B
     query.until(lambda: committed(broker, topic) == dict.fromkeys(range(PARTITIONS), 16))
     assert sorted(query.rows + beside.rows) == rows_of(16)
     assert beside.rows, "the consumer read nothing"
+    assert query.core.failed_commits == 0
+    query.members.leave()
+
+
+@pytest.mark.parametrize(("speaks", "state"), [("classic", "PreparingRebalance"), ("consumer", "Reconciling")])
+def test_a_batch_under_way_keeps_its_partitions_until_it_is_committed(broker: Broker, speaks: str, state: str) -> None:
+    """The members beat on and are told to give partitions up; they do so when Spark asks for the next batch."""
+    topic = f"under-way-{speaks}"
+    broker.create_topics({topic: PARTITIONS})
+    query = Query(broker, topic, **(CLASSIC if speaks == "classic" else CONSUMER))
+    query.trigger()
+    fill(broker, topic, 10)
+    query.trigger()
+    beside = Beside(broker, topic, protocol=speaks)
+    try:
+        assert broker.wait_group(topic, state=state, members=2) is not None
+        assert beside.held == set()
+        assert max(committed(broker, topic).values(), default=0) == 0, "the batch is not proven yet"
+        query.until(lambda: len(beside.held) == 2)
+        assert committed(broker, topic) == dict.fromkeys(range(PARTITIONS), 10)
+    finally:
+        beside.end()
+    assert sorted(query.rows) == rows_of(10)
+    assert beside.rows == []
     query.members.leave()
 
 
