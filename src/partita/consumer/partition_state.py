@@ -174,10 +174,10 @@ class PartitionState:
         if self.state is FETCHING:
             self.position = position
 
-    def seek_unvalidated(self, position: Position, *, can_validate: bool = True) -> None:
+    def seek_unvalidated(self, position: Position) -> None:
         """Take this position; it has to be validated first if both epochs are known."""
         self.seek(position)
-        if can_validate and position.offset_epoch >= 0 and position.leader_epoch >= 0:
+        if position.offset_epoch >= 0 and position.leader_epoch >= 0:
             self._move(AWAIT_VALIDATION)
 
     def request_reset(self, reset: Reset) -> None:

@@ -98,12 +98,12 @@ def create_app(
     *,
     lifespan: Lifespan | None = None,
     actions: Sequence[BaseRoute] = (),
-    clock: Clock | None = None,
 ) -> Starlette:
     """The application. `lifespan` starts and stops what fills the site's observer; `actions` are routes that change."""
     routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static"), *actions]
+    clock = SystemClock()
     for path, build in PAGES:
-        routes += _three(site, path, build, clock or SystemClock())
+        routes += _three(site, path, build, clock)
     routes += [Route("/healthz", _healthy), Route("/readyz", _readiness(site)), Route("/metrics", _metrics(site))]
     handlers: dict[Any, Any] = {404: _not_found}
     return Starlette(

@@ -87,7 +87,8 @@ def _legend() -> list[str]:
     return parts
 
 
-def _cross(x: float, y: float, size: float = 4) -> list[str]:
+def _cross(x: float, y: float) -> list[str]:
+    size = 4
     return [
         line(x - size, y - size, x + size, y + size, style="failed"),
         line(x - size, y + size, x + size, y - size, style="failed"),

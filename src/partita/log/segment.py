@@ -5,7 +5,7 @@ Positions are bytes in the file, always at a batch boundary. Upstream: LogSegmen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
@@ -326,9 +326,7 @@ class Scan:
     problem: str | None
 
 
-def scan(
-    segment: Segment, *, holes_allowed: bool, on_batch: Callable[[BatchHeader, memoryview], None] | None = None
-) -> Scan:
+def scan(segment: Segment, *, holes_allowed: bool) -> Scan:
     """Check every batch, set the segment's facts to the valid part, and say where it ends. Nothing is cut."""
     file_bytes = segment.file.size()
     index = SparseIndex(segment._interval_bytes)
@@ -340,8 +338,6 @@ def scan(
         if problem is not None:
             break
         header = read_header(batch)
-        if on_batch is not None:
-            on_batch(header, batch)
         index.add(header.base_offset, position, segment.max_timestamp)
         segment.max_timestamp = max(segment.max_timestamp, header.max_timestamp)
         segment.next_offset = header.next_offset

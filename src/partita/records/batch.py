@@ -65,11 +65,11 @@ def payload_of(header: BatchHeader, batch: Buffer, max_bytes: int = DEFAULT_MAX_
     return decompress(header.codec, memoryview(batch)[HEADER_SIZE:], max_bytes)
 
 
-def iter_records(batch: Buffer, check_crcs: bool = True, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Record]:
+def iter_records(batch: Buffer, check_crcs: bool = True) -> Iterator[Record]:
     """Yield the records of one whole batch, control records too; raise InvalidBatch at what is wrong."""
     header = read_header(batch)
     if check_crcs:
         check_crc(batch)
-    reader = RecordReader(header, payload_of(header, batch, max_bytes))
+    reader = RecordReader(header, payload_of(header, batch))
     while records := reader.take(_SLICE):
         yield from records

@@ -25,9 +25,9 @@ class CertificateNotes(NamedTuple):
     hosts: tuple[str, ...]
     ends: datetime
 
-    def days_left(self, now: datetime | None = None) -> float:
+    def days_left(self) -> float:
         """How long it is still valid; negative when it has ended."""
-        return (self.ends - (now or datetime.now(UTC))).total_seconds() / 86_400
+        return (self.ends - datetime.now(UTC)).total_seconds() / 86_400
 
 
 def notes_of_pem(pem: str) -> CertificateNotes:

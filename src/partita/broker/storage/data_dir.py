@@ -54,6 +54,8 @@ _SURVIVES = {
     Durability.SYNC: "durability sync: survives a power loss",
 }
 _DIR_MODE, _FILE_MODE = 0o700, 0o600
+_RESERVE_BYTES = 16 << 20
+"""What logs of data leave free of the volume (D8)."""
 _GROUP_LOG_RESERVE_BYTES = 1 << 20
 """What the group log leaves free of the reserve of the data, for the small files of a start and a stop."""
 _RESERVE_SHARE = 4
@@ -119,11 +121,11 @@ class MemoryStore(LogStore):
 class DiskStore(LogStore):
     """A data directory, held by this process alone. Raises DataDirectoryError with one line when it cannot be used.
 
-    Logs of data leave `reserve_bytes` of the volume free, at most a quarter of it. The group log may use that reserve
+    Logs of data leave 16 MiB of the volume free, at most a quarter of it. The group log may use that reserve
     but for its last MiB, which the small files of a start and a stop may use (D8).
     """
 
-    def __init__(self, root: str, durability: Durability = Durability.OS, *, reserve_bytes: int = 16 << 20) -> None:
+    def __init__(self, root: str, durability: Durability = Durability.OS) -> None:
         if os.name != "posix":
             raise DataDirectoryError("a data directory needs Linux or macOS; start the broker in memory (--memory)")
         self.root = os.path.abspath(root)
@@ -135,7 +137,7 @@ class DiskStore(LogStore):
                 os.chmod(self.root, _DIR_MODE)
             self._lock = _take_lock(self.root)
             volume = os.statvfs(self.root)
-            reserve_bytes = min(reserve_bytes, volume.f_frsize * volume.f_blocks // _RESERVE_SHARE)
+            reserve_bytes = min(_RESERVE_BYTES, volume.f_frsize * volume.f_blocks // _RESERVE_SHARE)
             self._small = DiskStorage(self.root, reserve_bytes=0)
             self._groups = self._small.with_reserve(min(_GROUP_LOG_RESERVE_BYTES, reserve_bytes))
             self._data = self._small.with_reserve(reserve_bytes)
