@@ -100,7 +100,7 @@ class Services:
         from partita.broker.transactions.coordinators import TransactionCoordinators
         from partita.broker.transactions.marker_writing import Shards
 
-        return TransactionCoordinators(Shards(self.cluster, lambda: self.groups))
+        return TransactionCoordinators(Shards(self.cluster, lambda: self.groups, self.turns))
 
     @cached_property
     def long_polls(self) -> LongPolls:

@@ -1,7 +1,7 @@
 """What the coordinator does by itself: abort open transactions that are too old, forget idle ids, finish. (§11)
 
 Open transactions and idle ids are looked through at intervals, as in Kafka; what is looked through are the open
-transactions alone, so that idle ids cost nothing.
+transactions alone, so that idle ids cost nothing. A step does a part of it, and is due again at once until all is done.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ from partita.transactions.shard import Shard, Turn
 
 _EXPIRED_AT_ONCE = 500
 """Ids forgotten in one step; the rest follows at once, with other work between."""
+_LOOKED_AT_ONCE = 2_000
+"""Open transactions looked at in one step."""
+_ABORTED_AT_ONCE = 500
+"""Partitions of transactions that are aborted in one step, each transaction counting as some more of them."""
+_COST_OF_ABORT = 5
 
 
 def next_ms(shard: Shard) -> int | None:
@@ -32,6 +37,7 @@ def arm(turn: Turn) -> None:
     shard, mono_ms = turn.shard, turn.now.mono_ms
     if not shard.open:
         shard.timeouts_due_ms = None
+        shard.unlooked.clear()
     elif shard.timeouts_due_ms is None:
         shard.timeouts_due_ms = mono_ms + shard.config.timeout_check_interval_ms
     if shard.expiry_due_ms is None:
@@ -44,14 +50,28 @@ def run(turn: Turn) -> None:
     if shard.unfinished and shard.completion_due_ms <= mono_ms:
         end.finish(turn)
     if shard.timeouts_due_ms is not None and shard.timeouts_due_ms <= mono_ms:
-        shard.timeouts_due_ms = None
-        for transactional_id in list(shard.open):
-            entry = shard.entries[transactional_id]
-            if not entry.is_pending and entry.transaction.is_timed_out(turn.now.wall_ms):
-                end.fence(turn, entry, "timeout")
+        _time_out(turn)
     if shard.expiry_due_ms is not None and shard.expiry_due_ms <= mono_ms:
         shard.expiry_due_ms = None
         _expire(turn)
+
+
+def _time_out(turn: Turn) -> None:
+    """Look at the open transactions that this look has not come to yet, and abort those that are too old."""
+    shard = turn.shard
+    if not shard.unlooked:
+        shard.unlooked.extend(shard.open)
+    looked = aborted = 0
+    while shard.unlooked and looked < _LOOKED_AT_ONCE and aborted < _ABORTED_AT_ONCE:
+        looked += 1
+        transactional_id = shard.unlooked.popleft()
+        if transactional_id not in shard.open:
+            continue
+        entry = shard.entries[transactional_id]
+        if not entry.is_pending and entry.transaction.is_timed_out(turn.now.wall_ms):
+            aborted += _COST_OF_ABORT + len(entry.transaction.partitions)
+            end.fence(turn, entry, "timeout")
+    shard.timeouts_due_ms = turn.now.mono_ms if shard.unlooked else None
 
 
 def _expire(turn: Turn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -59,6 +60,8 @@ class Shard:
         """Ids with all markers written whose completion was refused; tried again at `completion_due_ms`."""
         self.completion_due_ms = 0
         self.timeouts_due_ms: int | None = None
+        self.unlooked: deque[str] = deque()
+        """Ids that the look at open transactions under way has not come to."""
         self.expiry_due_ms: int | None = None
         self.refusal_noted_ms: int | None = None
         self.skipped = 0

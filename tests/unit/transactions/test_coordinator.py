@@ -10,6 +10,7 @@ from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import Filters, InitProducer
 from partita.transactions.log_records import read_record, record_of
 from partita.transactions.model import State
+from partita.transactions.notes import TransactionEnded
 from partita.transactions.tables import END_V1, END_V2
 from support.clock import ManualClock
 from support.transactions.world import T0, T1, U0, World
@@ -396,6 +397,25 @@ def test_the_timeout_counts_from_the_start_also_after_a_load() -> None:
     world.reload()
     world.advance(110)
     assert world.logged()[-1] == ("CompleteAbort", 1)
+
+
+def test_wide_transactions_that_time_out_together_are_aborted_a_few_at_a_time() -> None:
+    """Twenty of them held the loop for 181 ms (decision 0276); a step has about 500 partitions at most."""
+    world = World(timeout_check_interval_ms=10)
+    for number in range(20):
+        name = f"p{number}"
+        _, producer_id, epoch = world.init(name, timeout_ms=1000)
+        world.add((producer_id, epoch), *(("t", index) for index in range(300)), name=name)
+    world.clock.advance(2000)
+    step = world.coordinator.on_deadline(world.clock.now())
+    assert len(step.writes) == 2
+    assert world.coordinator.next_deadline_ms() == world.clock.now().mono_ms, "the others follow at once"
+    world.take(step)
+    world.advance(0)
+    assert sum(isinstance(note, TransactionEnded) for note in world.notes) == 20
+    due = world.coordinator.next_deadline_ms()
+    assert due is not None
+    assert due > world.clock.now().mono_ms
 
 
 def test_what_was_open_when_a_copy_was_made_is_aborted_by_who_loads_it() -> None:

@@ -26,6 +26,7 @@ class TransactionCoordinators(ShardLeadership[TransactionRunner]):
     def __init__(self, shards: Shards) -> None:
         super().__init__(shards.cluster)
         self.markers = MarkerSender(shards)
+        self._turns = shards.turns
         self.config = self._read_config()
         self.cluster.config.on_change(lambda name: self.settings_changed())
         self.cluster.catalogue.on_configured(self._topic_configured)
@@ -61,7 +62,7 @@ class TransactionCoordinators(ShardLeadership[TransactionRunner]):
     def load_shard(self, partition: Partition, *, is_held: bool) -> None:
         """Load the shard."""
         runner = self.runners[partition.index] = TransactionRunner(
-            self.cluster, partition, self.config, ids_held=self.ids_held, send=self.markers.send
+            self.cluster, partition, self.config, ids_held=self.ids_held, send=self.markers.send, turns=self._turns
         )
         if is_held:
             runner.hold()

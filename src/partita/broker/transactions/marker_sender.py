@@ -30,7 +30,7 @@ log = logging.getLogger("partita.broker")
 _PAUSE_MS, _PAUSE_MS_MAX = 20, 1000
 _NOTED_AFTER_MS = 10_000
 _AT_ONCE = 100
-"""Markers written in one turn of the loop."""
+"""Markers of one transaction that are written before others have their turn."""
 
 
 class MarkerSender:
@@ -38,6 +38,7 @@ class MarkerSender:
 
     def __init__(self, shards: Shards) -> None:
         self._cluster = shards.cluster
+        self.turns = shards.turns
         self.under_way: dict[_Sending, None] = {}
         self.write: Callable[[Partition, EndMarker], ErrorCode | asyncio.Future[ErrorCode]] = partial(
             write_marker, shards
@@ -102,7 +103,7 @@ class _Sending:
         for name in todo[:_AT_ONCE]:
             self._try(name)
         if len(todo) > _AT_ONCE:
-            self._sender.later(0, self)
+            self._sender.turns.wait(self.go_on)
         elif not self.left:
             self._sender.under_way.pop(self, None)
         else:

@@ -19,6 +19,7 @@ from partita.records.control import ABORT, COMMIT
 if TYPE_CHECKING:
     from partita.broker.groups.coordinators import Coordinators
     from partita.broker.nodes import Cluster
+    from partita.broker.wire.turns import Turns
     from partita.protocol.primitives import Structure
 
 _MOVED = (
@@ -39,10 +40,14 @@ class EndMarker(NamedTuple):
 
 
 class Shards(NamedTuple):
-    """Where markers go: the cluster's logs, and the shards of groups, which are made when one is first asked for."""
+    """Where markers go: the cluster's logs, and the shards of groups, which are made when one is first asked for.
+
+    What is long waits in `turns`, in one line with the requests of connections.
+    """
 
     cluster: Cluster
     groups_of: Callable[[], Coordinators]
+    turns: Turns
 
     @property
     def groups(self) -> Coordinators:

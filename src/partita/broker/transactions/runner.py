@@ -30,6 +30,7 @@ from partita.transactions.notes import TransactionsLoaded
 if TYPE_CHECKING:
     from partita.broker.nodes import Cluster
     from partita.broker.topics.catalogue import Partition
+    from partita.broker.wire.turns import Turns
 
 log = logging.getLogger("partita.broker")
 
@@ -70,12 +71,14 @@ class TransactionRunner:
         *,
         ids_held: Callable[[], int],
         send: Callable[[TransactionRunner, SendMarkers], None],
+        turns: Turns,
     ) -> None:
         self._cluster = cluster
         self._loop = cluster.loop
         self._config = config
         self._ids_held = ids_held
         self._send = send
+        self._turns = turns
         self.partition = partition
         self.node_id = partition.leader
         self.leader_epoch = partition.leader_epoch
@@ -323,15 +326,31 @@ class TransactionRunner:
     # -- time ------------------------------------------------------------------------------------------------------
 
     def on_timer(self) -> None:
-        """Do what is due. Also called when the broker's clock jumped."""
-        self._timer = None
-        while self.state is State.ACTIVE:
-            now = self._cluster.clock.now()
-            due = self.coordinator.next_deadline_ms()
-            if due is None or due > now.mono_ms:
-                break
-            self.take(self.coordinator.on_deadline(now))
+        """Do all that is due, since the broker's clock has jumped; the timer was set for the time before."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._do_one_step():
+            pass
         self._arm()
+
+    def _come_in_turn(self) -> None:
+        """Do one step of what is due when it is this shard's turn; the next one waits in line again."""
+        self._turns.wait(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._timer = None
+        self._do_one_step()
+        self._arm()
+
+    def _do_one_step(self) -> bool:
+        """Whether something was due, and is done."""
+        now = self._cluster.clock.now()
+        due = self.coordinator.next_deadline_ms() if self.state is State.ACTIVE else None
+        if due is None or due > now.mono_ms:
+            return False
+        self.take(self.coordinator.on_deadline(now))
+        return True
 
     def _arm(self) -> None:
         """Keep one timer, at or before the next deadline."""
@@ -344,7 +363,7 @@ class TransactionRunner:
             self._timer.cancel()
         delay_ms = max(0, due - self._cluster.clock.mono_ms())
         self._timer_ms = due
-        self._timer = self._loop.call_later(delay_ms / 1000, self.on_timer)
+        self._timer = self._loop.call_later(delay_ms / 1000, self._come_in_turn)
 
 
 def _release(step: Step) -> None:

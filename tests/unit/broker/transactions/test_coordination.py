@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -434,6 +435,41 @@ def test_a_transaction_that_is_open_for_too_long_is_aborted(plane: TransactionPl
     assert plane.end(given, version=3) == CODE.PRODUCER_FENCED
     assert plane.end(given)[0] == CODE.INVALID_TXN_STATE
     assert plane.end(given, committed=False) == (0, given[0], 1)
+
+
+def test_a_timer_that_was_set_before_the_clock_jumped_is_set_again() -> None:
+    """Simulator, seed 29: the next look at open transactions was as far away as the expiry of idle ids had been."""
+    with transaction_plane(transaction_abort_timed_out_transaction_cleanup_interval_ms=20) as plane:
+        plane.start()
+        plane.run(lambda: plane.running.advance_clock(86_400_000))
+        plane.send(plane.start(timeout_ms=1))
+        wait_for(plane, lambda: plane.states()[-1][0] == "CompleteAbort")
+
+
+def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are due at once, a turn of the loop does no more than one step of one shard, if that takes long."""
+    with transaction_plane(transaction_abort_timed_out_transaction_cleanup_interval_ms=100) as plane:
+        for name in "abcdef":
+            plane.send(plane.start(name, timeout_ms=1), name=name)
+        assert len({plane.services.transactions.runner_of(name) for name in "abcdef"}) > 1
+        seconds, turn = count(), [0]
+        monkeypatch.setattr(plane.services.turns, "clock", lambda: next(seconds))
+        ended: list[int] = []
+        plane.cluster.notes.listen(lambda note: ended.append(turn[0]) if note["note"] == "TransactionEnded" else None)
+
+        def until_all_are_due() -> None:
+            end = plane.loop.time() + 0.2
+            while plane.loop.time() < end:
+                pass
+
+        def count_turns() -> None:
+            turn[0] += 1
+            plane.loop.call_soon(count_turns)
+
+        plane.run(until_all_are_due)
+        plane.loop.call_soon(count_turns)
+        wait_for(plane, lambda: len(ended) == 6)
+        assert len(set(ended)) == len({plane.services.transactions.runner_of(name) for name in "abcdef"})
 
 
 @pytest.mark.case("TX-M03")
