@@ -65,9 +65,18 @@ def test_a_batch_reads_the_ranges_that_its_options_ask_for(
         ),
         ({"endingOffsets": '{"a":{"0":11,"1":0,"2":0}}'}, "the end lies after the real end of a-0"),
         ({"startingTimestamp": "50"}, "no record at or after the starting timestamp in a-2"),
+        (
+            {
+                "startingTimestamp": "40",
+                "startingOffsetsByTimestampStrategy": "latest",
+                "endingOffsets": '{"a":{"0":2,"1":-1,"2":-1}}',
+            },
+            r"the start lies after the end that was asked for in a-0 \(offset 4 and offset 2\)",
+        ),
     ],
 )
 def test_a_batch_that_cannot_be_read_is_refused(cluster: MemoryCluster, options: dict[str, str], said: str) -> None:
+    """The last one read nothing of a-0 in silence; a random comparison with Spark's connector found it."""
     with pytest.raises(SourceError, match=said):
         plan(cluster, **options)
 
@@ -78,6 +87,8 @@ def test_a_start_before_the_log_start_is_a_loss(cluster: MemoryCluster) -> None:
     with pytest.raises(SourceError, match="before the first offset that is left in a-1"):
         plan(cluster, **start)
     assert plan(cluster, failOnDataLoss="false", **start) == [("a", 0, 0, 10), ("a", 1, 4, 20)]
+    before = {"endingOffsets": '{"a":{"0":10,"1":2,"2":0}}', "failOnDataLoss": "false"}
+    assert plan(cluster, **before) == [("a", 0, 0, 10)], "an end before what is left contradicts nothing"
 
 
 def test_committed_starts_where_the_group_is_else_at_the_earliest(cluster: MemoryCluster) -> None:

@@ -72,6 +72,8 @@ def plan_batch(
         time_or_latest=options.time_or_latest,
     )
     ends = resolve_end(ending, view, lookups.at_times(times_wanted(ending, view)))
+    if starting != AtWord("committed"):
+        _refuse_crossed(begins, ends, view)
     if options.fail_on_data_loss:
         _refuse_loss(begins, ends, view)
     if not_before_ms is not None:
@@ -83,6 +85,19 @@ def plan_batch(
 
 def _or_end(offset: int | None, facts: PartitionFacts) -> int:
     return facts.latest if offset is None else offset
+
+
+def _refuse_crossed(
+    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], view: ClusterView
+) -> None:
+    """Raise SourceError for options that contradict each other, as Spark's connector does: they would read nothing.
+
+    A start at the beginning of the log contradicts nothing; an end before it is a loss.
+    """
+    crossed = sorted(key for key, facts in view.partitions.items() if begins[key] > max(ends[key], facts.earliest))
+    if crossed:
+        told = ", ".join(f"offset {begins[key]} and offset {ends[key]}" for key in crossed[:3])
+        raise SourceError(f"the start lies after the end that was asked for in {names(crossed)} ({told})")
 
 
 def _refuse_loss(begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], view: ClusterView) -> None:
