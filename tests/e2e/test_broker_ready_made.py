@@ -17,6 +17,7 @@ import aiokafka.abc
 import confluent_kafka
 import kafka
 import pytest
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from partita import Admin, Broker, Consumer, Producer
 from partita.broker.launch import StartError
@@ -160,6 +161,28 @@ def test_aiokafka_in_a_group_by_a_token(broker: Broker) -> None:
             return value
 
     assert asyncio.run(run()) == b"x"
+
+
+class BlockingProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
+    def token(self) -> str:
+        return token()
+
+
+@pytest.mark.client
+@pytest.mark.case("SE-N22", "SE-F01")
+def test_kafka_python_in_a_group_by_a_token(broker: Broker) -> None:
+    broker.create_topics({"orders-k-token": 1})
+    options = by_token(broker, "kafka-python") | {"sasl_oauth_token_provider": BlockingProvider()}
+    producer = kafka.KafkaProducer(**options)
+    assert producer.send("orders-k-token", b"x").get(WITHIN_SECONDS).offset == 0
+    producer.close()
+    consumer = kafka.KafkaConsumer(
+        "orders-k-token", **options, group_id="k-token", auto_offset_reset="earliest",
+        consumer_timeout_ms=int(WITHIN_SECONDS * 1000),
+    )  # fmt: skip
+    assert next(iter(consumer)).value == b"x"
+    consumer.close()
+    assert broker.committed("k-token") == {("orders-k-token", 0): 1}
 
 
 def test_bob_may_do_what_he_is_allowed_and_nothing_else(broker: Broker) -> None:
