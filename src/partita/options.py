@@ -7,7 +7,8 @@ A wrong name is answered with the nearest right one, a wrong value with its boun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -205,3 +206,15 @@ def _check_choice(option: Option, value: object) -> str:
     near = get_close_matches(text, option.choices, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise ConfigError(f"{option.name} must be one of {', '.join(option.choices)}, not {text!r}{hint}")
+
+
+def check_arguments(function: Callable[..., Any], names: Sequence[str], what: str) -> None:
+    """Raise ConfigError if a user's function cannot be called with these arguments; what cannot be told passes."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    try:
+        signature.bind(*names)
+    except TypeError:
+        raise ConfigError(f"{what} is called with ({', '.join(names)}), and yours takes {signature}") from None

@@ -5,7 +5,9 @@ They are written out twice for type checkers and editors, so something has to ho
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 import re
 import typing
 from collections.abc import Callable, Iterator
@@ -40,9 +42,6 @@ FACES = (
         only_asyncio={
             "start": "`async with` starts it; so does this, without a block",
             "room": "`send` cannot wait in asyncio; it says to await this",
-            "has_room": "goes with room",
-            "wait_for_room": "the loop's thread calls it for the blocking send",
-            "is_forked": "what the blocking face asks of this one",
         },
         other_parameters={"flush": "asyncio.timeout is the time-out there"},
     ),
@@ -124,3 +123,12 @@ def test_consumers_take_over_calls_as_they_are(consumer: Consumer) -> None:
     assert taken == calls(AsyncConsumer) - calls(Consumer)
     assert all(getattr(consumer, name).__func__ is getattr(AsyncConsumer, name) for name in taken)
     assert {"subscribe", "seek", "pause", "done"} <= taken
+
+
+@pytest.mark.parametrize("kind", [Admin, AsyncAdmin, AsyncConsumer, AsyncProducer, Consumer, Producer])
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy])
+def test_a_client_is_not_pickled_and_the_message_says_what_to_do(kind: type, copied: Callable[[Any], Any]) -> None:
+    """Users meet this when a function that is sent to another process uses a client."""
+    client = kind(bootstrap_servers="127.0.0.1:1")
+    with pytest.raises(TypeError, match=f"a {kind.__name__} cannot be pickled or copied: .* make a {kind.__name__} "):
+        copied(client)

@@ -8,7 +8,7 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from partita.admin.client import AsyncAdmin
-from partita.net.loop_thread import LoopThread, OneFace
+from partita.net.loop_thread import LoopThread, OneFace, not_pickled
 
 if TYPE_CHECKING:
     from partita.admin.option_types import AdminOptions
@@ -31,6 +31,8 @@ def _blocking(
 
 class Admin:
     """The calls of AsyncAdmin, blocking. Options are Kafka's, with underscores, or a dict in Kafka's own spelling."""
+
+    __reduce__ = not_pickled
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
         self._admin = AsyncAdmin(config, **options)

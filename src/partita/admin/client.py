@@ -46,6 +46,7 @@ from partita.admin.scram import ScramCredential, ScramUser
 from partita.admin.topics import NewTopic, names_of
 from partita.metrics.registry import Metrics, by_text, prometheus
 from partita.net.cluster import Cluster
+from partita.net.loop_thread import not_pickled
 from partita.net.metrics import NetworkMetrics
 from partita.protocol.messages.metadata import MetadataRequest
 from partita.security.rights.acls import AclBinding, AclFilter
@@ -61,6 +62,8 @@ class AsyncAdmin:
 
     Calls for several things at once raise that error if one was asked for, and SomeFailed otherwise.
     """
+
+    __reduce__ = not_pickled
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[AdminOptions]) -> None:
         self._servers, self._config = admin_config(config, dict(options))

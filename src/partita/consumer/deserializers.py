@@ -12,7 +12,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-from partita.options import ConfigError
+from partita.options import ConfigError, check_arguments
 
 Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Deserializer: TypeAlias = Callable[[str, Headers, bytes | None], Any]
@@ -76,6 +76,7 @@ def deserializer(given: Any) -> Deserializer | None:
         given = given()
     if hasattr(given, "deserialize"):
         found: Deserializer = given.deserialize
+        check_arguments(found, ("topic", "headers", "data"), "deserialize of a deserializer")
         return found
     if isinstance(given, str):
         kafkas = given.rpartition(".")[2]
@@ -86,6 +87,7 @@ def deserializer(given: Any) -> Deserializer | None:
             raise ConfigError(f"unknown deserializer {given!r}; expected one of {', '.join(NAMED)}, or give a function")
         function = NAMED[name]
         return None if function is None else _of_bytes(function)
+    check_arguments(given, ("data",), "a deserializer")
     return _of_bytes(given)
 
 

@@ -10,10 +10,19 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 AFTER_FORK = "its connections and its thread belong to the parent, so make a new client in the child"
+
+
+def not_pickled(client: object) -> NoReturn:
+    """Stands for `__reduce__` in clients. Raises TypeError: connections and threads stay in their process."""
+    kind = type(client).__name__
+    raise TypeError(
+        f"a {kind} cannot be pickled or copied: its connections and threads belong to this process. "
+        f"Hand its options on, and make a {kind} where they arrive"
+    )
 
 
 class OneFace:

@@ -12,7 +12,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Protocol, TypeAlias
 
-from partita.options import ConfigError
+from partita.options import ConfigError, check_arguments
 from partita.protocol.primitives import Buffer
 
 Headers: TypeAlias = list[tuple[str, Buffer | None]]
@@ -88,10 +88,12 @@ def serializer(given: Any, option: str) -> Serialize | None:
         given = given()
     if hasattr(given, "serialize"):
         chosen: Serialize = given.serialize
+        check_arguments(chosen, ("topic", "headers", "data"), f"serialize of {option}")
         return chosen
     if not callable(given):
         raise ConfigError(f"{option} must be a function of the object, have a method serialize, or be a name")
     function: Callable[[Any], Buffer | str | None] = given
+    check_arguments(function, ("data",), option)
 
     def write(topic: str, headers: Headers, value: Any) -> Buffer | str | None:
         return None if value is None else function(value)

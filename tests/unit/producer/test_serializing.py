@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -82,3 +83,37 @@ def test_a_serializer_object_gets_topic_and_headers_and_is_called_for_null(given
     headers: Headers = []
     assert write("t", headers, None) == b"t:None"
     assert headers == [("schema", b"7")]
+
+
+class OfKafkaPython2:
+    def serialize(self, topic: str, data: Any) -> bytes:
+        return b""
+
+    def deserialize(self, topic: str, data: bytes) -> object:
+        return data
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: serializer(OfKafkaPython2(), "value_serializer"), r"serialize of value_serializer is called with"),
+        (lambda: serializer(lambda data, context: b"", "key_serializer"), r"key_serializer is called with \(data\)"),
+        (
+            lambda: deserializer(OfKafkaPython2()),
+            r"called with \(topic, headers, data\), and yours takes \(topic: str, ",
+        ),
+        (lambda: deserializer(lambda topic, data: data), r"called with \(data\), and yours takes \(topic, data\)"),
+    ],
+)
+def test_a_serializer_with_the_arguments_of_another_client_is_refused_at_the_start(
+    make: Callable[[], object], told: str
+) -> None:
+    """It was found at the first record."""
+    with pytest.raises(ConfigError, match=told):
+        make()
+
+
+def test_a_function_that_does_not_tell_its_arguments_is_taken() -> None:
+    write = serializer(bytes, "value_serializer")
+    assert write is not None
+    assert write("t", [], [1]) == b"\x01"

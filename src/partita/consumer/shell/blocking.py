@@ -18,6 +18,7 @@ from partita.consumer.shell.client import AsyncConsumer, Config
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import AsyncWaiter, BlockingWaiter, run_blocking
 from partita.consumer.topic_partition import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from partita.net.loop_thread import not_pickled
 from partita.now import Clock
 from partita.protocol.metadata_view import TopicView
 from partita.references import resolve_options
@@ -35,6 +36,8 @@ class Consumer(Generic[K, V]):
     `Consumer(bootstrap_servers="localhost:9092", group_id="g")` or `Consumer({"bootstrap.servers": "localhost:9092"})`.
     Timeouts are in seconds. One thread at a time may use it; only `wakeup` and `done` may be called from others.
     """
+
+    __reduce__ = not_pickled
 
     # fmt: off
     @overload

@@ -32,6 +32,7 @@ from partita.consumer.shell.waiting import AsyncWaiter
 from partita.consumer.subscription import SubscriptionPattern
 from partita.consumer.topic_partition import GroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 from partita.errors import InvalidTopicError, error_for
+from partita.net.loop_thread import not_pickled
 from partita.now import Clock
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.metadata_view import TopicView
@@ -51,6 +52,8 @@ class AsyncConsumer(Generic[K, V]):
 
     Options are keyword arguments in Kafka's names with underscores, or a dict in Kafka's own spelling.
     """
+
+    __reduce__ = not_pickled
 
     # fmt: off
     @overload

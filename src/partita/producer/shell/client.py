@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Committable
 from partita.consumer.topic_partition import GroupMetadata
-from partita.net.loop_thread import LoopThread, OneFace
+from partita.net.loop_thread import LoopThread, OneFace, not_pickled
 from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.delivery import Delivery
@@ -128,6 +128,8 @@ class DeliveryFuture(Delivery):
 
 class AsyncProducer:
     """Sends records to topics, in asyncio. `async with AsyncProducer(...)` or `async with Producer(...)`."""
+
+    __reduce__ = not_pickled
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self.config = ProducerConfig.of(resolve_options(config), **resolve_options(options))
@@ -343,6 +345,8 @@ class Producer:
     Calls block; `async with Producer(...) as producer` is an AsyncProducer. The loop behind the blocking calls runs in
     a thread of its own. Threads may share a producer.
     """
+
+    __reduce__ = not_pickled
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **options: Unpack[ProducerOptions]) -> None:
         self._producer = AsyncProducer(config, **options)
