@@ -77,7 +77,7 @@ def sources() -> dict[str, str]:
         **{
             f"{part}/option_types.py": _module(
                 f"{part.capitalize()}Options",
-                f"what the {part} takes besides",
+                f"options of the {part} alone",
                 _lines(option for option in table if shared.get(option.name) != option),
                 base="ClientOptions",
             )

@@ -1,4 +1,4 @@
-"""Keyword arguments: what the admin takes besides. Written by tools/option_types.py; do not edit."""
+"""Keyword arguments: options of the admin alone. Written by tools/option_types.py; do not edit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partita.client_option_types import ClientOptions
 
 
 class AdminOptions(ClientOptions, total=False):
-    """Every option by its name, in Kafka's spelling with underscores: what the admin takes besides."""
+    """Every option by its name, in Kafka's spelling with underscores: options of the admin alone."""
 
     bootstrap_controllers: str | Iterable[Any]
     default_api_timeout_ms: int

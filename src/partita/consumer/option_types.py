@@ -1,4 +1,4 @@
-"""Keyword arguments: what the consumer takes besides. Written by tools/option_types.py; do not edit."""
+"""Keyword arguments: options of the consumer alone. Written by tools/option_types.py; do not edit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partita.client_option_types import ClientOptions
 
 
 class ConsumerOptions(ClientOptions, total=False):
-    """Every option by its name, in Kafka's spelling with underscores: what the consumer takes besides."""
+    """Every option by its name, in Kafka's spelling with underscores: options of the consumer alone."""
 
     group_id: str | None
     group_instance_id: str | None

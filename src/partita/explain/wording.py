@@ -62,7 +62,7 @@ def shortened(text: str) -> str:
 
 
 def names_of(generations: Iterable[Sequence[Member]]) -> dict[str, str]:
-    """A name for each member id: its instance id, else its client id, with the begin of its id if two share that."""
+    """A name for each member id: its instance id, or its client id, with the start of its id if two share that."""
     clients: dict[str, int] = {}
     members: dict[str, Member] = {}
     for generation in generations:

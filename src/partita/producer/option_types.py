@@ -1,4 +1,4 @@
-"""Keyword arguments: what the producer takes besides. Written by tools/option_types.py; do not edit."""
+"""Keyword arguments: options of the producer alone. Written by tools/option_types.py; do not edit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from partita.producer.serializing import Serializer
 
 
 class ProducerOptions(ClientOptions, total=False):
-    """Every option by its name, in Kafka's spelling with underscores: what the producer takes besides."""
+    """Every option by its name, in Kafka's spelling with underscores: options of the producer alone."""
 
     key_serializer: Serializer | str | None
     value_serializer: Serializer | str | None

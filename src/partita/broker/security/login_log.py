@@ -1,7 +1,7 @@
-"""The audit log of logins, and the delay of refusals: both bounded, whoever tries however often. (security.md 6, 17.)
+"""The audit log of logins, and the delay of refusals: both bounded, however often clients try. (security.md 6, 17.)
 
-One line a second is written of failures, with the count of those that were not. Names that peers send are escaped and
-cut; passwords, tokens and proofs never get here.
+At most one failure per second is written, with the count of those that were left out. Names that peers send are
+escaped and cut; passwords, tokens and proofs never get here.
 """
 
 from __future__ import annotations

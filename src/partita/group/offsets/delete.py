@@ -65,7 +65,7 @@ def end_records(turn: Turn, group_id: str) -> list[Record]:
 
 
 def forget(turn: Turn, group_id: str, why: str) -> None:
-    """The records that end the group are written: drop what is known of it besides. `why` is for the note."""
+    """Drop what else is known of a group whose last records are written. `why` is for the note."""
     turn.state.forget_timers(group_id)
     group = turn.state.groups.get(group_id)
     if group is not None:

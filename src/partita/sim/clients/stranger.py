@@ -1,7 +1,7 @@
 """A client that says what is no longer true: old generations, and ids that a newer process has replaced.
 
-Nothing it asks may succeed; `partita.sim.rules.groups` says so when the broker answers. It connects for each request
-anew, waits for no answer, and has no membership of its own.
+Nothing it asks may succeed; `partita.sim.rules.groups` says so when the broker answers. It opens a connection
+for each request, waits for no answer, and has no membership of its own.
 """
 
 from __future__ import annotations

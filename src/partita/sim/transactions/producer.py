@@ -54,7 +54,7 @@ class SimProducer:
     def call(self, start: Callable[[Transactions], Call]) -> Generator[Wait, None, None]:
         """Make a call of a transaction and wait for its end. Raises its error.
 
-        One that takes longer than max.block.ms is made again, until its end is known; offsets are given up.
+        A call that takes longer than max.block.ms is repeated until its end is known; offsets are given up.
         """
         call = start(self.transactions)
         is_over = self.client.pause_for(self.core.config.max_block_ms)
