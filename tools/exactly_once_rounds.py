@@ -139,7 +139,10 @@ def end_of(bootstrap: str) -> int:
 
 
 def numbers_in(bootstrap: str) -> Counter[int]:
-    """Each number of the target and how often it is there."""
+    """Each number of the target and how often it is there, once the markers of all transactions are written."""
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        while admin.list_transactions(states=("PrepareCommit", "PrepareAbort")):
+            time.sleep(0.05)
     with Consumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
     ) as consumer:

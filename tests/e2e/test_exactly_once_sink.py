@@ -9,6 +9,7 @@ import pytest
 
 from partita import Broker
 from partita.designs.zookeeper.ports import free_ports
+from support.producer.transaction_stories import await_markers
 from support.spark import sink_stories as stories
 
 if TYPE_CHECKING:
@@ -67,5 +68,6 @@ def test_a_query_that_loses_its_commit_log_writes_no_row_twice(world: SparkWorld
         for commit in (checkpoint / "commits").iterdir():
             commit.unlink()
     run()
+    await_markers(world.bootstrap)
     found = world.read(subscribe=target, **{"kafka.isolation.level": "read_committed"}).selectExpr("string(value) v")
     assert Counter(row.v for row in found.collect()) == Counter(f"{p}-{n}" for p in range(2) for n in range(20))

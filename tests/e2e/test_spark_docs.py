@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.producer.transaction_stories import await_markers
+
 if TYPE_CHECKING:
     from support.spark.world import SparkWorld
 
@@ -47,6 +49,7 @@ def test_the_pages_on_spark_run(world: SparkWorld, tmp_path: Path, monkeypatch: 
     run_page("spark.md", world, tmp_path)
     assert world.read(subscribe="late").count() == 29
     assert world.read(subscribe="copy").count() == 60
+    await_markers(world.bootstrap)
     assert world.read(subscribe="exact", **{"kafka.isolation.level": "read_committed"}).count() == 60
     run_page("spark-guarantees.md", world, tmp_path)
     assert world.spark.read.parquet(str(tmp_path / "out-batches")).count() == 60

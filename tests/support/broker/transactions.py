@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -267,3 +268,12 @@ def transaction_plane(store: Store | None = None, nodes: int = 1, **options: obj
         yield plane
     finally:
         plane.close()
+
+
+def wait_for(plane: TransactionPlane, condition: Callable[[], bool]) -> None:
+    """Let the loop run until the condition holds, for 20 s at least."""
+    for _ in range(10_000):
+        if condition():
+            return
+        plane.loop.run_until_complete(asyncio.sleep(0.002))
+    raise AssertionError("it did not come true")

@@ -113,7 +113,7 @@ def confluent(task: Task) -> None:
 
 def kafka_python(task: Task) -> None:
     from kafka import ConsumerRebalanceListener, KafkaConsumer
-    from kafka.errors import KafkaError
+    from kafka.errors import KafkaConnectionError, KafkaError
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # the library has no types
         def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
@@ -126,7 +126,10 @@ def kafka_python(task: Task) -> None:
     stopped = stop_on_sigterm()
     consumer.subscribe([task.topic], listener=Listener())
     while not stopped.is_set():
-        records = [r for batch in consumer.poll(timeout_ms=POLL_S * 1000).values() for r in batch]
+        try:
+            records = [r for batch in consumer.poll(timeout_ms=POLL_S * 1000).values() for r in batch]
+        except KafkaConnectionError:  # its release 3.0.12 lets it out while the broker is down
+            continue
         if records:
             say("records", records=[(r.partition, r.offset, r.value.decode()) for r in records])
             offsets = {p: consumer.position(p) for p in consumer.assignment()}

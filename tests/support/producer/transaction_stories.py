@@ -49,14 +49,16 @@ def consumer_of(bootstrap: str, **options: Any) -> Consumer[bytes, bytes]:
     return Consumer({"bootstrap_servers": bootstrap, **plain, **options})
 
 
-def seen(bootstrap: str, topic: str, isolation: str = "read_committed", partitions: int = 1) -> list[str]:
-    """The values of a topic, as a consumer of this isolation level reads them to the end.
-
-    The answer to a commit comes before its markers (as on Kafka), so the markers that are on their way are awaited.
-    """
+def await_markers(bootstrap: str) -> None:
+    """Wait until no marker is on its way: the answer to a commit comes before its markers, as on Kafka."""
     with Admin(bootstrap_servers=bootstrap) as admin:
         while admin.list_transactions(states=("PrepareCommit", "PrepareAbort")):
             pass
+
+
+def seen(bootstrap: str, topic: str, isolation: str = "read_committed", partitions: int = 1) -> list[str]:
+    """The values of a topic, as a consumer of this isolation level reads them to the end."""
+    await_markers(bootstrap)
     with consumer_of(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([(topic, p) for p in range(partitions)])
         return sorted((record.value or b"").decode() for record in consumer.until_end())
@@ -302,7 +304,7 @@ def a_slow_producer_learns_that_its_transaction_timed_out(bootstrap: str) -> Non
     For a cluster that looks at timeouts every second or more often.
     """
     topic = topic_of(bootstrap)
-    producer = producer_of(bootstrap, transaction_timeout_ms=500)
+    producer = producer_of(bootstrap, transaction_timeout_ms=1_500)
     producer.begin()
     producer.send(topic, "slow").result(20)
     with consumer_of(bootstrap) as consumer:

@@ -78,7 +78,7 @@ def test_a_leader_is_found_and_spoken_to() -> None:
 def test_an_unknown_topic_is_raised_after_the_time_for_retries() -> None:
     async def story(cluster: Cluster, server: WireServer) -> None:
         with pytest.raises(UnknownTopicOrPartitionError):
-            await cluster.request_leader("t", 0, HeartbeatRequest(), timeout_ms=50)
+            await cluster.request_leader("t", 0, HeartbeatRequest(), timeout_ms=300)
 
     with_cluster(Script(error=3), story)
 

@@ -205,12 +205,12 @@ def produce(raw: Raw, size: int, *, acks: int = -1) -> ProduceRequest:
 def test_a_producer_over_its_quota_is_told_and_made_to_wait(broker: Broker, raw: Raw) -> None:
     alter(raw, entry(ANYBODY, producer_byte_rate=100_000))
     assert raw.ask(produce(raw, 500_000), 9).throttle_time_ms == 0
+    begun = time.monotonic()
     answer = raw.ask(produce(raw, 520_000), 9)
     assert answer.responses[0].partition_responses[0].error_code == 0
     assert 100 < answer.throttle_time_ms < 400
-    begun = time.monotonic()
     raw.ask(ApiVersionsRequest(), 0)
-    assert time.monotonic() - begun > answer.throttle_time_ms / 1000 - 0.1
+    assert time.monotonic() - begun > answer.throttle_time_ms / 1000 - 0.01
     assert broker.records("t")[-1].offset == 1
 
 
@@ -222,7 +222,7 @@ def test_requests_sent_before_the_answer_wait_too(broker: Broker, raw: Raw) -> N
     raw.socket.sendall(b"".join(frames))
     for _ in range(3):
         raw.recv(18, 0)
-    assert 0.1 < time.monotonic() - begun < 5
+    assert 0.1 < time.monotonic() - begun < 30
     with Raw(broker.port) as other:
         assert other.ask(ApiVersionsRequest(), 0).error_code == 0
 

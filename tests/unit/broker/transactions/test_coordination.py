@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -22,7 +22,7 @@ from partita.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from partita.records.builder import build_marker
 from partita.records.header import iter_batches
 from partita.transactions.contract import AddPartitions, EndTransaction
-from support.broker.transactions import TransactionPlane, transaction_plane
+from support.broker.transactions import TransactionPlane, transaction_plane, wait_for
 
 CODE = ErrorCode
 T0, T1, U0, NOWHERE = ("t", 0), ("t", 1), ("u", 0), ("nowhere", 0)
@@ -278,14 +278,6 @@ def test_while_markers_wait_everybody_is_told_to_come_again(plane: TransactionPl
     wait_for(plane, lambda: plane.describe().transaction_state == "CompleteCommit")
     assert plane.end(given) == (0, given[0], 1)
     assert plane.log().last_stable_offset == 2
-
-
-def wait_for(plane: TransactionPlane, condition: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if condition():
-            return
-        plane.loop.run_until_complete(asyncio.sleep(0.002))
-    raise AssertionError("it did not come true")
 
 
 @pytest.mark.case("TX-I19")

@@ -27,9 +27,10 @@ from partita.protocol.messages.write_txn_markers import (
 )
 from partita.protocol.primitives import MalformedRequest
 from support.broker.data_plane import NeverPaused, fetch_request
-from support.broker.transactions import TransactionPlane, transaction_plane
+from support.broker.transactions import TransactionPlane, transaction_plane, wait_for
 
 CODE = ErrorCode
+NO_ID = "no producer id can be taken: the disk is full"
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 LOOKS_OFTEN: dict[str, Any] = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 5}
 
@@ -116,13 +117,11 @@ def test_without_room_for_a_new_producer_id_a_timeout_waits_and_holds_up_nobody(
             assert (plane.send(last, T0), plane.send(q, T1, name="q")) == ([0], [0])
             assert plane.end(last)[0] == plane.init()[0] == CODE.COORDINATOR_LOAD_IN_PROGRESS
             plane.cluster.clock.advance(60_001)
-            plane.loop.run_until_complete(asyncio.sleep(0.03))
-            assert (plane.describe().transaction_state, plane.describe("q").transaction_state) == (
-                "Ongoing",
-                "CompleteAbort",
-            )
-            assert caplog.text.count("no producer id can be taken: the disk is full") == 2, "at most every 10 seconds"
-        plane.loop.run_until_complete(asyncio.sleep(0.03))
+            wait_for(plane, lambda: plane.describe("q").transaction_state == "CompleteAbort")
+            wait_for(plane, lambda: caplog.text.count(NO_ID) >= 2)
+            assert plane.describe().transaction_state == "Ongoing"
+            assert caplog.text.count(NO_ID) == 2, "at most every 10 seconds"
+        wait_for(plane, lambda: plane.describe().transaction_state == "CompleteAbort")
         told = plane.describe()
         assert (told.transaction_state, told.producer_epoch, told.producer_id > producer_id) == (
             "CompleteAbort",
@@ -210,8 +209,7 @@ def test_while_a_marker_is_refused_everybody_is_told_to_wait_or_is_fenced(plane:
     assert plane.add(other, T0) == [wait]
     assert plane.init(given=other)[0] == wait
     markers.write = write
-    plane.loop.run_until_complete(asyncio.sleep(0.05))
-    assert plane.describe().transaction_state == "CompleteCommit"
+    wait_for(plane, lambda: plane.describe().transaction_state == "CompleteCommit")
 
 
 @pytest.mark.case("TX-N11", "TX-N02")
@@ -344,8 +342,7 @@ def test_metrics_tell_how_transactions_stand_and_how_they_ended(plane: Transacti
     assert told[late] == 0
     markers.write = write
     plane.runner.refuse_next_append = CODE.COORDINATOR_NOT_AVAILABLE
-    plane.loop.run_until_complete(asyncio.sleep(0.05))
-    assert read()[f'{retries}{{name="LogAppendRetryQueueSize"}}'] == 1
+    wait_for(plane, lambda: read()[f'{retries}{{name="LogAppendRetryQueueSize"}}'] == 1)
     plane.cluster.clock.advance(900_000 + 300_000 + 1)
     assert read()[late] == 1
     plane.run(plane.services.clock_jumped)
