@@ -44,7 +44,7 @@ def test_a_dashboard_that_is_stopped_ends_well_as_a_service_does(partita_broker:
         assert process.stdout is not None
         assert "dashboard at http://127.0.0.1:" in process.stdout.readline()
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stdout.read() == ""
 
 

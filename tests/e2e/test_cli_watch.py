@@ -87,7 +87,7 @@ def test_consume_leaves_its_group_when_it_is_told_to_stop(broker: Broker, signum
         assert popen.stdout is not None
         assert [popen.stdout.readline() for _ in range(10)] == [b"%d\n" % number for number in range(10)]
         popen.send_signal(signum)
-        assert popen.wait(15) == 0
+        assert popen.wait(60) == 0
     assert broker.control.members("g") == {}
 
 

@@ -93,16 +93,16 @@ def test_a_member_that_joins_meanwhile_costs_no_record(broker: Broker, program: 
 
     with ThreadPoolExecutor(2) as pool:
         members = [pool.submit(member)]
-        assert has_begun.wait(30)
+        assert has_begun.wait(120)
         members.append(pool.submit(member))
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 120
         while len(set(processed)) < COUNT and time.monotonic() < limit:
             is_over.wait(0.05)
         is_over.set()
         for consumer in consumers if program is by_loop else ():
             consumer.wakeup()
         for each in members:
-            each.result(30)
+            each.result(120)
     assert len(set(processed)) == COUNT
 
 

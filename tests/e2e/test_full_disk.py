@@ -70,7 +70,7 @@ def broker(data_dir: Path) -> Iterator[Raw]:
                 yield raw
         finally:
             process.send_signal(signal.SIGTERM)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors, errors
 

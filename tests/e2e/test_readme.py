@@ -21,7 +21,7 @@ FIRST_RUN, IN_A_TEST, IN_SPARK = PYTHON_BLOCKS
 
 
 def run(*command: str, cwd: Path) -> str:
-    done = subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, *command], cwd=cwd, capture_output=True, text=True, timeout=180)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     return done.stdout

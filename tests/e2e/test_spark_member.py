@@ -62,7 +62,7 @@ class Query:
 
     def until(self, holds: Any) -> None:
         """Trigger until it holds; a bound keeps a fault from running for ever."""
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 120
         while time.monotonic() < limit:
             self.trigger()
             if holds():
@@ -102,7 +102,7 @@ class Beside:
 
     def end(self) -> None:
         self._ends.set()
-        self._thread.join(20)
+        self._thread.join(120)
 
 
 def fill(broker: Broker, topic: str, count: int) -> None:

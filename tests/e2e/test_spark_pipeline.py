@@ -45,7 +45,7 @@ groupMode = "commit"
 def run(world: SparkWorld, text: str) -> list[BatchReport]:
     reports: list[BatchReport] = []
     query = start(world.spark, parse(text, "p"), once=True, on_batch=reports.append)
-    assert query.awaitTermination(90)
+    assert query.awaitTermination(180)
     return reports
 
 
@@ -166,7 +166,7 @@ def test_raw_records_at_an_interval_until_a_rule_fails(
     assert query.isActive
     world.produce(["never shown", ""])
     with pytest.raises(Exception, match="batch 2: 1 of 2 records break 'not empty'"):
-        query.awaitTermination(60)
+        query.awaitTermination(180)
     shown = capfd.readouterr().out
     assert re.search(r"\|first *\|0 ", shown)
     assert re.search(r"\|second *\|2 ", shown)
@@ -203,7 +203,7 @@ available_now = true
     assert not (tmp_path / "out").exists()
     assert world.values(subscribe=letters) == []
     query = start(world.spark, parse(pipeline_text(world, tmp_path, rest.replace("RATIO", "0.5")), "p"))
-    assert query.awaitTermination(90), "available_now ends by itself"
+    assert query.awaitTermination(180), "available_now ends by itself"
     (row,) = world.spark.read.parquet(str(tmp_path / "out")).collect()
     assert (row["carrier"], row["delay_minutes"], row["_offset"]) == ("UA", 7, 0)
     assert world.values(subscribe=letters) == ["\x00not framed"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-def eventually(holds: Callable[[], object], seconds: float = 20) -> bool:
+def eventually(holds: Callable[[], object], seconds: float = 120) -> bool:
     """Whether a fact of another process becomes true in time."""
     limit = time.monotonic() + seconds
     while not (found := holds()) and time.monotonic() < limit:
@@ -106,7 +106,7 @@ def test_a_session_of_ones_own_that_ends_right_after_its_query_leaves_no_lag(wor
     stream = replace(world, spark=own).stream(group=world.group, groupMode="commit", queryName="r")
     assert own.streams.active == []
     query = Collector().start(stream, once=True)
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(180)
     own._partita_watch.settle()  # type: ignore[attr-defined]  # what the end of the interpreter does
     assert world.committed() == {0: (2, "spark:r:0")}
 
@@ -164,7 +164,7 @@ def test_a_stream_is_written_to_a_topic(world: SparkWorld) -> None:
     stream = world.stream().selectExpr("key", "concat(cast(value as string), '!') as value")
     writer = stream.writeStream.format("partita").options(**world.options(topic=copy))
     query = writer.option("checkpointLocation", Collector().checkpoint).trigger(availableNow=True).start()
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(180)
     assert world.values(subscribe=copy) == ["a!", "b!", "c!"]
 
 

@@ -54,13 +54,13 @@ class Served:
 
         self._thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         self._thread.start()
-        assert started.wait(20)
+        assert started.wait(60)
 
     def stop(self) -> None:
         """Stop listening and end all streams."""
         if self._server is not None and self._thread is not None:
             self._server.should_exit = True
-            self._thread.join(20)
+            self._thread.join(60)
             self._server = None
 
     def on_loop(self, act: Callable[[], None]) -> None:
@@ -73,7 +73,7 @@ class Served:
             done.set()
 
         self.loop.call_soon_threadsafe(run)
-        assert done.wait(10)
+        assert done.wait(60)
 
 
 def _then(startup: Callable[..., Awaitable[None]], started: threading.Event) -> Callable[..., Awaitable[None]]:

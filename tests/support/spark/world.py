@@ -145,7 +145,7 @@ class Collector:
         """Until the query ends by itself; raises what made it fail."""
         query = self.start(stream, **trigger)
         try:
-            assert query.awaitTermination(60), "the query did not end"
+            assert query.awaitTermination(180), "the query did not end"
         finally:
             query.stop()
         return query
