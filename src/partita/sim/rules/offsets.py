@@ -72,8 +72,8 @@ class OffsetRules:
         """Of offsets in the log: when they were committed, and when they expire (`NO_EXPIRY`: by retention)."""
         self._inhabited_ms: dict[str, int] = {}
         """When each classic group was last seen with members."""
-        self._by_commit: frozenset[str] = frozenset()
-        """KIP-848 groups before the running step, which may end them: there retention runs from the commit."""
+        self._since_empty: frozenset[str] = frozenset()
+        """Classic groups that had members: retention runs from when they became empty, elsewhere from the commit."""
 
     # What the broker is about to decide, and has answered
 
@@ -190,7 +190,8 @@ class OffsetRules:
         for group in coordinator.groups.values():
             if group.members:
                 self._inhabited_ms[group.group_id] = wall_ms
-        self._by_commit = frozenset(coordinator.consumer_groups)
+        classic = coordinator.groups.values()
+        self._since_empty = frozenset(group.group_id for group in classic if group.protocol_type is not None)
 
     def appended(
         self, records: tuple[Record, ...], coordinator: GroupCoordinator, wall_ms: int, cause: Asked | str | None
@@ -237,7 +238,7 @@ class OffsetRules:
     def _due_ms(self, key: Key, commit_ms: int, expire_ms: int) -> int:
         if expire_ms != NO_EXPIRY:
             return expire_ms
-        since_ms = 0 if key[0] in self._by_commit else self._inhabited_ms.get(key[0], 0)
+        since_ms = self._inhabited_ms.get(key[0], 0) if key[0] in self._since_empty else 0
         return max(commit_ms, since_ms) + self._retention_ms
 
     def overdue(self, coordinator: GroupCoordinator, wall_ms: int) -> list[Key]:
