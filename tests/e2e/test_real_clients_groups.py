@@ -72,7 +72,9 @@ def test_a_group_of_three_loses_a_member_and_outlives_the_broker(client: str, st
             third = numbered("third")
             chores.produce(again.bootstrap, "jobs", third)
             processes.wait("the members go on", lambda: processes.values() == {*first, *second, *third})
-            assert len(processes.seen) == len(set(processes.seen)) == 180
+            if storage == "disk":
+                assert len(processes.seen) == len(set(processes.seen)) == 180
+            # Without the disk a member may commit its place in the log that was lost, and then work is done twice.
             end = 10 if storage == "memory" else 30
             processes.wait("commits go on", lambda: processes.committed == dict.fromkeys(range(PARTITIONS), end))
             processes.stop()
