@@ -62,6 +62,12 @@ def test_a_member_that_was_let_in_again_under_its_old_id_is_a_zombie_until_it_he
     assert verdict.broken is None, told(verdict)
 
 
+def test_a_group_that_became_classic_before_a_crash_rebalances_after_it() -> None:
+    """Seed 2238: the last member of the new protocol is gone, and the broker dies before anybody hears of it."""
+    verdict = simulate(2238, protocol=MIXED, liveness=True, minutes=1.05)
+    assert verdict.broken is None, told(verdict)
+
+
 def test_the_seeds_together_reach_what_they_are_for() -> None:
     plans = [with_protocol(draw(Dice(seed)), MIXED, Dice(seed)) for seed in range(30)]
     assert {plan.changes_ms for plan in plans} == {(), (20_000,), (0, 30_000), (15_000, 45_000)}

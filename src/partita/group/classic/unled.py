@@ -1,10 +1,12 @@
 """Groups in which no member knows that it leads: the coordinator watches their topics instead of the group leader.
 
-A downgrade that needs no rebalance leaves a group like that, for members of a KIP-848 group are told of no leader. Its
-record names no leader either, so that a load goes on watching. The next rebalance ends it.
+A downgrade leaves a group like that, for members of a KIP-848 group are told of no leader. Its record names no leader
+either, so that a load goes on watching. The next rebalance ends it. A downgrade mostly begins one at once; if its
+coordinator is lost before that ends, the next one finds which partitions have no owner.
 
-Deviation: in Kafka nobody watches. A partition that is added after such a downgrade has no owner there until the group
-rebalances for another reason.
+Deviation: in Kafka nobody watches. A partition that is added after a downgrade without a rebalance has no owner there
+until the group rebalances for another reason. Nor does a coordinator that loads the group begin the rebalance of a
+downgrade again.
 """
 
 from __future__ import annotations

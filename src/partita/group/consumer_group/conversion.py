@@ -188,7 +188,8 @@ def downgrade(
     """Make the group classic: stable, with what its members may own now as assignments; then let them rejoin.
 
     `comes` takes the place of one that leaves; then the group may stay as it is, while the coordinator watches its
-    topics (`partita.group.classic.unled`).
+    topics (`partita.group.classic.unled`). The record says so in every case, and so a coordinator that loads it begins
+    the rebalance that this one could not end.
 
     Deviation: a group that becomes classic has what each member may own as its assignment. In Kafka it is the member's
     target. If somebody joins by the new protocol before a member has rejoined, what this member reads gets another
@@ -209,8 +210,7 @@ def downgrade(
     classic.protocol_name = classic.vote()
     classic.subscriptions = tuple(m.metadata(classic.protocol_name) for m in classic.members.values())
     classic.state = STABLE
-    if not rebalances:
-        unled.watch(turn, classic)
+    unled.watch(turn, classic)
     turn.write([group_record(classic)])
     turn.out.note(GroupConverted(group.group_id, "classic", len(staying), turn.now.wall_ms))
     if rebalances:

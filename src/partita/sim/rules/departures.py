@@ -50,21 +50,30 @@ class DepartureRules:
         self._was: dict[str, ConsumerMember] = {}
         self._leaves: dict[str, None] = {}
         """Members that the request being decided sends away, or replaces."""
+        self._decided: dict[int, None] = {}
+        """Requests that a coordinator has decided, by number, and the broker has not answered yet."""
 
     def look(self, coordinator: GroupCoordinator, asked: Asked | None = None) -> None:
         """Remember the group as it is before a step, for a request or because something is due."""
         group = coordinator.consumer_groups.get(self._group_id)
+        if asked is not None:
+            self._decided[asked.number] = None
         self._was = {} if group is None else dict(group.members)
         self._leaves = {} if asked is None or group is None else dict.fromkeys(_sent_away(group, asked.wire))
 
     def answered(self, asked: Asked, response: Structure) -> None:
-        """The broker has answered a request; one that is accepted is a sign of life as of when it was decided."""
+        """The broker has answered a request; one that is accepted is a sign of life as of when it was decided.
+
+        One that no coordinator has decided is none: while the group is loaded, the broker says yes to every heartbeat.
+        """
         wire, asked_ms = asked.wire, asked.asked_ms
+        was_decided = asked.number in self._decided
+        self._decided.pop(asked.number, None)
         calls = (ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest)
         code = getattr(response, "error_code", ErrorCode.NONE)
         member_id = getattr(response, "member_id", None) or getattr(wire, "member_id", "")
         watched = self._members.get(str(member_id))
-        if watched is None or not isinstance(wire, calls) or code not in _ALIVE:
+        if watched is None or not was_decided or not isinstance(wire, calls) or code not in _ALIVE:
             return
         if isinstance(wire, ConsumerGroupHeartbeatRequest) and wire.member_epoch < 0:
             return  # a static member that goes for a while restarts no session
@@ -123,6 +132,7 @@ class DepartureRules:
 
     def loaded(self, coordinator: GroupCoordinator, now_ms: int, *, is_orderly: bool) -> None:
         """A coordinator has replayed the log. After an orderly end silences go on; after a crash they begin again."""
+        self._decided.clear()
         group = coordinator.consumer_groups.get(self._group_id)
         known = self._members if is_orderly else {}
         members = {} if group is None else group.members

@@ -354,6 +354,29 @@ def test_the_coordinator_leaves_the_topics_to_the_group_leader_after_a_rebalance
     assert (group.state, group.generation) == (STABLE, generation)
 
 
+@pytest.mark.parametrize(("partitions", "shares"), [(4, [[0, 1], [2, 3]]), (2, [[0], [1]])])
+def test_the_rebalance_of_a_group_that_became_classic_is_not_lost_with_its_coordinator(
+    partitions: int, shares: list[list[int]]
+) -> None:
+    """Seed 2238: otherwise what the last member of the new protocol had stays without an owner."""
+    world = World({"t": partitions}, group_initial_rebalance_delay_ms=0)
+    ids, _ = stable_classic(world, *shares)
+    world.join("C")
+    settle(world, ids)
+    leaves_some = bool(world.has("C"))
+    assert leaves_some == (partitions > len(ids))
+    world.beat("C", -1)
+    world.reload()
+    world.wait(1)
+    group = world.coordinator.groups["g"]
+    assert group.state is (PREPARING if leaves_some else STABLE)
+    expected = REBALANCE if leaves_some else NONE
+    assert [beat(world, member, group.generation) for member in ids] == [expected, expected]
+    world.put("t", 5)
+    world.wait(WATCH_MS)
+    assert group.state is PREPARING, "nobody knows that it leads, so the coordinator watches"
+
+
 def test_what_a_cooperative_member_has_not_given_up_yet_is_nobody_elses_after_an_upgrade() -> None:
     world = World({"t": 4}, group_initial_rebalance_delay_ms=0)
     ids, _ = stable_classic(world, [0], [1], claims=[[0, 2, 3], [1, 0]])
