@@ -86,6 +86,8 @@ class GroupSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of a batch."""
         options = self._checked(schema)
+        if options.limits.any:
+            warn_once(("limits of a trigger (maxOffsetsPerTrigger and the like) have no effect in a batch",))
         return LagReader(options) if options.view == "lag" else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:

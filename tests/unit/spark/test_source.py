@@ -49,6 +49,20 @@ def test_the_read_limit_says_that_there_is_one(options: dict[str, str], limit: R
     assert source(**options).streamReader(schema=source().schema()).getDefaultReadLimit() == limit
 
 
+def test_a_batch_says_that_limits_of_a_trigger_have_no_effect(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark's connector does; issue 13, nothing in silence. Once in a process, and never for a stream."""
+    monkeypatch.setattr("partita.spark.source._warned", set())
+    limited = source(maxOffsetsPerTrigger="5")
+    limited.streamReader(schema=limited.schema())
+    source().reader(schema=limited.schema())
+    assert not caplog.messages
+    for _ in range(2):
+        limited.reader(schema=limited.schema())
+    assert caplog.messages == ["limits of a trigger (maxOffsetsPerTrigger and the like) have no effect in a batch"]
+
+
 def test_pushed_filters_are_taken_and_the_rest_handed_back() -> None:
     reader = pickle.loads(pickle.dumps(source().reader(schema=source().schema())))
     key = EqualTo(("key",), b"k")
