@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Iterator
 
@@ -38,6 +39,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if len(chosen) < len(items):
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Undo what pyspark does to its loggers when a query is refused.
+
+    They no longer propagate, so pytest gives them its own handlers, and they make these write JSON in later tests.
+    """
+    refused = [logging.root.manager.loggerDict.get(f"{name}QueryContextLogger") for name in ("DataFrame", "SQL")]
+    for logger in refused:
+        if isinstance(logger, logging.Logger) and not logger.propagate:
+            logger.propagate = True
+            capturing = item.config.pluginmanager.getplugin("logging-plugin")
+            for handler in (capturing.caplog_handler, capturing.report_handler):
+                handler.setFormatter(capturing.formatter)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

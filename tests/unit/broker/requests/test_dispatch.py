@@ -55,11 +55,13 @@ def test_failures_are_logged_at_a_limited_rate_and_escaped(
 
     monkeypatch.setattr(list_groups, "handle", fail)
     broker.run(lambda: _forget_handler(16))
-    with caplog.at_level(logging.ERROR, "partita.broker"):
-        for _ in range(30):
-            assert raw.ask(ListGroupsRequest(), 4).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    try:
+        with caplog.at_level(logging.ERROR, "partita.broker"):
+            for _ in range(30):
+                assert raw.ask(ListGroupsRequest(), 4).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    finally:
+        monkeypatch.undo()
+        broker.run(lambda: _forget_handler(16))
     assert len(caplog.records) == 10
     assert "\x1b" not in caplog.text
     assert "LookupError: '\\x1b]0;owned\\n'" in caplog.text
-    monkeypatch.undo()
-    broker.run(lambda: _forget_handler(16))
