@@ -69,6 +69,21 @@ def test_a_batch_that_failed_is_replayed_with_the_same_rows(world: SparkWorld) -
     assert world.committed()[0][0] == 8
 
 
+def test_partitions_share_tasks_where_there_are_fewer_cores(world: SparkWorld) -> None:
+    """Issue 13, item 6: the session's two cores get a task each, and the checkpoint notes it. (decision 0261)"""
+    world.create(4)
+    for partition in range(4):
+        world.produce(map(str, range(2500)), partition)
+    seen: list[tuple[int, int]] = []
+    stream = world.stream().writeStream.foreachBatch(
+        lambda rows, _: seen.append((rows.rdd.getNumPartitions(), rows.count()))
+    )
+    checkpoint = Path(Collector().checkpoint)
+    stream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+    assert seen == [(2, 10_000)]
+    assert json.loads((checkpoint / "offsets" / "0").read_text().splitlines()[-1])["s"] == 5625
+
+
 def test_an_idle_stream_has_no_lag(world: SparkWorld) -> None:
     world.create()
     world.produce("ab")

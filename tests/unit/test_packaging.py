@@ -112,28 +112,26 @@ def test_what_only_one_command_uses_is_an_extra() -> None:
     assert {re.split(r"[>=]", name)[0] for name in json.loads(core)} == {"crc32c", "cramjam", "click", "h11"}
 
 
+def loaded_by(modules: str, *, beside: str) -> set[str]:
+    """What a fresh interpreter loads for these modules and has not loaded for those beside them."""
+    code = f"import {beside}, sys; others = set(sys.modules)\nimport {modules}\nprint(*set(sys.modules) - others)"
+    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = set(started.stdout.split())
+    assert modules.partition(",")[0] in found
+    return found
+
+
 def test_a_broker_starts_without_what_it_may_never_need() -> None:
     """Issue 18: time to start and idle memory, groups included; each of these is loaded at its first use."""
-    code = (
-        "import asyncio, click, sys; others = set(sys.modules)\n"
-        "import partita.cli.main, partita.cli.broker, partita.broker.groups.coordinators\n"
-        "print(*set(sys.modules) - others)"
-    )
-    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     late = {
         "bz2", "difflib", "hashlib", "hmac", "ipaddress", "lzma", "pathlib", "random", "secrets", "shutil", "tomllib",
         "partita.broker.requests.partition_errors", "partita.security.principal_rules", "partita.security.scram",
     }  # fmt: skip
-    assert not late & set(started.stdout.split())
+    started = "partita.cli.main, partita.cli.broker, partita.broker.groups.coordinators"
+    assert not late & loaded_by(started, beside="asyncio, click")
 
 
 def test_a_client_starts_without_what_only_a_login_needs() -> None:
     """Issue 13, speed: each Python worker of Spark loads the client, as each command does."""
-    code = (
-        "import asyncio, logging, sys; others = set(sys.modules)\n"
-        "import partita.net.cluster\n"
-        "print(*set(sys.modules) - others)"
-    )
-    started = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     late = {"difflib", "email", "hashlib", "hmac", "http.client", "secrets", "urllib.request", "partita.net.login"}
-    assert not late & set(started.stdout.split())
+    assert not late & loaded_by("partita.net.cluster", beside="asyncio, logging")

@@ -5,7 +5,7 @@ numeric partitions sorted. Spark compares offsets as text, so the same offset mu
 end of a batch holds its own begin, so a logged batch can be planned again whatever happened to the group meanwhile.
 `i` holds topic ids, to recognise a topic that was deleted and recreated; `n` counts batches with data; `g`, the member
 epoch at planning, is there only for group members; `s` is how many records share a task of this batch, where the
-cluster decided it and not the options alone. The offsets of Spark's own Kafka connector,
+cores of the session decided it and not the options alone. The offsets of Spark's own Kafka connector,
 `{"<topic>":{"<partition>":<end>}}`, are read too, so that its checkpoints can be continued.
 """
 
