@@ -22,6 +22,7 @@ from partita.sim.run import Verdict, run_transactions, simulate_transactions
 from partita.sim.transactions.plan import KINDS, Plan, draw
 from partita.sim.transactions.progress import ProgressRules
 from partita.sim.transactions.simulation import Simulation
+from partita.sim.transactions.stage import PARTITIONS
 from partita.sim.world.dice import Dice
 from partita.sim.world.trace import Trace
 from partita.transactions import end, shard
@@ -62,6 +63,23 @@ def test_seeds_reach_every_fault_and_every_version() -> None:
     assert {plan.old_clients for plan in plans} == {0.0, 0.3, 1.0}
     assert {plan.copiers for plan in plans} == {0, 1, 2}
     assert {plan.group_protocol for plan in plans} == {"none", "classic", "consumer"}
+
+
+def test_transactions_go_on_in_partitions_that_were_added_under_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TF9 of transactions.md 24.2."""
+    healed: list[Simulation] = []
+    heal = Simulation.heal
+
+    def noted(self: Simulation) -> None:
+        healed.append(self)
+        heal(self)
+
+    monkeypatch.setattr(Simulation, "heal", noted)
+    plan: Plan = replace(draw(Dice("1")), **(LIVELY | {"faults": (("add_partition", 1_500),)}))
+    verdict = run_transactions(1, plan, Trace(), liveness=True, minutes=0.1)
+    assert verdict.broken is None, _told(verdict)
+    added = [model for (topic, index), model in healed[0].watch.models.items() if (topic, index) >= ("t", PARTITIONS)]
+    assert any(model.committed() for model in added)
 
 
 def test_a_seed_is_the_same_history_in_another_process() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from partita.protocol.error_codes import ErrorCode
+from partita.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from partita.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from partita.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -18,7 +19,7 @@ from partita.protocol.messages.write_txn_markers import (
 from partita.sim.shell.process import NODES
 from partita.sim.transactions.client import Client, Slot
 from partita.sim.transactions.simulation import Simulation
-from partita.sim.transactions.stage import PARTITIONS
+from partita.sim.transactions.stage import GROWING, PARTITIONS
 from partita.sim.transactions.watch import BRIEF, OFFSETS_TOPIC, STATE_TOPIC
 from partita.sim.world.network_faults import NetworkFaults
 from partita.sim.world.storms import Storms
@@ -30,6 +31,7 @@ _REFUSALS = (
 _LEVEL = "partita.transaction.version"
 _HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
 _STALL_MS = 12_000
+_ADDED_MAX = 3
 
 
 class Mischief:
@@ -178,7 +180,7 @@ class Mischief:
         """Records go, also those of open transactions."""
 
         def delete() -> None:
-            topic, index = self._world.dice.choice(self._simulation.stage.data[:PARTITIONS])
+            topic, index = self._world.dice.choice(self._simulation.stage.growing)
             partition = self._process.cluster.catalogue.by_name[topic].partitions[index]
             upto = self._world.dice.between(partition.log.log_start_offset, partition.log.high_watermark)
             self._saw(f"records of {topic}-{index} before {upto} are deleted")
@@ -198,6 +200,24 @@ class Mischief:
             again = CreateTopicsRequest(topics=[CreatableTopic(name=topic, num_partitions=1, replication_factor=1)])
             ms = self._world.dice.between(0, 2_000)
             self._world.after(ms, self._admin.post, self._admin.any_node(), again, 4, _heard)
+
+    def add_partition(self) -> None:
+        """A topic gets one more partition, three times at most; writers write to it once it is there."""
+        stage = self._simulation.stage
+        topic, count = GROWING, len(stage.growing) + 1
+        if count > PARTITIONS + _ADDED_MAX:
+            return
+
+        def heard(slot: Slot) -> None:
+            if slot.response is not None and slot.response.results[0].error_code in (
+                ErrorCode.NONE,
+                ErrorCode.INVALID_PARTITIONS,  # it is there: the answer to an earlier request was lost
+            ):
+                stage.grow(count)
+
+        self._saw(f"{topic} is to have {count} partitions")
+        wanted = CreatePartitionsTopic(name=topic, count=count, assignments=None)
+        self._admin.post(self._admin.any_node(), CreatePartitionsRequest(topics=[wanted], timeout_ms=5_000), 3, heard)
 
     def change_level(self) -> None:
         """The feature transaction.version gets another level."""

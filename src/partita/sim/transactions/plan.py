@@ -26,6 +26,7 @@ KINDS = (
     "compact",
     "delete_records",
     "delete_topic",
+    "add_partition",
     "forge_marker",
     "change_level",
 )

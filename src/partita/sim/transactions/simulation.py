@@ -14,7 +14,7 @@ from partita.sim.transactions.client import Client, Script
 from partita.sim.transactions.ledger import Ledger
 from partita.sim.transactions.plan import Plan
 from partita.sim.transactions.scripts import Level
-from partita.sim.transactions.stage import INPUTS, PARTITIONS, Stage
+from partita.sim.transactions.stage import GROWING, INPUTS, PARTITIONS, Stage
 from partita.sim.transactions.watch import STATE_TOPIC, Watch
 from partita.sim.world.network import Network
 from partita.sim.world.trace import Trace
@@ -152,7 +152,7 @@ class Simulation:
 
 
 _TOPICS: dict[str, tuple[int, dict[str, Value]]] = {
-    "t": (PARTITIONS, {}),
+    GROWING: (PARTITIONS, {}),
     "in": (INPUTS, {}),
     "out": (1, {}),
     "brief": (1, {}),

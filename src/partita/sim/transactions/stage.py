@@ -9,6 +9,8 @@ from partita.sim.transactions.watch import BRIEF, Watch
 from partita.sim.world.world import World
 
 PARTITIONS, INPUTS = 4, 2
+GROWING = "t"
+"""The topic that may get more partitions."""
 COPIERS = "copiers"
 """The copiers' group."""
 
@@ -21,13 +23,25 @@ class Stage:
         self.plan = plan
         self.ledger = ledger
         self.watch = watch
-        self.data: tuple[TopicPartition, ...] = (*(("t", i) for i in range(PARTITIONS)), ("kept", 0))
-        self.written: tuple[TopicPartition, ...] = (*self.data, BRIEF)
-        """What writers write to; nobody reads what may be deleted."""
+        self.growing: tuple[TopicPartition, ...] = tuple((GROWING, i) for i in range(PARTITIONS))
         self.inputs: tuple[TopicPartition, ...] = tuple(("in", i) for i in range(INPUTS))
         self.is_producing = True
         self.level = plan.level
         """Of the feature transaction.version, now."""
+
+    @property
+    def data(self) -> tuple[TopicPartition, ...]:
+        """What readers read."""
+        return (*self.growing, ("kept", 0))
+
+    @property
+    def written(self) -> tuple[TopicPartition, ...]:
+        """What writers write to; nobody reads what may be deleted."""
+        return (*self.data, BRIEF)
+
+    def grow(self, count: int) -> None:
+        """The topic has so many partitions now; an answer that comes late takes none away."""
+        self.growing = tuple((GROWING, i) for i in range(max(count, len(self.growing))))
 
     def input_end(self, partition: int) -> int:
         """How far a copier must get."""
