@@ -9,19 +9,21 @@ from difflib import get_close_matches
 from partita.net.config import parse_servers
 from partita.options import ConfigError
 from partita.security.settings import is_security_option
-from partita.spark.option_table import BOOTSTRAP, CLIENT
+from partita.spark.option_table import BOOTSTRAP, CLIENT, CLIENT_NO_EFFECT, CLIENT_OF_MEMBER
 
 _WITH_UNDERSCORES = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
-_NUMBER_ENDS = (".ms", ".bytes", ".batch.size", ".request.size", ".retries")
+_NUMBER_ENDS = (".ms", ".bytes", ".batch.size", ".request.size", ".retries", ".memory", ".connection", ".records")
+_LEAST = {"connections.max.idle.ms": -1}
+"""Where a negative number means something: here, never."""
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def in_words_of_spark(text: object) -> str:
-    """An error of the security options, which other clients spell with underscores, with dots and the prefix."""
+    """An error about options of a client, which other clients spell with underscores, with dots and the prefix."""
 
     def spelled(found: re.Match[str]) -> str:
         dotted = found[0].replace("_", ".")
-        return f"kafka.{dotted}" if is_security_option(dotted) else found[0]
+        return f"kafka.{dotted}" if is_security_option(dotted) or f"kafka.{dotted}" in CLIENT else found[0]
 
     return _WITH_UNDERSCORES.sub(spelled, str(text))
 
@@ -41,13 +43,30 @@ def wrong_numbers(client: Mapping[str, str]) -> list[str]:
     """What is wrong with the options that are times, sizes or counts."""
     found = []
     for name, value in client.items():
-        if f"kafka.{name}" not in CLIENT or not f".{name}".endswith(_NUMBER_ENDS):
+        if f"kafka.{name}" not in (*CLIENT, *CLIENT_NO_EFFECT) or not f".{name}".endswith(_NUMBER_ENDS):
             continue
         if not value.strip().removeprefix("-").isdecimal():
             found.append(f"kafka.{name} must be a whole number, not {value!r}")
-        elif int(value) < 0:
-            found.append(f"kafka.{name} must be at least 0, not {value}")
+        elif int(value) < (least := _LEAST.get(name, 0)):
+            found.append(f"kafka.{name} must be at least {least}, not {value}")
     return found
+
+
+def check_member(client: Mapping[str, str]) -> None:
+    """Raises ConfigError for options that no member of a group can have."""
+    from partita.consumer.config import ConsumerConfig
+
+    given = {name: value for name, value in client.items() if f"kafka.{name}" in CLIENT_OF_MEMBER}
+    try:
+        ConsumerConfig.of(given, group_id="any", bootstrap_servers=client["bootstrap.servers"])
+    except ConfigError as error:
+        raise ConfigError(in_words_of_spark(error)) from None
+
+
+def of_members_only(client: Mapping[str, str]) -> list[str]:
+    """The warnings about options of members in a read that is none."""
+    given = sorted(f"kafka.{name}" for name in client if f"kafka.{name}" in CLIENT_OF_MEMBER)
+    return [f"{name} has no effect without groupMode=member" for name in given]
 
 
 def not_known(spelled: str) -> str:

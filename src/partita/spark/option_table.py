@@ -216,6 +216,9 @@ CLIENT = {
 }
 """The client options that we act on; any other `kafka.*` is accepted with a warning."""
 
+CLIENT_OF_MEMBER = tuple(name for name, text in CLIENT.items() if text.startswith("source: groupMode=member"))
+"""Client options that only a query with groupMode=member has a use for."""
+
 CLIENT_OF_EXECUTOR = ("kafka.client.rack",)
 """Client options whose references mean something else on each executor, and are resolved there."""
 

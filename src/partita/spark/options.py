@@ -18,7 +18,15 @@ from partita.options import ConfigError, Option, check_value
 from partita.references import resolve_option, resolve_options
 from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
-from partita.spark.client_checks import check_servers, check_topic, in_words_of_spark, not_known, wrong_numbers
+from partita.spark.client_checks import (
+    check_member,
+    check_servers,
+    check_topic,
+    in_words_of_spark,
+    not_known,
+    of_members_only,
+    wrong_numbers,
+)
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
 from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
 
@@ -177,6 +185,10 @@ def parse_source(options: Mapping[str, str]) -> SourceOptions:
     view = _view(values)
     topics = _topics(values)
     _check_group(values, topics)
+    if values["groupMode"] == "member":
+        check_member(given.client)
+    else:
+        given.warnings += of_members_only(given.client)
     start = starting(values, given.problems)
     if values["group"] and values["groupMode"] == "none" and view == "records" and start != AtWord("committed"):
         given.warnings.append("group has no effect without groupMode=commit, groupMode=member or a start of committed")
@@ -328,6 +340,7 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
     if name == "kafka.group.id":
         given.warnings.append("kafka.group.id has no effect: use the options group and groupMode")
     elif name in table.CLIENT_NO_EFFECT:
+        given.problems += wrong_numbers({name.removeprefix("kafka."): resolve_option(spelled, value)})
         return
     elif is_security_option(name.removeprefix("kafka.")):
         given.client[name.removeprefix("kafka.")] = value  # references are resolved on each executor: no secret travels

@@ -197,6 +197,37 @@ def test_delays_have_units(text: str, ms: int) -> None:
     assert source(maxTriggerDelay=text).limits.max_delay_ms == ms
 
 
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"kafka.group.protocol": "new"}, "kafka.group.protocol must be one of classic, consumer, not 'new'"),
+        ({"kafka.partition.assignment.strategy": "foo"}, "kafka.partition.assignment.strategy: unknown assignor 'foo'"),
+        ({"kafka.group.remote.assignor": "range"}, "kafka.group.remote.assignor works with kafka.group.protocol cons"),
+        (
+            {"kafka.heartbeat.interval.ms": "60000"},
+            r"kafka.heartbeat.interval.ms \(60000\) must be less than kafka.session",
+        ),
+    ],
+)
+def test_wrong_options_of_members_fail_at_load_by_their_names(options: dict[str, str], named: str) -> None:
+    """Issue 13, item 4: they failed in the running query, spelled with underscores."""
+    with pytest.raises(ConfigError, match=named):
+        parse_source(BASE | {"group": "g", "groupMode": "member"} | options)
+
+
+def test_options_of_members_say_that_they_need_one() -> None:
+    """Issue 13, item 4: nothing is without effect in silence."""
+    assert source(kafka__session__timeout__ms="9000", group="g", groupMode="member").warnings == ()
+    assert source(kafka__session__timeout__ms="9000").warnings == (
+        "kafka.session.timeout.ms has no effect without groupMode=member",
+    )
+
+
+def test_idle_connections_may_be_kept_for_ever() -> None:
+    assert source(kafka__connections__max__idle__ms="-1").run_problems == ()
+    assert source(kafka__retry__backoff__ms="-1").run_problems == ("kafka.retry.backoff.ms must be at least 0, not -1",)
+
+
 def test_a_pattern_matches_anywhere_in_the_name() -> None:
     topics = parse_source({"kafka.bootstrap.servers": "h:1", "subscribePattern": "at-"}).topics
     assert topics.wants("pat-a")
@@ -212,6 +243,7 @@ def test_a_pattern_matches_anywhere_in_the_name() -> None:
         ({"topci": "x"}, "did you mean 'topic'"),
         ({"topic": "a b"}, "topic names 'a b', which no topic can be called"),
         ({"kafka.batch.size": "16k"}, "kafka.batch.size must be a whole number, not '16k'"),
+        ({"kafka.linger.ms": "soon"}, "kafka.linger.ms must be a whole number, not 'soon'"),
     ],
 )
 def test_wrong_sink_options(options: dict[str, str], named: str) -> None:

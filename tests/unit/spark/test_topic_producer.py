@@ -123,6 +123,7 @@ def test_settings_come_from_the_client_options() -> None:
         ({"acks": "1", "enable.idempotence": "true"}, "needs kafka.acks=all"),
         ({"partitioner.class": "com.example.Mine"}, "com.example.Mine cannot run here"),
         ({"compression.type": "zstd", "compression.zstd.level": "99"}, "zstd.level must be between -131072 and 22"),
+        ({"compression.type": "lz4", "compression.gzip.level": "99"}, "gzip.level must be between -1 and 9"),
         ({"compression.type": "brotli"}, "kafka.compression.type must be one of none, gzip"),
         ({"batch.size": "big"}, "kafka.batch.size must be a whole number"),
     ],

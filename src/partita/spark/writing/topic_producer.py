@@ -97,13 +97,15 @@ def produce_settings(client: Mapping[str, str]) -> ProduceSettings:
 
 
 def _level(client: Mapping[str, str], codec: str) -> int | None:
-    name = f"compression.{codec}.level"
-    if name not in client:
-        return None
-    level, (least, most) = whole_number(client, name, 0), LEVELS[codec]
-    if not least <= level <= most:
-        raise ConfigError(f"kafka.{name} must be between {least} and {most}, not {level}")
-    return level
+    """The level given for this codec. Levels of the others are checked, too."""
+    given: dict[str, int] = {}
+    for of_codec, (least, most) in LEVELS.items():
+        name = f"compression.{of_codec}.level"
+        if name in client:
+            given[of_codec] = level = whole_number(client, name, 0)
+            if not least <= level <= most:
+                raise ConfigError(f"kafka.{name} must be between {least} and {most}, not {level}")
+    return given.get(codec)
 
 
 def _ignores_keys(client: Mapping[str, str]) -> bool:
