@@ -14,6 +14,7 @@ import click
 from partita.cli.address import Address, address_options, settings_of
 from partita.cli.connecting import connected, require_topics
 from partita.cli.records.formats import DEFAULT_FORMAT, FIELDS, Look, parse_delimiter, parse_format, to_json
+from partita.cli.records.patience import Patience, brief_calls, outage_told_once
 from partita.cli.records.where import Kind, Where, parse_where
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
@@ -38,6 +39,11 @@ class Plan:
     limit: int | None
     idle_s: float | None
     grep: re.Pattern[bytes] | None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Does reading end by itself, whatever is written later?"""
+        return self.end is not None or self.idle_s is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +83,9 @@ def consume(
     """Read records of TOPICs and print their values, one per line.
 
     A TOPIC that begins with ^ is a regular expression for whole names. Ends with Ctrl-C, --max, --until-end, --to or
-    --idle. Topics are never created. On a terminal, control characters are escaped; in a pipe, bytes stay as they are.
+    --idle. With --until-end or --to it fails if no broker can be reached for 15 s, or if nothing comes for two minutes
+    before the end. Topics are never created. On a terminal, control characters are escaped; in a pipe, bytes stay as
+    they are.
     """
     from partita import Consumer
 
@@ -89,10 +97,12 @@ def consume(
         enable_auto_commit=False,
         allow_auto_create_topics=False,
     )
-    options |= settings_of(settings)
+    given_settings = settings_of(settings)
+    if plan.is_bounded:
+        options |= brief_calls(given_settings, options)
     plan = _existing(bootstrap, plan)
     try:
-        with Consumer(options) as consumer:
+        with outage_told_once(plan.is_bounded), Consumer(options | given_settings) as consumer:
             ends = _begin(consumer, plan)
             _read(consumer, plan, ends, Output(sys.stdout.buffer, write))
     except ValueError as error:
@@ -225,11 +235,20 @@ def _offsets(consumer: Consumer, partitions: Iterable[TopicPartition], where: Wh
 
 
 def _read(consumer: Consumer, plan: Plan, ends: dict[TopicPartition, int] | None, output: Output) -> None:
-    """Print records until a limit of the plan is reached; in a group, commit what was printed."""
+    """Print records until a limit of the plan is reached; in a group, commit what was printed.
+
+    Raises ClickException when the end cannot be reached.
+    """
     printed = 0
     heard_at = time.monotonic()
-    while printed != plan.limit and not (ends is not None and _reached(consumer, ends)):
+    patience = Patience(consumer, ends or {})
+    while printed != plan.limit:
+        mine = consumer.assignment()
+        behind = patience.behind(mine)
+        if ends is not None and mine and not behind:
+            return  # partitions of other members are theirs to finish
         if plan.idle_s is not None and time.monotonic() - heard_at >= plan.idle_s:
+            patience.check_reachable(0)
             return
         timeout = POLL_S if plan.idle_s is None else min(POLL_S, plan.idle_s)
         done: dict[tuple[str, int], OffsetAndMetadata | int] = {}
@@ -244,6 +263,8 @@ def _read(consumer: Consumer, plan: Plan, ends: dict[TopicPartition, int] | None
             heard_at = time.monotonic()
             if plan.group is not None:
                 consumer.commit(done)
+        elif ends is not None:
+            patience.nothing_came(behind)
 
 
 def _is_wanted(record: Record, plan: Plan, ends: dict[TopicPartition, int] | None) -> bool:
@@ -254,9 +275,3 @@ def _is_wanted(record: Record, plan: Plan, ends: dict[TopicPartition, int] | Non
     if plan.grep is None:
         return True
     return any(isinstance(field, bytes) and plan.grep.search(field) for field in (record.key, record.value))
-
-
-def _reached(consumer: Consumer, ends: dict[TopicPartition, int]) -> bool:
-    """Is every partition we hold at its end? Partitions of other members are theirs to finish."""
-    mine = consumer.assignment()
-    return bool(mine) and all(consumer.position(tp) >= end for tp, end in ends.items() if tp in mine)

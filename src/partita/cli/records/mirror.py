@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from partita.cli.address import Address, address_options, find_address
-from partita.cli.connecting import connected, require_topics
+from partita.cli.connecting import connected, patient_for, require_topics
+from partita.cli.records.patience import Patience, brief_calls, outage_told_once
 from partita.cli.records.translation import Translation
 from partita.cli.terminal import complain, say
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 TRANSLATE_EVERY_S = 5.0
+GIVE_UP_AFTER_S = 15
+"""How long the target may take for a record, if the command is to end by itself."""
 
 
 @click.command()
@@ -48,6 +51,7 @@ def mirror(
 
     Missing topics are created with the same number of partitions. Every record is copied at least once: with --group a
     restart goes on after the last record that the target has confirmed, and translates what earlier runs have copied.
+    With --until-end it fails if no broker can be reached for 15 s.
     """
     from partita import Consumer, Producer
 
@@ -63,8 +67,12 @@ def mirror(
         options = bootstrap.client_options(
             group_id=group, enable_auto_commit=False, auto_offset_reset="earliest", isolation_level="read_committed"
         )
+        goal = there.client_options()
+        if until_end:
+            options |= brief_calls({}, options)
+            goal |= patient_for({}, goal, GIVE_UP_AFTER_S)
         copied = Copying(prefix)
-        with Consumer(options) as consumer, Producer(there.client_options()) as producer:
+        with outage_told_once(until_end), Consumer(options) as consumer, Producer(goal) as producer:
             consumer.assign(partitions)
             if group is None:
                 consumer.seek_to_beginning()
@@ -180,8 +188,12 @@ def _copy(
     consumer: Consumer, producer: Producer, copied: Copying, ends: Mapping[TopicPartition, int] | None,
     carry: Carrying, *, commits: bool,
 ) -> None:  # fmt: skip
-    while ends is None or any(consumer.position(partition) < end for partition, end in ends.items()):
-        done = copied.copy(consumer.poll(POLL_S), producer)
+    patience = Patience(consumer, ends or {})
+    while (behind := patience.behind(ends or ())) or ends is None:
+        records = consumer.poll(POLL_S)
+        done = copied.copy(records, producer)
         if commits and done:
             consumer.commit(done)
         carry.sometimes()
+        if behind and not records:
+            patience.nothing_came(behind)

@@ -19,6 +19,7 @@ from partita.cli.connecting import (
     require_topics,
     writable_partitions,
 )
+from partita.cli.records.patience import Patience, brief_calls, outage_told_once
 from partita.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -97,17 +98,22 @@ def consume_(topic: str, bootstrap: Address, records: int | None, settings: tupl
 
     with connected(bootstrap) as admin:
         require_topics(admin, [topic])
-    options = bootstrap.client_options(auto_offset_reset="earliest") | settings_of(settings)
-    with Consumer(options) as consumer:
+    given = settings_of(settings)
+    options = bootstrap.client_options(auto_offset_reset="earliest")
+    with outage_told_once(), Consumer(options | brief_calls(given, options) | given) as consumer:
         partitions = [(topic, number) for number in consumer.partitions_for(topic)]
         begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         consumer.assign(partitions)
         consumer.seek_to_beginning()
         left = sum(ends[tp] - begins[tp] for tp in ends)
         wanted = left if records is None else records
+        patience = Patience(consumer, ends)
         done, volume, began = 0, 0, time.perf_counter()
-        while done < wanted and any(consumer.position(tp) < end for tp, end in ends.items()):
-            for record in consumer.poll(POLL_S, max_records=wanted - done):
+        while done < wanted and (behind := patience.behind(ends)):
+            records_now = consumer.poll(POLL_S, max_records=wanted - done)
+            if not records_now:
+                patience.nothing_came(behind)
+            for record in records_now:
                 done += 1
                 volume += sum(len(field) for field in (record.key, record.value) if isinstance(field, bytes))
         seconds = time.perf_counter() - began

@@ -1,0 +1,61 @@
+"""Issue 10, 6: the broker dies while a command reads up to an end: one line on standard error, and exit code 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from partita import Broker, Consumer, Producer
+from partita.cli.main import cli
+from partita.cli.records import patience
+from partita.consumer.records import ConsumerRecords
+
+BATCHES = 20
+ONE_BATCH = ["--set", "max.partition.fetch.bytes=1", "--set", "max.poll.records=1"]
+
+
+@pytest.fixture
+def other() -> Iterator[Broker]:
+    with Broker() as broker:
+        yield broker
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["consume", "t", "-e", "--from", "earliest", *ONE_BATCH],
+        ["consume", "t", "--idle", "0.3", "--from", "earliest", *ONE_BATCH],
+        ["perf", "consume", "t", *ONE_BATCH],
+        ["mirror", "t", "-e"],
+    ],
+    ids=["consume", "idle", "perf", "mirror"],
+)
+def test_a_broker_that_dies_midway_ends_the_command(
+    words: list[str], other: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "UNREACHABLE_S", 0.3)
+    broker = Broker()
+    broker.start()
+    try:
+        with Producer(bootstrap_servers=broker.bootstrap) as producer:
+            for _ in range(BATCHES):
+                producer.send("t", bytes(200_000), partition=0).result()
+        polled = Consumer.poll
+
+        def poll(self: Consumer, *args: Any, **options: Any) -> ConsumerRecords:
+            records = polled(self, *args, **options)
+            if records:
+                broker.stop()
+            return records
+
+        monkeypatch.setattr(Consumer, "poll", poll)
+        more = ["--to", other.bootstrap] if words[0] == "mirror" else []
+        result = CliRunner().invoke(cli, [*words, *more, "-b", broker.bootstrap])
+    finally:
+        broker.stop()
+    assert result.exit_code == 1, result.output
+    assert "no broker could be reached for" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
