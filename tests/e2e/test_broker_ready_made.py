@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import aiokafka
-import aiokafka.abc
 import confluent_kafka
 import kafka
 import pytest
-from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from partita import Admin, Broker, Consumer, Producer
 from partita.broker.launch import StartError
@@ -26,6 +21,7 @@ from partita.security.scram import HASHES
 
 PASSWORD = 'se;cr=et "quoted"'
 PASSWORD_MECHANISMS = ("PLAIN", *HASHES)
+OAUTHBEARER = "OAUTHBEARER"
 WITHIN_SECONDS = 20.0
 
 
@@ -37,7 +33,7 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.mark.case("SE-Q09", "SE-N22")
-@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
+@pytest.mark.parametrize("mechanism", [*PASSWORD_MECHANISMS, OAUTHBEARER])
 def test_our_clients_log_in_read_and_write_in_a_group(broker: Broker, mechanism: str) -> None:
     topic, options = f"orders-{mechanism}", broker.client_options("alice", mechanism=mechanism)
     broker.create_topics({topic: 1})
@@ -107,32 +103,11 @@ def test_kafka_python_in_a_group(broker: Broker, mechanism: str) -> None:
     consumer.close()
 
 
-def token() -> str:
-    """An unsigned token of alice, good for an hour."""
-
-    def part(value: object) -> str:
-        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
-
-    now = time.time()
-    return f"{part({'alg': 'none'})}.{part({'sub': 'alice', 'exp': now + 3600, 'iat': now})}."
-
-
-class Provider(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]  # aiokafka has no types
-    async def token(self) -> str:
-        return token()
-
-
-def by_token(broker: Broker, style: str) -> dict[str, Any]:
-    """Options of a client that shows a token in place of a password."""
-    given = broker.client_options("alice", style=style, mechanism="OAUTHBEARER")
-    return {name: value for name, value in given.items() if "username" not in name and "password" not in name}
-
-
 @pytest.mark.client
 @pytest.mark.case("SE-N22", "SE-F01")
 def test_confluent_kafka_in_a_group_by_a_token(broker: Broker) -> None:
     broker.create_topics({"orders-c-token": 1})
-    options = by_token(broker, "confluent") | {"oauth_cb": lambda config: (token(), time.time() + 3600)}
+    options = broker.client_options("alice", style="confluent", mechanism=OAUTHBEARER)
     producer = confluent_kafka.Producer(options)
     producer.produce("orders-c-token", b"x")
     assert producer.flush(WITHIN_SECONDS) == 0
@@ -149,7 +124,7 @@ def test_confluent_kafka_in_a_group_by_a_token(broker: Broker) -> None:
 @pytest.mark.case("SE-N22", "SE-F01")
 def test_aiokafka_in_a_group_by_a_token(broker: Broker) -> None:
     broker.create_topics({"orders-a-token": 1})
-    options = by_token(broker, "aiokafka") | {"sasl_oauth_token_provider": Provider()}
+    options = broker.client_options("alice", style="aiokafka", mechanism=OAUTHBEARER)
 
     async def run() -> bytes:
         async with aiokafka.AIOKafkaProducer(**options) as producer:
@@ -163,16 +138,11 @@ def test_aiokafka_in_a_group_by_a_token(broker: Broker) -> None:
     assert asyncio.run(run()) == b"x"
 
 
-class BlockingProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
-    def token(self) -> str:
-        return token()
-
-
 @pytest.mark.client
 @pytest.mark.case("SE-N22", "SE-F01")
 def test_kafka_python_in_a_group_by_a_token(broker: Broker) -> None:
     broker.create_topics({"orders-k-token": 1})
-    options = by_token(broker, "kafka-python") | {"sasl_oauth_token_provider": BlockingProvider()}
+    options = broker.client_options("alice", style="kafka-python", mechanism=OAUTHBEARER)
     producer = kafka.KafkaProducer(**options)
     assert producer.send("orders-k-token", b"x").get(WITHIN_SECONDS).offset == 0
     producer.close()
@@ -199,6 +169,37 @@ def test_an_unknown_user_or_style_is_named(broker: Broker) -> None:
     with pytest.raises(ValueError, match="style must be one of partita, confluent"):
         broker.client_options("alice", style="librdkafka")
     assert 'password="se;cr=et \\"quoted\\""' in broker.client_options("alice", style="java")["sasl.jaas.config"]
+
+
+def test_java_is_told_to_make_a_token_itself(broker: Broker) -> None:
+    login = broker.client_options("alice", style="java", mechanism=OAUTHBEARER)["sasl.jaas.config"]
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    assert login == f'{module} required unsecuredLoginStringClaim_sub="alice";'
+
+
+def test_a_broker_of_tokens_alone_is_reached_by_its_own_calls() -> None:
+    users = {"alice": "x"}
+    options = {"sasl.enabled.mechanisms": OAUTHBEARER, "sasl.oauthbearer.sub.claim.name": "email"}
+    with Broker(options, users=users) as broker:
+        broker.create_topics({"t": 1})
+        given = broker.client_options("alice")
+        assert not {"sasl_username", "sasl_password"} & given.keys()
+        with Admin(**given) as admin:
+            assert [topic.name for topic in admin.list_topics()] == ["t"]
+        logins = {note["principal"] for note in broker.notes() if note["note"] == "Login"}
+        assert "User:alice" in logins
+        assert (
+            'Claim_sub="alice" unsecuredLoginStringClaim_email="alice"'
+            in (broker.client_options("alice", style="java")["sasl.jaas.config"])
+        )
+
+
+def test_tokens_that_the_broker_would_refuse_are_not_handed_out() -> None:
+    with (
+        Broker(users={"alice": "x"}, sasl_enabled_mechanisms="PLAIN") as broker,
+        pytest.raises(ValueError, match="does not offer OAUTHBEARER, only PLAIN"),
+    ):
+        broker.client_options("alice", mechanism=OAUTHBEARER)
 
 
 @pytest.mark.case("SE-N21", "SE-E12")

@@ -138,8 +138,9 @@ class Broker:
         """What a client has to be told to reach this broker as `user`: address, protocol, password, certificates.
 
         `style` is whose spelling: "partita", "confluent", "aiokafka", "kafka-python" or "java". `mechanism` is PLAIN
-        unless given. With TLS and without users, `user` gets a client certificate of that name. Raises KeyError for an
-        unknown user.
+        unless given; for OAUTHBEARER the options hold a provider of unsigned tokens of that user. With TLS and without
+        users, `user` gets a client certificate of that name. Raises KeyError for an unknown user, ValueError for
+        OAUTHBEARER on a broker that takes no unsigned token.
         """
         ready_made = self.running.ready_made
         if ready_made is None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from partita.broker.config import ConfigError
+from partita.broker.security.unsigned_tokens import UnsignedTokens
 from partita.broker.wire.listeners import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL, Endpoint
 from partita.secret import Secret
 from partita.security.sasl_server import MECHANISMS, OAUTHBEARER
@@ -145,12 +146,18 @@ class ReadyMade:
             self.options["super.users"] = f"User:{OWN_USER};{given.get('super.users') or ''}"
         if mtls:
             self.options["ssl.principal.mapping.rules"] = "RULE:^CN=([^,]+),.*$/$1/,DEFAULT"
-        self._chosen = str(given.get("sasl.enabled.mechanisms") or MECHANISMS[0]).split(",")[0].strip()
+        enabled = str(given.get("sasl.enabled.mechanisms") or self.options.get("sasl.enabled.mechanisms", ""))
+        self._enabled = [name.strip() for name in enabled.split(",")]
+        self._takes_signed_tokens = bool(given.get("sasl.oauthbearer.jwks.endpoint.url"))
+        self._user_claim = str(given.get("sasl.oauthbearer.sub.claim.name") or "sub")
 
     def client_options(
         self, bootstrap: str, user: str | None, style: str, mechanism: str | None = None
     ) -> dict[str, Any]:
-        """What a client has to be told to be `user`. Raises KeyError for an unknown user, ValueError for a style."""
+        """What a client has to be told to be `user`.
+
+        Raises KeyError for an unknown user, ValueError for a style or mechanism that is not there.
+        """
         if style not in STYLES:
             raise ValueError(f"style must be one of {', '.join(STYLES)}, not {style!r}")
         password = None
@@ -161,16 +168,35 @@ class ReadyMade:
         certificate = None
         if self.certificates is not None and user is not None and (self._is_mutual or password is None):
             certificate = self.certificates.client(user)
+        chosen = self._mechanism(mechanism) if password is not None else None
         given = _Given(
             bootstrap,
             self.protocol,
-            (mechanism or self._chosen) if password is not None else None,
+            chosen,
             user or "",
             password or "",
             self.certificates.ca_file if self.certificates else None,
             certificate,
+            UnsignedTokens(user or "", self._user_claim) if chosen == OAUTHBEARER else None,
         )
         return _IN_STYLE[style](given)
+
+    def _mechanism(self, wanted: str | None) -> str:
+        """The mechanism to log in by. Raises ValueError for OAUTHBEARER where no unsigned token is accepted."""
+        mechanism = wanted or self._enabled[0]
+        if mechanism != OAUTHBEARER:
+            return mechanism
+        if self._takes_signed_tokens:
+            raise ValueError(
+                "the broker takes signed tokens only (sasl.oauthbearer.jwks.endpoint.url) and has no key to sign one "
+                "with; give the client a token provider of your own"
+            )
+        if mechanism not in self._enabled:
+            raise ValueError(
+                f"the broker does not offer OAUTHBEARER, only {', '.join(self._enabled)}: it takes unsigned tokens on "
+                "loopback addresses, or where sasl_enabled_mechanisms names OAUTHBEARER"
+            )
+        return mechanism
 
     def own_options(self, bootstrap: str) -> dict[str, Any]:
         """How the broker's own clients reach it."""
@@ -188,7 +214,7 @@ class _Given:
 
     def __init__(
         self, bootstrap: str, protocol: str, mechanism: str | None, user: str, password: str,
-        ca_file: str | None, certificate: str | None,
+        ca_file: str | None, certificate: str | None, tokens: UnsignedTokens | None,
     ) -> None:  # fmt: skip
         self.bootstrap = bootstrap
         self.protocol = protocol
@@ -197,6 +223,7 @@ class _Given:
         self.password = password
         self.ca_file = ca_file
         self.certificate = certificate
+        self.tokens = tokens
 
     def context(self) -> ssl.SSLContext | None:
         """For clients that take one."""
@@ -210,7 +237,9 @@ class _Given:
 
 def _partita(given: _Given) -> dict[str, Any]:
     options: dict[str, Any] = {"bootstrap_servers": given.bootstrap, "security_protocol": given.protocol}
-    if given.mechanism is not None:
+    if given.tokens is not None:
+        options |= {"sasl_mechanism": given.mechanism, "sasl_oauth_token_provider": given.tokens}
+    elif given.mechanism is not None:
         options |= {
             "sasl_mechanism": given.mechanism, "sasl_username": given.user, "sasl_password": given.password
         }  # fmt: skip
@@ -223,12 +252,26 @@ def _partita(given: _Given) -> dict[str, Any]:
 
 def _confluent(given: _Given) -> dict[str, Any]:
     options = {name.replace("_", "."): value for name, value in _partita(given).items()}
+    if given.tokens is not None:
+        options["oauth_cb"] = options.pop("sasl.oauth.token.provider")
     return options
 
 
 def _aiokafka(given: _Given) -> dict[str, Any]:
+    provider = given.tokens.for_aiokafka() if given.tokens is not None else None
+    return _with_context(given, provider)
+
+
+def _kafka_python(given: _Given) -> dict[str, Any]:
+    provider = given.tokens.for_kafka_python() if given.tokens is not None else None
+    return _with_context(given, provider)
+
+
+def _with_context(given: _Given, provider: Any) -> dict[str, Any]:
     options: dict[str, Any] = {"bootstrap_servers": given.bootstrap, "security_protocol": given.protocol}
-    if given.mechanism is not None:
+    if provider is not None:
+        options |= {"sasl_mechanism": given.mechanism, "sasl_oauth_token_provider": provider}
+    elif given.mechanism is not None:
         options |= {
             "sasl_mechanism": given.mechanism,
             "sasl_plain_username": given.user,
@@ -241,12 +284,7 @@ def _aiokafka(given: _Given) -> dict[str, Any]:
 def _java(given: _Given) -> dict[str, Any]:
     options = {"bootstrap.servers": given.bootstrap, "security.protocol": given.protocol}
     if given.mechanism is not None:
-        kind = "scram.Scram" if given.mechanism.startswith("SCRAM") else "plain.Plain"
-        user, password = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (given.user, given.password))
-        options["sasl.mechanism"] = given.mechanism
-        options["sasl.jaas.config"] = (
-            f'org.apache.kafka.common.security.{kind}LoginModule required username="{user}" password="{password}";'
-        )
+        options |= {"sasl.mechanism": given.mechanism, "sasl.jaas.config": _jaas(given)}
     if given.ca_file is not None:
         options |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": given.ca_file}
     if given.certificate is not None:
@@ -254,6 +292,17 @@ def _java(given: _Given) -> dict[str, Any]:
     return options
 
 
+def _jaas(given: _Given) -> str:
+    """Java's login line. Java makes an unsigned token by itself."""
+    user, password = (text.replace("\\", "\\\\").replace('"', '\\"') for text in (given.user, given.password))
+    package = "org.apache.kafka.common.security"
+    if given.tokens is not None:
+        claims = " ".join(f'unsecuredLoginStringClaim_{claim}="{user}"' for claim in given.tokens.claims)
+        return f"{package}.oauthbearer.OAuthBearerLoginModule required {claims};"
+    kind = "scram.Scram" if str(given.mechanism).startswith("SCRAM") else "plain.Plain"
+    return f'{package}.{kind}LoginModule required username="{user}" password="{password}";'
+
+
 _IN_STYLE = {
-    "partita": _partita, "confluent": _confluent, "aiokafka": _aiokafka, "kafka-python": _aiokafka, "java": _java,
+    "partita": _partita, "confluent": _confluent, "aiokafka": _aiokafka, "kafka-python": _kafka_python, "java": _java,
 }  # fmt: skip
