@@ -14,7 +14,9 @@ if TYPE_CHECKING:  # what `__getattr__` does, for type checkers
     from partita.admin import NewTopic as NewTopic
     from partita.admin import SomeFailed as SomeFailed
     from partita.admin import Target as Target
+    from partita.broker.control.verbs import ControlError as ControlError
     from partita.broker.embedded import Broker as Broker
+    from partita.broker.launch import StartError as StartError
     from partita.consumer.errors import *  # noqa: F403 (every error class, as at run time)
     from partita.consumer.listener import RebalanceListener as RebalanceListener
     from partita.consumer.records import ConsumerRecord as ConsumerRecord
@@ -43,6 +45,7 @@ _HOMES = {
     "AsyncProducer": "partita.producer.shell.client",
     "Broker": "partita.broker.embedded",
     "ConfigError": "partita.options",
+    "ControlError": "partita.broker.control.verbs",
     "Consumer": "partita.consumer.shell.blocking",
     "ConsumerRecord": "partita.consumer.records",
     "ConsumerRecords": "partita.consumer.records",
@@ -53,6 +56,7 @@ _HOMES = {
     "RebalanceListener": "partita.consumer.listener",
     "RecordMetadata": "partita.producer.batch",
     "SomeFailed": "partita.admin",
+    "StartError": "partita.broker.launch",
     "SubscriptionPattern": "partita.consumer.subscription",
     "Target": "partita.admin",
     "TopicPartition": "partita.consumer.topic_partition",

@@ -8,7 +8,9 @@ import sys
 import pytest
 
 import partita
+from partita.consumer import errors as consumer_errors
 from partita.errors import KafkaError
+from partita.producer import errors as producer_errors
 
 
 @pytest.mark.parametrize("name", sorted(partita.__all__))
@@ -22,6 +24,21 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 )
 def test_every_error_can_be_imported(name: str) -> None:
     assert issubclass(getattr(partita, name), KafkaError)
+
+
+def test_what_a_client_raises_is_a_kafka_error() -> None:
+    """Decision 320: all of a client's errors but wrong options and arguments; those of the broker object are not."""
+    assert {
+        kind.__name__
+        for module in (consumer_errors, producer_errors)
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, KafkaError)
+    } == set()
+    misuse = partita.TransactionMisuseError("no transaction is open")
+    assert isinstance(misuse, RuntimeError)
+    assert (str(misuse), misuse.retriable, misuse.txn_requires_abort) == ("no transaction is open", False, False)
+    for of_the_broker in (partita.StartError, partita.ControlError):
+        assert not issubclass(of_the_broker, KafkaError)
 
 
 @pytest.mark.parametrize("name", ["Konsumer", "NoSuchError"])

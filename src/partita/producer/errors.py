@@ -54,5 +54,13 @@ class TransactionTimeoutError(RequestTimedOutError):
     """A call of a transaction did not end within max.block.ms; it goes on. Make the call again to learn the outcome."""
 
 
-class TransactionMisuseError(RuntimeError):
+class TransactionMisuseError(KafkaError, RuntimeError):
     """A call that does not fit the state of the transaction, such as `commit` without `begin`. It changed nothing."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    @property
+    def retriable(self) -> bool:
+        """No: the same call would fail again."""
+        return False
