@@ -39,7 +39,7 @@ LAYERS = {
     "assignors": ASSIGNORS, "records": RECORDS, "protocol": PROTOCOL,
     "now": GROUND, "metrics": GROUND, "options": GROUND, "security_options": GROUND, "client_options": GROUND,
     "client_option_types": GROUND,
-    "system_clock": GROUND, "compiled": GROUND, "secret": GROUND, "security": GROUND,
+    "system_clock": GROUND, "compiled": GROUND, "expressions": GROUND, "secret": GROUND, "security": GROUND,
     "plurals": GROUND, "properties": GROUND, "references": GROUND, "java": GROUND, "cached_programs": GROUND,
     "errors": PROTOCOL, "error_kinds": PROTOCOL,
 }  # fmt: skip
@@ -47,6 +47,7 @@ CLIENT_SHELL = "shell"
 """The folder of each client, and of the simulator, that holds its outer side; everything else of them is a rule."""
 PURE = (
     "explain",
+    "expressions",
     "metrics",
     "observe.kept",
     "observe.log_facts",

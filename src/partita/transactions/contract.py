@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
+from partita.expressions import Matches
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.model import NO_EPOCH, NO_PRODUCER_ID, TopicPartition, Transaction
 from partita.transactions.notes import Note
@@ -138,4 +139,5 @@ class Filters(NamedTuple):
     states: frozenset[str] = frozenset()
     producer_ids: frozenset[int] = frozenset()
     open_longer_than_ms: int = -1
-    pattern: str | None = None
+    matches: Matches | None = None
+    """Of `partita.transactions.describe.pattern_of`."""

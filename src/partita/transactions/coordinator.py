@@ -9,7 +9,7 @@ TransactionStateManager, release 4.3.1.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import assert_never
 
 from partita.now import Now
@@ -177,9 +177,9 @@ class TransactionCoordinator:
         """What is stored of one id."""
         return describe.describe(self._shard, transactional_id)
 
-    def list(self, filters: Filters, now: Now) -> list[Transaction]:
-        """The transactions that pass every filter. Raises ValueError for a pattern that cannot be used."""
-        return list(describe.listed(self._shard, filters, now.wall_ms))
+    def list(self, filters: Filters, now: Now) -> Iterator[Transaction | None]:
+        """Each transaction that passes every filter, and None for each that does not."""
+        return describe.listed(self._shard, filters, now.wall_ms)
 
     def unload(self, error: ErrorCode = ErrorCode.NOT_COORDINATOR) -> Step:
         """Answer every move under way with `error`; whether it became true the next load tells. The shard is over."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from partita.expressions import InvalidExpression, Matches, compiled
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import Described, Filters
 from partita.transactions.model import Transaction
 from partita.transactions.shard import Shard
 
 PATTERN_CHARACTERS_MAX = 1000
-_NESTED = re.compile(r"[*+}]\)[*+{?]")
-"""A repetition of a repetition, which can take exponential time."""
 
 
 def describe(shard: Shard, transactional_id: str) -> Described:
@@ -27,25 +25,24 @@ def describe(shard: Shard, transactional_id: str) -> Described:
     return Described(ErrorCode.NONE, transaction, tuple(sorted(partitions)))
 
 
-def pattern_of(text: str | None) -> re.Pattern[str] | None:
-    """The compiled filter of ids; None for no filter. Raises ValueError for one that is wrong, or could take for ever.
+def pattern_of(text: str | None) -> Matches | None:
+    """Whether a whole id matches; None for no pattern. Raises InvalidExpression.
 
-    Deviation: the pattern of ListTransactions is read as a Python regular expression; one of more than 1,000
-    characters, or with nested repetitions, is refused with INVALID_REGULAR_EXPRESSION.
+    Deviation: a pattern of ListTransactions with more than 1,000 characters is refused with INVALID_REGULAR_EXPRESSION,
+    and so is every pattern where the package google-re2 is missing.
     """
     if not text:
         return None
-    if len(text) > PATTERN_CHARACTERS_MAX or _NESTED.search(text):
-        raise ValueError(f"this pattern is too long or too costly: {text[:80]}")
-    try:
-        return re.compile(text)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{text[:80]}: {error}") from error
+    if len(text) > PATTERN_CHARACTERS_MAX:
+        raise InvalidExpression(f"a pattern has at most {PATTERN_CHARACTERS_MAX} characters, not {len(text)}")
+    return compiled(text)
 
 
-def listed(shard: Shard, filters: Filters, wall_ms: int) -> Iterator[Transaction]:
-    """The transactions that pass every filter. Without a start a transaction passes every duration, as in Kafka."""
-    pattern = pattern_of(filters.pattern)
+def listed(shard: Shard, filters: Filters, wall_ms: int) -> Iterator[Transaction | None]:
+    """Each transaction that passes every filter, and None for each that does not.
+
+    Without a start a transaction passes every duration, as in Kafka.
+    """
     for entry in list(shard.entries.values()):
         transaction = entry.transaction
         is_long_enough = (
@@ -57,6 +54,8 @@ def listed(shard: Shard, filters: Filters, wall_ms: int) -> Iterator[Transaction
             is_long_enough
             and (not filters.states or transaction.state.text in filters.states)
             and (not filters.producer_ids or transaction.producer_id in filters.producer_ids)
-            and (pattern is None or pattern.fullmatch(transaction.transactional_id))
+            and (filters.matches is None or filters.matches(transaction.transactional_id))
         ):
             yield transaction
+        else:
+            yield None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
 
+from partita.expressions import InvalidExpression
 from partita.protocol.error_codes import ErrorCode
 from partita.transactions.contract import Filters, InitProducer
+from partita.transactions.describe import pattern_of
 from partita.transactions.log_records import read_record, record_of
 from partita.transactions.model import State
 from partita.transactions.notes import TransactionEnded
@@ -594,14 +597,15 @@ def test_describe_and_list_tell_what_is_stored() -> None:
         (Filters(states=frozenset({"Ongoing"}), producer_ids=frozenset({4000})), []),
         (Filters(open_longer_than_ms=99), ["a1", "b1"]),
         (Filters(open_longer_than_ms=100), ["a1"]),
-        (Filters(pattern="b."), ["b1"]),
-        (Filters(pattern="b"), []),
-        (Filters(pattern=""), ["a1", "b1"]),
+        (Filters(matches=pattern_of("b.")), ["b1"]),
+        (Filters(matches=pattern_of("b")), []),
+        (Filters(matches=pattern_of("")), ["a1", "b1"]),
     ):
-        assert [one.transactional_id for one in world.coordinator.list(filters, world.clock.now())] == names
-    for bad in ("(", "(a*)*b", "x" * 1001):
-        with pytest.raises(ValueError, match=r"pattern|\("):
-            world.coordinator.list(Filters(pattern=bad), world.clock.now())
+        found = world.coordinator.list(filters, world.clock.now())
+        assert [one.transactional_id for one in found if one is not None] == names
+    for bad in ("(", r"(a)\1", "x" * 1001):
+        with pytest.raises(InvalidExpression):
+            pattern_of(bad)
     world.end((4001, 0), name="b1")
     described = world.coordinator.describe("b1")
     assert described.partitions == ()
@@ -609,6 +613,20 @@ def test_describe_and_list_tell_what_is_stored() -> None:
     assert described.transaction.start_ms > 0
     world.init("b1")
     assert world.known("b1").start_ms == -1
+
+
+@pytest.mark.parametrize("pattern", ["(a|a)*b", ".*.*.*.*.*.*b"])
+def test_a_pattern_costs_linear_time(pattern: str) -> None:
+    """Whoever matches by trying one way after the other is not finished with these within an hour."""
+    matches = pattern_of(pattern)
+    assert matches is not None
+    assert not matches("a" * 2000)
+
+
+def test_without_the_package_every_pattern_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(InvalidExpression, match="regex"):
+        pattern_of("a")
 
 
 def test_a_new_id_beyond_the_limit_is_refused_and_said_so_once_a_second() -> None:

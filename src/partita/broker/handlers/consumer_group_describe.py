@@ -18,7 +18,10 @@ from partita.protocol.messages.consumer_group_describe import (
 
 
 def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Answer:
-    """Ask the shard of each group; groups are answered in the order asked."""
+    """Ask the shard of each group; groups are answered in the order asked.
+
+    A group that is named repeatedly is described once, so that a small request makes no huge answer in memory.
+    """
     if not serves_consumer_groups(ctx.config):
         code = ErrorCode.UNSUPPORTED_VERSION
         groups = [DescribedConsumerGroup(group_id=group_id, error_code=code) for group_id in request.group_ids]
@@ -28,7 +31,7 @@ def handle(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Answer
 
 def _asked(ctx: RequestContext, request: ConsumerGroupDescribeRequest) -> Steps[ConsumerGroupDescribeResponse]:
     groups: list[DescribedConsumerGroup] = []
-    for group_id, others_turn in sliced(request.group_ids, ctx.stopwatch):
+    for group_id, others_turn in sliced(dict.fromkeys(request.group_ids), ctx.stopwatch):
         if others_turn:
             yield None
         described = ctx.groups.ask(ctx, DescribeConsumerGroup(group_id), group_id)

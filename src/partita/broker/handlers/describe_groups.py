@@ -13,7 +13,10 @@ from partita.protocol.messages.describe_groups import DescribedGroup, DescribeGr
 
 
 def handle(ctx: RequestContext, request: DescribeGroupsRequest) -> Answer:
-    """Ask the shard of each group; groups are answered in the order asked."""
+    """Ask the shard of each group; groups are answered in the order asked.
+
+    A group that is named repeatedly is described once, so that a small request makes no huge answer in memory.
+    """
 
     def merge(groups: list[DescribedGroup]) -> DescribeGroupsResponse:
         for group in groups:
@@ -28,7 +31,7 @@ def _asked(
     ctx: RequestContext, request: DescribeGroupsRequest, merge: Callable[[list[DescribedGroup]], DescribeGroupsResponse]
 ) -> Steps[DescribeGroupsResponse]:
     groups: list[DescribedGroup] = []
-    for group_id, others_turn in sliced(request.groups, ctx.stopwatch):
+    for group_id, others_turn in sliced(dict.fromkeys(request.groups), ctx.stopwatch):
         if others_turn:
             yield None
         described = ctx.groups.ask(ctx, DescribeGroup(group_id), group_id)

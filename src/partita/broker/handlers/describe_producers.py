@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from partita.broker.handlers._partitions import find
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import name_problem
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -16,16 +17,25 @@ from partita.protocol.messages.describe_producers import (
 )
 
 
-def handle(ctx: RequestContext, request: DescribeProducersRequest) -> DescribeProducersResponse:
-    """Every partition is answered for itself."""
-    return DescribeProducersResponse(
-        topics=[
-            DescribeProducersTopicResult(
-                name=topic.name, partitions=[_describe(ctx, topic.name, index) for index in topic.partition_indexes]
-            )
-            for topic in request.topics
-        ]
-    )
+def handle(ctx: RequestContext, request: DescribeProducersRequest) -> Answer:
+    """Every partition is answered for itself.
+
+    One that is named repeatedly is described once, so that a small request makes no huge answer in memory.
+    """
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
+    topics: dict[str, dict[int, None]] = {}
+    for asked in request.topics:
+        topics.setdefault(asked.name, {}).update(dict.fromkeys(asked.partition_indexes))
+    results = {name: DescribeProducersTopicResult(name=name) for name in topics}
+    partitions = ((name, index) for name, indexes in topics.items() for index in indexes)
+    for (name, index), others_turn in sliced(partitions, ctx.stopwatch):
+        if others_turn:
+            yield None
+        results[name].partitions.append(_describe(ctx, name, index))
+    return DescribeProducersResponse(topics=list(results.values()))
 
 
 def _describe(ctx: RequestContext, name: str, index: int) -> DescribeProducersPartitionResult:

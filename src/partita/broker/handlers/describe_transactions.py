@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.shard_leadership import State
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.describe_transactions import (
@@ -15,9 +16,21 @@ from partita.security.rights.acls import Operation, ResourceType
 from partita.transactions.contract import Described
 
 
-def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
-    """An entry for each id, in order; of partitions those whose topics the asker may describe."""
-    return DescribeTransactionsResponse(transaction_states=[_describe(ctx, name) for name in request.transactional_ids])
+def handle(ctx: RequestContext, request: DescribeTransactionsRequest) -> Answer:
+    """An entry for each id, in order; of partitions those whose topics the asker may describe.
+
+    An id that is named repeatedly is described once, so that a small request makes no huge answer in memory.
+    """
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: DescribeTransactionsRequest) -> Steps[DescribeTransactionsResponse]:
+    described = []
+    for name, others_turn in sliced(dict.fromkeys(request.transactional_ids), ctx.stopwatch):
+        if others_turn:
+            yield None
+        described.append(_describe(ctx, name))
+    return DescribeTransactionsResponse(transaction_states=described)
 
 
 def _describe(ctx: RequestContext, transactional_id: str) -> DescribedTransaction:

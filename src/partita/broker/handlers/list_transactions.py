@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from partita.broker.requests.context import RequestContext
+from collections.abc import Generator
+
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import answered, paced
 from partita.broker.shard_leadership import State
+from partita.expressions import InvalidExpression
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.list_transactions import (
     ListedTransaction,
@@ -12,35 +16,49 @@ from partita.protocol.messages.list_transactions import (
 )
 from partita.security.rights.acls import Operation, ResourceType
 from partita.transactions.contract import Filters
+from partita.transactions.coordinator import TransactionCoordinator
+from partita.transactions.describe import pattern_of
 from partita.transactions.model import STATES_BY_TEXT
 
 
-def handle(ctx: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """While a shard loads nobody knows all ids: then none are listed."""
+def handle(ctx: RequestContext, request: ListTransactionsRequest) -> Answer:
+    """While a shard loads nobody knows all ids: then none are listed. Many ids are looked at in slices."""
     runners = ctx.transactions.led_by(ctx.node_id)
     if any(runner.state is State.LOADING for runner in runners):
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    unknown = [name for name in request.state_filters if name not in STATES_BY_TEXT]
-    filters = Filters(
-        frozenset(request.state_filters),
-        frozenset(request.producer_id_filters),
-        request.duration_filter,
-        request.transactional_id_pattern,
-    )
-    asking = ctx.asking
     try:
-        found = [one for r in runners if r.state is State.ACTIVE for one in r.coordinator.list(filters, ctx.now())]
-    except ValueError:
+        matches = pattern_of(request.transactional_id_pattern)
+    except InvalidExpression:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
-    if asking is not None:
-        kind = ResourceType.TRANSACTIONAL_ID
-        found = [one for one in found if asking.may(Operation.DESCRIBE, kind, one.transactional_id, is_logged=False)]
-    return ListTransactionsResponse(
-        unknown_state_filters=unknown,
-        transaction_states=[
-            ListedTransaction(
-                transactional_id=one.transactional_id, producer_id=one.producer_id, transaction_state=one.state.text
-            )
-            for one in found
-        ],
+    filters = Filters(
+        frozenset(request.state_filters), frozenset(request.producer_id_filters), request.duration_filter, matches
     )
+    coordinators = [runner.coordinator for runner in runners if runner.state is State.ACTIVE]
+    return answered(ctx, paced(ctx, _listed(ctx, request, filters, coordinators)))
+
+
+def _listed(
+    ctx: RequestContext,
+    request: ListTransactionsRequest,
+    filters: Filters,
+    coordinators: list[TransactionCoordinator],
+) -> Generator[None, None, ListTransactionsResponse]:
+    asking, now = ctx.asking, ctx.now()
+    response = ListTransactionsResponse(
+        unknown_state_filters=[name for name in request.state_filters if name not in STATES_BY_TEXT]
+    )
+    for coordinator in coordinators:
+        for one in coordinator.list(filters, now):
+            if one is not None and (
+                asking is None
+                or asking.may(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, one.transactional_id, is_logged=False)
+            ):
+                response.transaction_states.append(
+                    ListedTransaction(
+                        transactional_id=one.transactional_id,
+                        producer_id=one.producer_id,
+                        transaction_state=one.state.text,
+                    )
+                )
+            yield
+    return response

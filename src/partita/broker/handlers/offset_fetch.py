@@ -31,7 +31,8 @@ MANY_GROUPS_FROM, BY_ID_FROM, TOP_LEVEL_ERROR_FROM = 8, 10, 2
 def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Answer:
     """Answer the one group of versions up to 7, or the list of groups of later ones.
 
-    Many groups, or many partitions of one, are answered in slices; each group as it was at one instant.
+    Many groups, or many partitions of one, are answered in slices; each group as it was at one instant. What is named
+    repeatedly is answered once, so that a small request makes no huge answer in memory.
     """
     return answered(ctx, _answer(ctx, request))
 
@@ -39,7 +40,8 @@ def handle(ctx: RequestContext, request: OffsetFetchRequest) -> Answer:
 def _answer(ctx: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFetchResponse]:
     if ctx.version >= MANY_GROUPS_FROM:
         groups = []
-        for asked, others_turn in sliced(request.groups, ctx.stopwatch):
+        wanted = yield from paced(ctx, _once(request.groups))
+        for asked, others_turn in sliced(wanted, ctx.stopwatch):
             if others_turn:
                 yield None
             groups.append((yield from _fetch(ctx, asked, request.require_stable)))
@@ -51,8 +53,33 @@ def _answer(ctx: RequestContext, request: OffsetFetchRequest) -> Steps[OffsetFet
         if topics is None
         else [OffsetFetchRequestTopics(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
     )
-    found = yield from _fetch(ctx, group, request.require_stable)
+    (once,) = yield from paced(ctx, _once([group]))
+    found = yield from _fetch(ctx, once, request.require_stable)
     return (yield from paced(ctx, _single(ctx, request, found)))
+
+
+def _once(groups: list[OffsetFetchRequestGroup]) -> Generator[None, None, list[OffsetFetchRequestGroup]]:
+    """The groups asked about by the same member, their topics and partitions, each once."""
+    found: dict[tuple[str, str | None, int, bool], OffsetFetchRequestGroup] = {}
+    wanted: dict[tuple[str, str | None, int, bool], dict[tuple[str, bytes], dict[int, None]]] = {}
+    for group in groups:
+        key = (group.group_id, group.member_id, group.member_epoch, group.topics is None)
+        found.setdefault(key, group)
+        topics = wanted.setdefault(key, {})
+        yield
+        for topic in group.topics or ():
+            indexes = topics.setdefault((topic.name, topic.topic_id), {})
+            for start in range(0, len(topic.partition_indexes), SLICE):
+                indexes.update(dict.fromkeys(topic.partition_indexes[start : start + SLICE]))
+                yield
+    for key, group in found.items():
+        if group.topics is not None:
+            group.topics = []
+            for (name, topic_id), indexes in wanted[key].items():
+                topic = OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=list(indexes))
+                group.topics.append(topic)
+                yield
+    return list(found.values())
 
 
 def _fetch(

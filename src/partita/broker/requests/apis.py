@@ -164,7 +164,7 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(60, "describe_cluster"),
     ServedApi(61, "describe_producers"),
     ServedApi(65, "describe_transactions"),
-    ServedApi(66, "list_transactions", "The pattern is a Python regular expression"),
+    ServedApi(66, "list_transactions", "A pattern has at most 1,000 characters, and needs the extra `regex`"),
     ServedApi(68, "consumer_group_heartbeat"),
     ServedApi(69, "consumer_group_describe"),
     ServedApi(74, "list_config_resources"),

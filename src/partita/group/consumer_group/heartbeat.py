@@ -12,11 +12,12 @@ from dataclasses import replace
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from partita.expressions import InvalidExpression
 from partita.group.consumer_group import conversion, errors, leaving, timers
 from partita.group.consumer_group.change import Change, apply
 from partita.group.consumer_group.errors import Refused
 from partita.group.consumer_group.member_ids import bare_member_id
-from partita.group.consumer_group.subscriptions import InvalidExpression, compile_expression
+from partita.group.consumer_group.subscriptions import compile_expression
 from partita.group.contract import GroupRequest, Token
 from partita.group.notes import LEFT as MEMBER_LEFT
 from partita.group.offsets import expiration

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from partita.group.consumer_group.subscriptions import InvalidExpression, compile_expression
+from partita.expressions import InvalidExpression
+from partita.group.consumer_group.subscriptions import compile_expression
 from partita.group.consumer_group.target import AssignorFailed, Problem
 from partita.group.records.consumer_group import Target
 

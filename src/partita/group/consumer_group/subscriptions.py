@@ -6,17 +6,12 @@ heartbeat. (KIP-1101 for the hash, KIP-848 for regular expressions.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from partita.expressions import ExpressionsMissing, InvalidExpression, Matches, compiled
 from partita.group.records.consumer_group import ConsumerGroup, ConsumerMember
 from partita.group.state.consumers import TopicImage
-
-Matches = Callable[[str], bool]
-
-
-class InvalidExpression(ValueError):
-    """A regular expression that RE2 does not take, or that cannot be looked at here."""
 
 
 def metadata_hash(image: TopicImage, names: Iterable[str]) -> int:
@@ -70,24 +65,12 @@ def hash_after(image: TopicImage, group: ConsumerGroup, counts: Counts, *, is_cu
 
 
 def compile_expression(pattern: str) -> Matches:
-    """Whether a whole topic name matches, by the rules of RE2: linear time, no look-ahead, no back references.
-
-    Raises InvalidExpression, also where the package google-re2 is missing.
-    """
+    """Whether a whole topic name matches. Raises InvalidExpression with a message for the member."""
     try:
-        import re2
-    except ImportError:
+        return compiled(pattern)
+    except ExpressionsMissing:
+        raise
+    except InvalidExpression as reason:
         raise InvalidExpression(
-            "regular expressions of KIP-848 need the package google-re2: pip install 'partita[regex]'"
+            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {reason}."
         ) from None
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        compiled = re2.compile(pattern, options)
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise InvalidExpression(
-            f"SubscribedTopicRegex `{pattern}` is not a valid regular expression: {text}."
-        ) from None
-    return lambda name: compiled.fullmatch(name) is not None
