@@ -17,6 +17,8 @@ NO_BROWSER = pytest.StashKey[int]()
 settings.register_profile(
     "partita", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("seeds", settings.get_profile("partita"), derandomize=False, print_blob=True)
+"""`pytest --hypothesis-profile=seeds --hypothesis-seed=7`: other examples than the gates try."""
 settings.load_profile("partita")
 
 

@@ -27,6 +27,7 @@ WRITTEN = [path for path in FILES if path.parent != GENERATED]
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 60
 FOLDER_FILES_MAX = 18
+PROCESS_LIMIT_S = 10
 ONE_FILE_FOR_EACH_API = frozenset({"handlers", "messages", "schema"})
 
 PEOPLE, SHELLS, RULES, ASSIGNORS, RECORDS, PROTOCOL, GROUND = range(6, -1, -1)
@@ -402,6 +403,51 @@ def test_the_broker_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def only_asks_for_a_port(body: list[ast.stmt]) -> bool:
+    """Whether a block binds a socket, notes its port and ends."""
+    notes = [line for line in body if isinstance(line, ast.Assign | ast.AnnAssign)]
+    binds = [line for line in body if isinstance(line, ast.Expr) and ".bind(" in ast.unparse(line)]
+    return len(notes) + len(binds) == len(body) and any("getsockname" in ast.unparse(line) for line in notes)
+
+
+def tries_one_s_luck(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Where code breaks a rule of decision 330 that can be read off the text: the line, and what is wrong."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With) and only_asks_for_a_port(node.body):
+            yield node.lineno, "gives a port up and uses its number; take one of free_ports, or keep it bound"
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func).rpartition(".")[2]
+        given = {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)}
+        if called in ("settings", "register_profile") and given.get("deadline") is not None:
+            yield node.lineno, "gives an example a deadline"
+        is_short = isinstance(limit := given.get("timeout"), int | float) and limit < PROCESS_LIMIT_S
+        if called in ("run", "run_tool", "communicate", "check_output", "check_call") and is_short:
+            yield node.lineno, f"gives a process less than {PROCESS_LIMIT_S} s"
+
+
+def test_nothing_tries_its_luck() -> None:
+    """Decision 330."""
+    texts = {path: path.read_text() for folder in ("tests", "tools", "bench") for path in (ROOT / folder).rglob("*.py")}
+    for page in (ROOT / "docs").rglob("*.md"):
+        found = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.S | re.M)
+        texts |= {page / str(number): block for number, block in enumerate(found) if "socket" in block}
+    suspects = [path for path, text in texts.items() if re.search(r"getsockname|deadline=|timeout=\d", text)]
+    offenders = [
+        f"{path.relative_to(ROOT)}:{line}: {wrong}" for path in suspects
+        for line, wrong in tries_one_s_luck(ast.parse(texts[path]))
+    ]  # fmt: skip
+    assert not offenders, report(offenders)
+
+
+def test_luck_would_be_found() -> None:
+    port = "with socket.socket() as s:\n    s.bind((HOST, 0))\n    port = s.getsockname()[1]\n"
+    for code in (port, "settings(deadline=200)", "subprocess.run(['x'], timeout=5)"):
+        assert len(list(tries_one_s_luck(ast.parse(code)))) == 1
+    for code in (f"{port}    ask(port)\n", "settings(deadline=None)", "subprocess.run(['x'], timeout=60)"):
+        assert list(tries_one_s_luck(ast.parse(code))) == []
 
 
 def test_nothing_speaks_of_the_workplace() -> None:

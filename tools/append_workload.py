@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from pathlib import Path
 from random import Random
 
 from partita import Admin, Consumer, Producer
+from partita.designs.zookeeper.ports import free_ports
 from partita.errors import KafkaError
 
 TOPIC, LISTS = "lists", 6
@@ -47,9 +47,7 @@ class BrokerLives:
     """Our broker in a process of its own, killed and started on the same data and port."""
 
     def __init__(self, data: Path, durability: str) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        (port,) = free_ports(1)
         command = [sys.executable, "-m", "partita.cli.main", "broker", "--data-dir", str(data), "--port", str(port)]
         self._command = [*command, "--durability", durability]
         self.bootstrap = f"127.0.0.1:{port}"
@@ -128,22 +126,27 @@ def _transaction(history: History, producer: Producer, dice: Random) -> None:
 def read(history: History, bootstrap: str) -> None:
     """Read every list from its start, again and again, and remember each prefix."""
     while not history.is_over.is_set():
-        for where, values in enumerate(lists_of(bootstrap, 1.0)):
+        for where, values in enumerate(lists_of(bootstrap)):
             with history.lock:
                 history.reads.append((where, values))
 
 
-def lists_of(bootstrap: str, seconds: float) -> list[list[str]]:
-    """Every list as a read_committed consumer sees it that polls until it has stood still for so long."""
+def lists_of(bootstrap: str) -> list[list[str]]:
+    """Every list as a read_committed consumer sees it now, up to the first transaction that is open."""
     found: list[list[str]] = [[] for _ in range(LISTS)]
     with Consumer(
         bootstrap_servers=bootstrap, isolation_level="read_committed", auto_offset_reset="earliest"
     ) as reader:
         reader.assign([(TOPIC, where) for where in range(LISTS)])
-        while batch := reader.poll(seconds):
-            for record in batch:
-                found[record.partition].append(bytes(record.value or b"").decode())
+        for record in reader.until_end():
+            found[record.partition].append(bytes(record.value or b"").decode())
     return found
+
+
+def await_ends(admin: Admin) -> None:
+    """Wait until no transaction is open and no marker is on its way; what nobody ended, its timeout ends."""
+    while any(not one.state.startswith(("Complete", "Empty")) for one in admin.list_transactions()):
+        time.sleep(0.1)
 
 
 def judge(history: History, final: list[list[str]]) -> dict[str, int]:
@@ -211,8 +214,9 @@ def _run(broker: BrokerLives, seconds: float, kills: int, clients: int, seed: in
     for thread in work:
         thread.join(CALM_S)
     left = sum(thread.is_alive() for thread in work)
-    time.sleep(6)  # what nobody ended is ended by its timeout of 4 s
-    final = lists_of(bootstrap, 3.0)
+    with Admin(bootstrap_servers=bootstrap) as admin:
+        await_ends(admin)
+    final = lists_of(bootstrap)
     outcomes = Counter(one.committed for one in history.appends.values())
     return {
         "transactions": len(history.appends), "committed": outcomes[True], "aborted": outcomes[False],

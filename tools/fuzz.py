@@ -8,7 +8,6 @@ logged a failure, or if it grew by more than 256 MiB. A seed replays: `--seed N 
 from __future__ import annotations
 
 import argparse
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import IO
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "src")]
 
+from partita.designs.zookeeper.ports import free_ports  # noqa: E402
 from support.broker.fuzzing import Fuzzer  # noqa: E402
 
 REQUESTS_OF_A_SEED = 5_000
@@ -31,8 +31,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--requests", type=int, help="only so many requests of the first seed")
     chosen = parser.parse_args()
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+    (port,) = free_ports(1)
     with tempfile.TemporaryFile("w+") as log:
         command = [sys.executable, "-m", "partita.cli.main", "broker", "--memory", "--port", str(port)]
         broker = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)

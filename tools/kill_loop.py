@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from pathlib import Path
 from random import Random
 
 from partita import Admin, Consumer, KafkaError, Producer, TopicPartition
+from partita.designs.zookeeper.ports import free_ports
 
 TOPIC, GROUP, PARTITIONS = "kills", "kill-loop", 3
 WITHIN_S = 60.0
@@ -50,9 +50,7 @@ class BrokerProcess:
     """`partita broker` on one port and one data directory, started as often as it was killed."""
 
     def __init__(self, data_dir: Path, durability: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        (self.port,) = free_ports(1)
         self.bootstrap = f"127.0.0.1:{self.port}"
         settings = [word for setting in SETTINGS for word in ("--set", setting)]
         options = ["--port", str(self.port), "--data-dir", str(data_dir), "--durability", durability, *settings]

@@ -12,7 +12,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from support.broker.secured import PASSWORD, SecuredRaw, plain, took
 Seen = Iterator[tuple[str, object]]
 Story = Callable[[Side], Seen]
 CLOSED = "closed"
+TRIES = 5
 
 
 def outcome(ask: Callable[[], Any], side: Side) -> object:
@@ -46,7 +47,7 @@ def is_late(begin: float) -> bool:
 def first_bytes(side: Side, listener: str, sent: bytes) -> bytes:
     """All that a listener answers to these bytes before it closes; a peer that is reset has seen nothing more."""
     received = b""
-    with socket.create_connection(("127.0.0.1", side.ports[listener]), timeout=10) as peer:
+    with socket.create_connection(("127.0.0.1", side.ports[listener]), timeout=60) as peer:
         peer.sendall(sent)
         try:
             while more := peer.recv(4096):
@@ -175,7 +176,8 @@ def _before_the_login(side: Side, listener: str) -> Seen:
             begin = time.monotonic()
             raw.socket.sendall(struct.pack(">i", len(sent)) + sent)
             received = outcome(lambda r=raw: r.socket.recv(4), side)  # type: ignore[misc]
-            yield f"SE-B10 SE-B11 bare, {label}, {listener}", (received in (b"", CLOSED), received, is_late(begin))
+            is_refused = received in (b"", CLOSED)
+            yield f"SE-B10 SE-B11 bare, {label}, {listener}", (is_refused, received, is_late(begin) or not is_refused)
     with side.raw(listener) as raw:
         raw.socket.sendall(struct.pack(">ihhih", 12, 18, 99, 7, 1) + b"x\0")
         yield f"SE-B12 version 99, {listener}", raw.recv(18, 0)[1].error_code
@@ -356,7 +358,27 @@ def _bearer(token: str, header: str = "n,,", more: str = "") -> bytes:
 
 
 def renewals(side: Side) -> Seen:
-    """SE-G01 to G09; all connections wait side by side."""
+    """SE-G01 to G09. A machine that let a login end before it was renewed has told another story: it tells it again."""
+    for _ in range(TRIES):
+        told, is_in_time = _renewed_in_time(side)
+        if is_in_time:
+            break
+    yield from told
+
+
+def _renewed_in_time(side: Side) -> tuple[list[tuple[str, object]], bool]:
+    """What is seen, and whether each login still held when it was renewed or used."""
+    told: list[tuple[str, object]] = []
+    story = _renewals(side)
+    while True:
+        try:
+            told.append(next(story))
+        except StopIteration as end:
+            return told, bool(end.value)
+
+
+def _renewals(side: Side) -> Generator[tuple[str, object], None, bool]:
+    """All connections wait side by side."""
     names = ("renewed", "lazy", "other user", "other mechanism", "wrong", "impatient", "old")
     clients = {name: side.raw("SHORT") for name in names}
     begin = time.monotonic()
@@ -366,25 +388,29 @@ def renewals(side: Side) -> Seen:
         yield f"SE-G01 SE-G08 lifetime, {name}", answer.session_lifetime_ms
     while took(begin) < 1_100:
         time.sleep(0.01)
-    yield "SE-G02 renewed", side.plain(clients["renewed"].log_in())
-    yield "SE-G04 another user", side.plain(clients["other user"].log_in("bob", "bob"))
-    yield "SE-G05 another mechanism", side.plain(clients["other mechanism"].handshake("SCRAM-SHA-256"))
+    renewed_at = time.monotonic()
+    yield "SE-G02 renewed", outcome(clients["renewed"].log_in, side)
+    yield "SE-G04 another user", outcome(lambda: clients["other user"].log_in("bob", "bob"), side)
+    yield "SE-G05 another mechanism", outcome(lambda: clients["other mechanism"].handshake("SCRAM-SHA-256"), side)
     token = SaslAuthenticateRequest(auth_bytes=b"n,,n=alice,r=abc")
     yield "SE-G05 then", outcome(lambda: clients["other mechanism"].ask(token, 2), side)
-    yield "SE-G06 wrong password", side.plain(clients["wrong"].log_in("alice", "wrong"))
+    yield "SE-G06 wrong password", outcome(lambda: clients["wrong"].log_in("alice", "wrong"), side)
     clients["impatient"].handshake("PLAIN")
     clients["impatient"].send(MetadataRequest(topics=[]), 9)
     told = outcome(lambda: clients["impatient"].recv(3, 9)[1], side)
     yield "SE-G07 tells nothing", told == CLOSED or not told["brokers"]  # type: ignore[index]  # a response
+    is_in_time = took(begin) < LIFETIME_MS
     while took(begin) < LIFETIME_MS + 200:
         time.sleep(0.01)
-    yield "SE-G02 served beyond the first end", clients["renewed"].serves()
+    yield "SE-G02 served beyond the first end", outcome(clients["renewed"].serves, side)
+    is_in_time = is_in_time and took(renewed_at) < LIFETIME_MS
     for name in ("lazy", "old"):
         yield f"SE-G03 SE-G09 {name}", outcome(lambda n=name: clients[n].ask(MetadataRequest(topics=[]), 9), side)  # type: ignore[misc]
     for name in ("other user", "other mechanism", "wrong", "impatient"):
         yield f"closed: {name}", clients[name].is_closed()
     for client in clients.values():
         client.socket.close()
+    return is_in_time
 
 
 STORIES: tuple[Story, ...] = (

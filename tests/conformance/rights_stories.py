@@ -370,12 +370,12 @@ def throttled(side: Side) -> Seen:
         settle(admin)
         waits: list[int] = []
         for _ in range(6):
+            begin = time.monotonic()
             answer = carol.ask(ProduceRequest(acks=1, timeout_ms=5000, topic_data=data), 9)
             waits.append(answer.throttle_time_ms)
             if waits[-1]:
                 break
         stored = answer.responses[0].partition_responses[0]
-        begin = time.monotonic()
         carol.serves()
         yield "SE-M09 stored and told to wait", (stored.error_code, waits[-1] > 0)
         yield "SE-M09 requests until then", len(waits)

@@ -14,6 +14,7 @@ from partita.dashboard.sources import Followers
 from partita.explain import Account
 from partita.observe.observed import Observed
 from partita.observe.poll_cluster import ClusterPoller
+from support.clients.broker import until
 from support.kafka.node import KafkaNode
 
 GROUPS = {"watched-classic": "classic", "watched-consumer": "consumer"}
@@ -36,6 +37,7 @@ def test_a_group_of_kafka_is_told_as_it_is(kafka: KafkaNode, group: str) -> None
             producer.send(topic, b"x", partition=number % 4)
         producer.flush()
         member = {"group.id": group, "group.protocol": GROUPS[group], "auto.offset.reset": "earliest", **options}
+        member["enable.auto.commit"] = "false"  # nothing is to change between the looks
         with Consumer({"client.id": "first", **member}) as first:
             first.subscribe([topic])
             balanced([first], 4)
@@ -45,6 +47,8 @@ def test_a_group_of_kafka_is_told_as_it_is(kafka: KafkaNode, group: str) -> None
                 first.commit()
                 second.commit()
             balanced([first], 4)
+            # The member holds its partitions before its next heartbeat says so.
+            until(lambda: admin.describe_group(group).state == "Stable", "the coordinator has heard so")
             seen, told = asyncio.run(looked(kafka.bootstrap, group))
             described, lag = admin.describe_group(group), admin.group_lag(group)
     now = seen.groups[group]

@@ -1,7 +1,7 @@
 """A deleted topic stops nobody: Partita's consumer beside confluent-kafka's (sources, R2; faults BM-151).
 
-Both read topics T and V with automatic commits. V is deleted; the records of T must go on coming within a few seconds
-of each other, though Java's classic consumer repeats its commit for V until max.poll.interval.ms is over.
+Both read topics T and V with automatic commits. V is deleted; the records of T must go on coming, though Java's classic
+consumer repeats its commit for V until max.poll.interval.ms is over, and gives none out until then.
 """
 
 from __future__ import annotations
@@ -15,24 +15,27 @@ import pytest
 from partita import Admin, Broker, Consumer
 
 pytestmark = [pytest.mark.conformance, pytest.mark.client]
-WITHIN_S = 5.0
-MAX_POLL_INTERVAL_MS = 20_000
+LOOKED_S = 6.0
+"""Longer than an interval of automatic commits, and than it takes to hear of the deletion."""
+MAX_POLL_INTERVAL_MS = 60_000
 
 
 def gap(broker: Broker, poll: Callable[[], bool], delete: Callable[[], None]) -> float:
-    """The longest time without a record of T, in the 6 s from the deletion of V on."""
-    deadline = time.monotonic() + 30
+    """The longest time without a record of T, from the deletion of V until records came for a while."""
+    deadline = time.monotonic() + 60
     while not poll():
         broker.produce("T", "warm up")
         assert time.monotonic() < deadline
     delete()
     last = began = time.monotonic()
     longest = 0.0
-    while time.monotonic() - began < 6:
+    while last - began < LOOKED_S:
         broker.produce("T", "on")
         if poll():
             longest, last = max(longest, time.monotonic() - last), time.monotonic()
-    return max(longest, time.monotonic() - last)
+        elif time.monotonic() - last > MAX_POLL_INTERVAL_MS / 1000:
+            return time.monotonic() - last
+    return longest
 
 
 def delete_v(broker: Broker) -> Callable[[], None]:
@@ -77,4 +80,4 @@ def test_the_other_topic_goes_on(client: Callable[[Broker], float]) -> None:
     with Broker(auto_create_topics_enable=False) as broker:
         broker.create_topics({"T": 2, "V": 2})
         broker.produce("V", "old")
-        assert client(broker) < WITHIN_S
+        assert client(broker) < MAX_POLL_INTERVAL_MS / 1000 / 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from partita import Admin, Broker, Consumer, Producer
+from partita import Admin, Broker, Consumer, Producer, TopicPartition
 from partita.group import partition_for
 from partita.group.config import GroupConfig
 from partita.group.contract import Record
@@ -50,9 +50,13 @@ def use_a_group(bootstrap: str) -> None:
 
 
 def formatted(bootstrap: str, formatter: str) -> list[dict[str, object]]:
-    """What Kafka's formatter makes of the group's partition of the log."""
+    """What Kafka's formatter makes of the group's partition of the log, from its first to its last record."""
+    with Consumer(bootstrap_servers=bootstrap) as consumer:
+        partition = partition_for(GROUP, len(consumer.partitions_for(OFFSETS)))
+        count = consumer.end_offsets([(OFFSETS, partition)])[TopicPartition(OFFSETS, partition)]
     done = run_tool(
-        CONSOLE, "--bootstrap-server", bootstrap, "--topic", OFFSETS, "--from-beginning", "--timeout-ms", "5000",
+        CONSOLE, "--bootstrap-server", bootstrap, "--topic", OFFSETS, "--partition", f"{partition}",
+        "--offset", "earliest", "--max-messages", f"{count}", "--timeout-ms", "60000",
         "--formatter", f"{FORMATTERS}.{formatter}",
     )  # fmt: skip
     found, text = [], done.stdout.strip()

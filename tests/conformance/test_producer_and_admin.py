@@ -13,8 +13,7 @@ from partita.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from support.clients.broker import until
-from support.kafka.node import KafkaNode, run_tool
+from support.kafka.node import KafkaNode, run_tool, settle
 
 
 @pytest.fixture
@@ -56,17 +55,13 @@ def test_topics_and_options_are_administered(admin: Admin) -> None:
     assert (made.partitions, made.replication_factor, made.configs["retention.ms"]) == (2, 1, "60000")
     with pytest.raises(TopicAlreadyExistsError):
         admin.create_topic("options")
-    # The controller answers before the broker knows.
     admin.create_partitions("options", 3)
-    until(lambda: len(admin.describe_topics("options")[0].partitions) == 3, "there are three partitions")
+    settle(admin)
+    assert len(admin.describe_topics("options")[0].partitions) == 3
     admin.alter_configs("topic", "options", {"retention.ms": 70_000})
-    until(
-        lambda: (
-            [(e.value, e.source) for e in admin.describe_configs("topic", "options", ["retention.ms"])]
-            == [("70000", "topic")]
-        ),
-        "the setting is changed",
-    )
+    settle(admin)
+    (entry,) = admin.describe_configs("topic", "options", ["retention.ms"])
+    assert (entry.value, entry.source) == ("70000", "topic")
     with pytest.raises(InvalidConfigError):
         admin.alter_configs("topic", "options", {"retention.ms": "soon"})
     admin.delete_topics("options")

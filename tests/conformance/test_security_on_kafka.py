@@ -12,7 +12,7 @@ import pytest
 from partita import Admin, Consumer, Producer
 from partita.errors import AuthenticationError, TlsError
 from support.certificates import Certificates, as_pkcs8
-from support.kafka.node import KafkaNode, run_tool
+from support.kafka.node import KafkaNode, run_tool, settle
 
 pytestmark = pytest.mark.conformance
 PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";'
@@ -80,6 +80,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredKafka]:
             assert done.returncode == 0, done.stderr
         with Admin(bootstrap_servers=node.bootstrap) as admin:
             admin.create_topic("orders")
+            settle(admin)
         yield SecuredKafka(node, certificates)
 
 
@@ -107,7 +108,7 @@ def test_every_way_in_works(kafka: SecuredKafka, listener: str, options: dict[st
         given["ssl_keystore_location"] = str(kafka.certificates.issue("alice"))
     client = kafka.options(listener, **given)
     with Producer(**client) as producer:
-        offset = producer.send("orders", listener.encode()).result(10).offset
+        offset = producer.send("orders", listener.encode()).result(60).offset
     with Consumer(group_id=f"g-{listener}-{offset}", auto_offset_reset="earliest", **client) as consumer:
         consumer.subscribe(["orders"])
         found: set[int] = set()
@@ -125,12 +126,12 @@ def test_a_consumer_outlives_its_logins(kafka: SecuredKafka) -> None:
         consumer.subscribe(["orders"])
         while not consumer.assignment():
             consumer.poll(0.1)
-        first = producer.send("orders", b"first").result(10).offset
+        first = producer.send("orders", b"first").result(60).offset
         found: set[int] = set()
         last, third_login = first, time.monotonic() + 4.5
         while time.monotonic() < third_login:
             found |= {record.offset for record in consumer.poll(0.1)}
-            last = producer.send("orders", b"more").result(10).offset
+            last = producer.send("orders", b"more").result(60).offset
         while last not in found:
             found |= {record.offset for record in consumer.poll(10)}
         assert consumer.group_metadata().generation_id == 1
@@ -167,7 +168,7 @@ def test_each_mistake_is_named(
 
 
 def test_a_plain_listener_does_not_answer_tls_or_sasl(kafka: SecuredKafka) -> None:
-    given = {"bootstrap_servers": kafka.node.bootstrap, "default_api_timeout_ms": 10_000}
+    given = {"bootstrap_servers": kafka.node.bootstrap, "default_api_timeout_ms": 60_000}
     with pytest.raises(TlsError, match="does not speak TLS"):
         _first_call("admin", given | {"security_protocol": "SSL"})
     with pytest.raises(AuthenticationError, match="does not ask for SASL"):
@@ -181,11 +182,11 @@ def _first_call(client: str, given: dict[str, Any]) -> None:
     elif client == "producer":
         producer = Producer(**given)
         try:
-            producer.send("orders", b"x").result(20)
+            producer.send("orders", b"x").result(60)
         finally:
             producer.close(timeout=0)
     else:
         with Consumer(group_id="mistaken", **given) as consumer:
             consumer.subscribe(["orders"])
-            for _ in range(200):
+            for _ in range(600):
                 consumer.poll(0.1)

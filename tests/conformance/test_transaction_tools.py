@@ -9,7 +9,7 @@ import pytest
 
 from partita import Admin, Broker
 from support.clients.broker import fresh
-from support.kafka.node import KafkaNode
+from support.kafka.node import KafkaNode, settle
 from support.kafka.tools import Output, Twins
 from support.producer.transaction_admin_stories import write_behind_the_coordinators_back
 from support.producer.transaction_stories import producer_of, seen
@@ -71,6 +71,7 @@ def test_a_hanging_transaction_is_found_and_aborted_by_javas_tool(twins: Twins, 
     for bootstrap in places:
         with Admin(bootstrap_servers=bootstrap) as admin:
             admin.alter_configs("broker", "1", {UNVERIFIED: "false"})
+            settle(admin)
             asyncio.run(write_behind_the_coordinators_back(bootstrap, topic, fresh("id")))
             admin.alter_configs("broker", "1", {UNVERIFIED: "true"})
     for output in administered(twins, *looking):

@@ -12,7 +12,7 @@ from partita.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRe
 from partita.protocol.messages.end_txn import EndTxnRequest
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from support.broker.raw import Raw
-from support.kafka.node import KafkaNode, KafkaUnavailable
+from support.kafka.node import KafkaNode, KafkaUnavailable, settle
 from support.producer import copier
 from support.producer import transaction_admin_stories as admin_stories
 from support.producer import transaction_stories as stories
@@ -66,6 +66,7 @@ def test_what_is_open_is_listed_described_and_fenced(node: KafkaNode) -> None:
 def test_a_hanging_transaction_is_found_and_ended(node: KafkaNode) -> None:
     with Admin(bootstrap_servers=node.bootstrap) as admin:
         admin.alter_configs("broker", "1", {"transaction.partition.verification.enable": "false"})
+        settle(admin)
     admin_stories.a_hanging_transaction_is_found_and_ended(node.bootstrap)
 
 

@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -110,6 +111,15 @@ def test_topics_by_regular_expression_and_an_idle_end(run: Run) -> None:
     assert b"x" not in run("consume", "^t$", "--from", "earliest", "--idle", "0.3").split()
     assert len(run("consume", "^(t|other)", "--from", "earliest", "-g", "g", "--max", "7").split()) == 7
     run("consume", "^nothing", code=1, told="no topic matches ^nothing")
+
+
+def test_an_idle_end_counts_from_the_join_of_a_group(run: Run, broker: Broker) -> None:
+    """On Apache Kafka a group waits for 3 s for more members: `--idle 2` ended before the first record."""
+    broker.create_topics({"empty": 1})
+    broker.control.delay("JoinGroup", 700)
+    began = time.monotonic()
+    assert run("consume", "empty", "-g", "late", "--idle", "0.5") == b""
+    assert time.monotonic() - began >= 1.2
 
 
 def test_reading_never_creates_a_topic(run: Run) -> None:

@@ -19,6 +19,7 @@ from partita.consumer.errors import IllegalStateError
 from partita.consumer.request import Poll, Request
 from partita.consumer.shell.driver import ConsumerDriver
 from partita.consumer.shell.waiting import BlockingWaiter
+from partita.designs.zookeeper.ports import free_ports
 from partita.net.connection import Connection
 from partita.now import Now
 from partita.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
@@ -230,8 +231,7 @@ def test_a_coordinator_that_refuses_connections_is_tried_with_back_off(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients 1: 44 connections in 5 s, 0.1 s apart; Java's are 0.5 to 0.9 s apart."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        dead = taken.getsockname()[1]
+    (dead,) = free_ports(1)
     attempts: list[float] = []
     opening = Connection.open
 

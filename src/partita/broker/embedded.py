@@ -167,6 +167,11 @@ class Broker:
         return next(iter(self.cluster.nodes.values())).endpoint.port
 
     @property
+    def admin_port(self) -> int | None:
+        """Where the control verbs listen, also if `admin_port=0` left the choice to the system; None without them."""
+        return self.running.admin_port
+
+    @property
     def admin_token(self) -> str:
         """What the control endpoint asks for, when there is one: the given token, or one that was made up."""
         return self.running.admin_token

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from partita import Admin
 from partita.designs.zookeeper.ports import free_ports
 
 VERSION = "4.3.1"
@@ -74,10 +75,22 @@ def java_command(main_class: str, *arguments: str, heap: str = "512m") -> list[s
     ]
 
 
-def run_tool(main_class: str, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+def run_tool(main_class: str, *arguments: str, timeout: float = 180) -> subprocess.CompletedProcess[str]:
     """Run one of Kafka's command-line tools to its end."""
     command = java_command(main_class, *arguments, heap="256m")
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def settle(admin: Admin) -> None:
+    """Return when the broker knows every change that its controller has answered.
+
+    Changes reach the broker of Apache Kafka by the metadata log. A mark is put behind them, in the form of somebody's
+    quota, and taken away again: once that is known, everything before it is in force.
+    """
+    for quota in (1_000.0, None):
+        admin.alter_client_quotas({"request_percentage": quota}, client_id="mark of a test")
+        while bool(admin.describe_client_quotas(client_id="mark of a test")) is (quota is None):
+            pass
 
 
 class KafkaNode:

@@ -10,10 +10,14 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from support.kafka.node import java_command
+from partita import Admin
+from support.kafka.node import java_command, settle
 
 TOOLS = "org.apache.kafka.tools."
-WITHIN_S = 90
+WITHIN_S = 180
+
+LOOKS_ONLY = frozenset({"--describe", "--list", "describe", "list"})
+"""Words of tools that change nothing."""
 
 NORMAL = (
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST:PORT"),
@@ -60,13 +64,20 @@ class Twins:
         self.bootstraps = (kafka, partita)
 
     def both(self, name: str, *arguments: str, stdin: str | None = None) -> tuple[Output, Output]:
-        """Run a tool against Kafka and Partita; returns the outputs in this order. `BOOTSTRAP` is filled in."""
+        """Run a tool against Kafka and Partita; returns the outputs in this order. `BOOTSTRAP` is filled in.
+
+        What it changed is known to Kafka's broker then, so that the next tool sees it.
+        """
 
         def against(bootstrap: str) -> Output:
             return run(name, *(bootstrap if a == "BOOTSTRAP" else a for a in arguments), stdin=stdin)
 
         with ThreadPoolExecutor(2) as pool:
             kafka, partita = pool.map(against, self.bootstraps)
+        if not LOOKS_ONLY.isdisjoint(arguments):
+            return kafka, partita
+        with Admin(bootstrap_servers=self.bootstraps[0]) as admin:
+            settle(admin)
         return kafka, partita
 
     def same(self, name: str, *arguments: str, stdin: str | None = None) -> Output:

@@ -326,12 +326,13 @@ def test_refusals_of_the_service_name_the_cure(service: Service) -> None:
 
 
 def test_the_next_url_is_tried(service: Service) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        nobody = f"http://127.0.0.1:{free.getsockname()[1]}"
-    registry = HttpRegistry(f"{nobody}, {service.url}/", basic_auth=("alice", "secret"))
-    assert registry.register("t-value", Schema('"int"')) == 1
-    with pytest.raises(RegistryUnavailableError, match="cannot be asked: http") as told:
-        HttpRegistry(nobody).schema(1)
+    with socket.socket() as bound:  # nobody else takes the port, and nobody listens
+        bound.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        registry = HttpRegistry(f"{nobody}, {service.url}/", basic_auth=("alice", "secret"))
+        assert registry.register("t-value", Schema('"int"')) == 1
+        with pytest.raises(RegistryUnavailableError, match="cannot be asked: http") as told:
+            HttpRegistry(nobody).schema(1)
     assert told.value.retriable
 
 

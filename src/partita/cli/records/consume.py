@@ -67,7 +67,12 @@ class Output:
 @click.option("--partition", "-p", "partitions", metavar="0,1", help="Read only these partitions.")
 @click.option("--max", "-n", "limit", type=click.IntRange(min=1), help="Stop after this many records.")
 @click.option("--until-end", "-e", is_flag=True, help="Stop at the end that the partitions have now.")
-@click.option("--idle", type=click.FloatRange(min=0.1), metavar="SECONDS", help="Stop when no record came for so long.")
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="Stop when no record came for so long; in a group, since it has joined.",
+)
 @click.option("--grep", metavar="REGEX", help="Print only records whose key or value matches.")
 @click.option("--format", "-f", "layout", metavar="FORMAT", help=f"How to print a record: {FIELDS_HELP}; %s{{hex}}, "
               r"%s{base64}, %T{iso}; escapes \n \t \0 \x1f.")  # fmt: skip
@@ -241,12 +246,15 @@ def _read(consumer: Consumer, plan: Plan, ends: dict[TopicPartition, int] | None
     """
     printed = 0
     heard_at = time.monotonic()
+    is_joining = plan.group is not None and plan.idle_s is not None
     patience = Patience(consumer, ends or {})
     while printed != plan.limit:
         mine = consumer.assignment()
         behind = patience.behind(mine)
         if ends is not None and mine and not behind:
             return  # partitions of other members are theirs to finish
+        if is_joining:  # records can come only once the group has shared its partitions
+            heard_at, is_joining = time.monotonic(), consumer.group_metadata().generation_id <= 0
         if plan.idle_s is not None and time.monotonic() - heard_at >= plan.idle_s:
             patience.check_reachable(0)
             return
@@ -263,7 +271,7 @@ def _read(consumer: Consumer, plan: Plan, ends: dict[TopicPartition, int] | None
             heard_at = time.monotonic()
             if plan.group is not None:
                 consumer.commit(done)
-        elif ends is not None:
+        elif ends is not None or is_joining:
             patience.nothing_came(behind)
 
 
