@@ -13,7 +13,7 @@ class RegistryError(KafkaError):
 
 
 class RegistryUnavailableError(NetworkError):
-    """The registry cannot be reached, or fails. Retriable: a consumer does not take the record for unreadable."""
+    """The registry cannot be reached, fails, or refuses this user: no record is unreadable because of that."""
 
     def __str__(self) -> str:
         return str(self.args[0])

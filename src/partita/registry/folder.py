@@ -12,7 +12,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from partita.registry.errors import RegistryError
+from partita.registry.errors import RegistryError, RegistryUnavailableError
 from partita.registry.schema import Reference, Schema
 
 
@@ -30,10 +30,14 @@ class FolderRegistry:
         FolderRegistry.__init__(self, folder)
 
     def schema(self, schema_id: int) -> Schema:
-        """The schema of this id. Raises RegistryError."""
+        """The schema of this id. Raises RegistryError, RegistryUnavailableError."""
         try:
             found: dict[str, Any] = json.loads((self.folder / "schemas" / f"{int(schema_id)}.json").read_text())
         except FileNotFoundError:
+            if not self.folder.is_dir():
+                raise RegistryUnavailableError(
+                    f"there is no folder {self.folder}, which schemas are read from"
+                ) from None
             raise RegistryError(f"there is no schema with id {schema_id} in {self.folder}") from None
         references = tuple(Reference(**one) for one in found.get("references", ()))
         return Schema(found["schema"], found["schemaType"], references)

@@ -131,9 +131,9 @@ def _checked(status: int, text: str, url: str, missing: str) -> dict[str, Any]:
         return answer
     said = answer.get("message", "") if isinstance(answer, dict) else text[:200]
     if status == _UNAUTHORIZED:
-        raise RegistryError(f"{url} wants to know who asks: give basic_auth=(user, password) or token=...")
+        raise RegistryUnavailableError(f"{url} wants to know who asks: give basic_auth=(user, password) or token=...")
     if status == _FORBIDDEN:
-        raise RegistryError(f"{url} forbids it to this user: {said}")
+        raise RegistryUnavailableError(f"{url} forbids it to this user: {said}")
     if status == _NOT_FOUND:
         raise RegistryError(f"{url} has {missing}: {said}")
     raise RegistryError(f"{url} refuses with {status}: {said}")

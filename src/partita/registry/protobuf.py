@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from datetime import UTC
 from typing import Any, TypeAlias
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -19,6 +20,14 @@ from partita.registry.schema import Registry, Schema, subject_of
 
 ProtoMessage: TypeAlias = Any
 """A message, or a class of messages: the protobuf library makes them at run time."""
+
+_GOOGLES = "google.protobuf."
+_WRAPPERS = ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+_OF_GOOGLES: dict[str, Callable[[ProtoMessage], Any]] = {
+    "Timestamp": lambda message: message.ToDatetime(tzinfo=UTC),
+    "Duration": lambda message: message.ToTimedelta(),
+    **{f"{kind}Value": lambda message: message.value for kind in _WRAPPERS},
+}
 
 
 class ProtobufSerializer:
@@ -84,11 +93,48 @@ def reader(schema: Schema, message: ProtoMessage | None) -> Callable[[bytes], Pr
 
 
 def as_dict(message: ProtoMessage) -> dict[str, Any]:
-    """The fields of a message by the names of its .proto file; those without presence are always there."""
-    found: dict[str, Any] = MessageToDict(
-        message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
-    return found
+    """The fields of a message by the names of its .proto file; those without presence are always there.
+
+    Enums become their names, Timestamp a datetime in UTC, Duration a timedelta, wrappers their values; other types of
+    Google's own become what JSON has for them. Raises RegistryError for a time that no datetime can be.
+    """
+    return {
+        field.name: _value(field, getattr(message, field.name))
+        for field in message.DESCRIPTOR.fields
+        if not field.has_presence or message.HasField(field.name)
+    }
+
+
+def _value(field: Any, value: Any) -> Any:
+    """A field as Python has it: a dict for a map, a list for a repeated field."""
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        of_values = field.message_type.fields_by_name["value"]
+        return {key: _single(of_values, value[key]) for key in value}
+    return [_single(field, one) for one in value] if _is_repeated(field) else _single(field, value)
+
+
+def _single(field: Any, value: Any) -> Any:
+    if field.enum_type is not None:
+        named = field.enum_type.values_by_number.get(value)
+        return str(value) if named is None else named.name
+    if field.message_type is None:
+        return value
+    name = field.message_type.full_name
+    if not name.startswith(_GOOGLES):
+        return as_dict(value)
+    try:
+        return _OF_GOOGLES.get(name.removeprefix(_GOOGLES), _as_json)(value)
+    except (ValueError, OverflowError) as error:
+        raise RegistryError(f"{field.name} is no {name}: {error}") from error
+
+
+def _as_json(message: ProtoMessage) -> Any:
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def _is_repeated(field: Any) -> bool:
+    told = getattr(field, "is_repeated", None)  # older releases of the library have a label instead
+    return bool(field.label == field.LABEL_REPEATED if told is None else told)
 
 
 def _class_at(schema: Schema, indexes: Sequence[int]) -> ProtoMessage:

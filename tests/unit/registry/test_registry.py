@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+import math
 import pickle
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,15 @@ from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from google.protobuf import (
+    descriptor_pb2,
+    descriptor_pool,
+    duration_pb2,
+    message_factory,
+    struct_pb2,
+    timestamp_pb2,
+    wrappers_pb2,
+)
 
 from partita import Broker, Consumer, Producer
 from partita.consumer.errors import RecordDeserializationError
@@ -28,6 +38,7 @@ from partita.registry import (
     RegistryUnavailableError,
 )
 from partita.registry.framing import decode_indexes, encode_indexes, frame, unframe
+from partita.registry.protobuf import as_dict
 from partita.registry.schema import Reference, Schema
 from partita.registry.spark import decode_batches
 from support.registry_service import Service, proto_classes, registry_service
@@ -240,6 +251,69 @@ def test_json_and_protobuf_have_columns_too(folder: FolderRegistry) -> None:
     assert str(RegistryDeserializer(folder).to_arrow(pa.nulls(2, pa.binary())).type) == "null"
 
 
+def every_kind() -> Any:
+    """A message class with a field of each kind that JSON writes in other ways than Python."""
+    field = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="kinds.proto", package="kinds", syntax="proto3")
+    imported = [timestamp_pb2, duration_pb2, wrappers_pb2, struct_pb2]
+    file.dependency.extend(module.DESCRIPTOR.name for module in imported)
+    values = file.enum_type.add(name="Side").value
+    values.add(name="LEFT", number=0)
+    values.add(name="RIGHT", number=1)
+    kind = file.message_type.add(name="Kinds")
+    entry = kind.nested_type.add(name="CountsEntry")
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=field.TYPE_STRING, label=1)
+    entry.field.add(name="value", number=2, type=field.TYPE_INT64, label=1)
+    plain = {"big": field.TYPE_INT64, "blob": field.TYPE_BYTES, "not_a_number": field.TYPE_DOUBLE}
+    for number, (name, of_type) in enumerate(plain.items(), 1):
+        kind.field.add(name=name, number=number, type=of_type, label=1)
+    kind.field.add(name="many", number=10, type=field.TYPE_SINT64, label=3)
+    for number, (name, of_message, label) in enumerate(
+        [("at", ".google.protobuf.Timestamp", 1), ("took", ".google.protobuf.Duration", 1),
+         ("maybe", ".google.protobuf.Int64Value", 1), ("open", ".google.protobuf.Struct", 1),
+         ("counts", ".kinds.Kinds.CountsEntry", 3), ("inner", ".kinds.Kinds", 1), ("absent", ".kinds.Kinds", 1)], 20,
+    ):  # fmt: skip
+        kind.field.add(name=name, number=number, type=field.TYPE_MESSAGE, label=label, type_name=of_message)
+    kind.field.add(name="side", number=30, type=field.TYPE_ENUM, label=3, type_name=".kinds.Side")
+    pool = descriptor_pool.DescriptorPool()
+    for module in imported:
+        pool.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("kinds.Kinds"))
+
+
+def test_protobuf_fields_are_what_python_has_for_them() -> None:
+    """Issue 13, item 3: 64-bit numbers became text and bytes base64, as JSON has them."""
+    kinds = every_kind()
+    message = kinds(big=2**53 + 1, blob=b"\x00\xff", not_a_number=math.inf, many=[-1, 2**62], side=[1, 9])
+    message.at.FromDatetime(datetime(2026, 1, 2))
+    message.took.FromSeconds(90)
+    message.maybe.value = 0
+    message.open["a"] = True
+    message.counts["k"] = 2**40
+    message.inner.big = 7
+    found = as_dict(message)
+    inner = found.pop("inner")
+    assert (inner["big"], inner["many"], "at" in inner) == (7, [], False)
+    assert found == {
+        "big": 2**53 + 1, "blob": b"\x00\xff", "not_a_number": math.inf, "many": [-1, 2**62], "side": ["RIGHT", "9"],
+        "at": datetime(2026, 1, 2, tzinfo=UTC), "took": timedelta(seconds=90), "maybe": 0, "open": {"a": True},
+        "counts": {"k": 2**40},
+    }  # fmt: skip
+    message.at.seconds = 2**60
+    with pytest.raises(RegistryError, match=r"at is no google\.protobuf\.Timestamp"):
+        as_dict(message)
+
+
+def test_a_folder_that_is_not_there_makes_no_record_unreadable(tmp_path: Path) -> None:
+    """Issue 13, item 3: every record of a pipeline went to the dead letters for a misspelt folder."""
+    with pytest.raises(RegistryUnavailableError, match="there is no folder"):
+        FolderRegistry(tmp_path / "shcemas").schema(1)
+    with pytest.raises(RegistryError, match="there is no schema with id 1"):
+        FolderRegistry(tmp_path).schema(1)
+
+
 def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) -> None:
     with Producer(
         bootstrap_servers=broker.bootstrap,
@@ -311,13 +385,14 @@ def test_the_service_is_asked_once_for_each_schema(service: Service) -> None:
 
 
 def test_refusals_of_the_service_name_the_cure(service: Service) -> None:
-    with pytest.raises(RegistryError, match=r"give basic_auth=\(user, password\)"):
+    with pytest.raises(RegistryUnavailableError, match=r"give basic_auth=\(user, password\)"):
         HttpRegistry(service.url).schema(1)
     registry = HttpRegistry(service.url, basic_auth=("alice", "secret"))
+    service.registry.folder.mkdir()
     with pytest.raises(RegistryError, match="has no schema with id 9: there is no schema"):
         registry.schema(9)
     service.answers_with = 403
-    with pytest.raises(RegistryError, match="forbids it"):
+    with pytest.raises(RegistryUnavailableError, match="forbids it"):
         registry.schema(9)
     service.answers_with = 409
     with pytest.raises(RegistryError, match="refuses with 409: not today"):

@@ -10,6 +10,7 @@ from partita.spark.pipeline.pipeline_file import Decoding
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 ERROR = "_error"
 """The column that says why a value could not be read; null for one that could."""
@@ -56,20 +57,18 @@ def _from_registry(records: DataFrame, decoding: Decoding) -> DataFrame:
 class RegistryDecode:
     """Decodes Avro and Protobuf with a registry's framing, value by value. Pickled to the workers."""
 
-    def __init__(self, registry: str, wanted: Any) -> None:
+    def __init__(self, registry: str, wanted: StructType) -> None:
         self._registry = registry
         self._wanted = wanted
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Each batch with the decoded columns before its own, and the reasons behind them."""
         import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
 
         from partita.registry import FolderRegistry, HttpRegistry, RegistryDeserializer, RegistryError
 
         registry = HttpRegistry(self._registry) if "://" in self._registry else FolderRegistry(self._registry)
         deserializer = RegistryDeserializer(registry)
-        schema = to_arrow_schema(self._wanted, timezone="UTC")
         for batch in batches:
             rows, reasons = [], []
             for value in batch.column("_value").to_pylist():
@@ -80,15 +79,41 @@ class RegistryDecode:
                     reason = str(error)
                 rows.append(row or {})
                 reasons.append(reason)
-            columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
-            names = [*schema.names, *batch.schema.names, ERROR]
+            columns = fitting(rows, reasons, self._wanted)
+            names = [*self._wanted.names, *batch.schema.names, ERROR]
             yield pa.RecordBatch.from_arrays([*columns, *batch.columns, pa.array(reasons, pa.string())], names=names)
+
+
+def fitting(rows: list[dict[str, Any]], reasons: list[str | None], wanted: StructType) -> list[pa.Array]:
+    """The columns of these rows. A row with a value of another type is emptied, and its reason says which value."""
+    import pyarrow as pa
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    unfit = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError)
+    types = list(zip(wanted.fields, to_arrow_schema(wanted, timezone="UTC"), strict=True))
+    for field, of_arrow in types:
+        try:
+            pa.array([row.get(field.name) for row in rows], of_arrow.type)
+            continue
+        except unfit:
+            pass
+        for i, row in enumerate(rows):
+            try:
+                pa.array([row.get(field.name)], of_arrow.type)
+            except unfit:
+                reasons[i] = f"{field.name} is {row[field.name]!r:.60}, which is no {field.dataType.simpleString()}"
+                rows[i] = {}
+    return [pa.array([row.get(field.name) for row in rows], of_arrow.type) for field, of_arrow in types]
 
 
 def as_row(found: Any) -> dict[str, Any] | None:
     """What a deserializer made, as a dict: Avro gives one, a Protobuf message is turned into one."""
-    if found is None or isinstance(found, dict):
-        return found
+    if found is None:
+        return None
+    if isinstance(found, dict):
+        from partita.registry.arrow_types import arrow_value
+
+        return {name: arrow_value(value) for name, value in found.items()}
     from partita.registry.protobuf import as_dict
 
     return dict(as_dict(found))
