@@ -101,10 +101,24 @@ class RecordDeserializationError(ConsumerError):
         self.raw_key: bytes | None = raw["key"]
         self.raw_value: bytes | None = raw["value"]
         self.headers: list[tuple[str, bytes | None]] = list(raw["headers"])
-        super().__init__(
-            f"{origin.lower()} of {tp} at offset {offset} cannot be deserialized: {cause}; "
-            f"seek to {offset + 1} to skip it, or set poison_policy"
+        self.is_outage = is_outage(cause)
+        """Whether the cause says nothing of the record, such as a schema registry that cannot be reached."""
+        advice = (
+            "it is tried again by the next poll, whatever poison_policy says"
+            if self.is_outage
+            else (f"seek to {offset + 1} to skip it, or set poison_policy")
         )
+        super().__init__(f"{origin.lower()} of {tp} at offset {offset} cannot be deserialized: {cause}; {advice}")
+
+    @property
+    def retriable(self) -> bool:
+        """Yes if the cause is an outage: the next poll tries again."""
+        return self.is_outage
+
+
+def is_outage(cause: BaseException | None) -> bool:
+    """Whether an error of a deserializer is retriable: then it says nothing of the record."""
+    return bool(getattr(cause, "retriable", False))
 
 
 class CorruptRecordError(ConsumerError):

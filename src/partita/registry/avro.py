@@ -41,6 +41,14 @@ class AvroSerializer:
         self._subject = subject
         self._known: dict[str, tuple[int, Parsed]] = {}
 
+    def prepare(self, topic: str) -> None:
+        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+
+        A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
+        """
+        if topic not in self._known:
+            self._learn(topic)
+
     def serialize(self, topic: str, headers: object, data: Any) -> bytes | None:
         """The framed bytes; None for None. Raises RegistryError for data that the schema does not allow."""
         if data is None:

@@ -54,6 +54,13 @@ class RegistryDeserializer:
         read = self._readers.get(schema_id) or self._learn(schema_id)
         return read(payload)
 
+    def has_to_ask(self, data: bytes | None) -> bool:
+        """Whether reading these bytes asks the registry, which may take long."""
+        try:
+            return data is not None and unframe(data)[0] not in self._readers
+        except RegistryError:
+            return False
+
     def to_arrow(self, column: pa.Array) -> pa.Array:
         """A column of framed bytes as structs; Avro's types are the reader's schema's, else the newest one's."""
         import pyarrow as pa

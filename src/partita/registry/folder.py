@@ -39,6 +39,8 @@ class FolderRegistry:
                     f"there is no folder {self.folder}, which schemas are read from"
                 ) from None
             raise RegistryError(f"there is no schema with id {schema_id} in {self.folder}") from None
+        except OSError as error:
+            raise RegistryUnavailableError(f"the schemas in {self.folder} cannot be read: {error}") from error
         references = tuple(Reference(**one) for one in found.get("references", ()))
         return Schema(found["schema"], found["schemaType"], references)
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _JSON = "application/vnd.schemaregistry.v1+json"
 _CONTENT = {"Accept": _JSON, "Content-Type": _JSON}
-_HTTP_OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TOO_MANY, _BROKEN = 200, 401, 403, 404, 429, 500
+_HTTP_OK, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _BROKEN = 200, 401, 403, 404, 500
+_FOR_NOW = (408, 429)
 
 
 class HttpRegistry:
@@ -101,7 +102,7 @@ class HttpRegistry:
             except httpx.HTTPError as error:
                 troubles.append(f"{url}: {error or type(error).__name__}")
                 continue
-            if answer.status_code >= _BROKEN or answer.status_code == _TOO_MANY:
+            if answer.status_code >= _BROKEN or answer.status_code in _FOR_NOW:
                 troubles.append(f"{url} answered {answer.status_code}: {answer.text[:200]}")
                 continue
             return _checked(answer.status_code, answer.text, url, missing)
@@ -134,6 +135,10 @@ def _checked(status: int, text: str, url: str, missing: str) -> dict[str, Any]:
         raise RegistryUnavailableError(f"{url} wants to know who asks: give basic_auth=(user, password) or token=...")
     if status == _FORBIDDEN:
         raise RegistryUnavailableError(f"{url} forbids it to this user: {said}")
+    if not isinstance(answer, dict):
+        raise RegistryUnavailableError(
+            f"{url} does not answer as a schema registry; is the address right? {status}: {said}"
+        )
     if status == _NOT_FOUND:
         raise RegistryError(f"{url} has {missing}: {said}")
     raise RegistryError(f"{url} refuses with {status}: {said}")

@@ -37,14 +37,21 @@ class JsonSchemaSerializer:
         self._subject = subject
         self._ids: dict[str, int] = {}
 
+    def prepare(self, topic: str) -> None:
+        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+
+        A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
+        """
+        if topic not in self._ids:
+            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
+            self._ids[topic] = self._registry.register(subject, self._schema)
+
     def serialize(self, topic: str, headers: object, data: Json) -> bytes | None:
         """The framed bytes; None for None. Raises RegistryError for data that the schema does not allow."""
         if data is None:
             return None
         self._validate(data)
-        if topic not in self._ids:
-            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
-            self._ids[topic] = self._registry.register(subject, self._schema)
+        self.prepare(topic)
         try:
             text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:

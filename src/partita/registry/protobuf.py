@@ -54,15 +54,22 @@ class ProtobufSerializer:
         self._subject = subject
         self._ids: dict[str, int] = {}
 
+    def prepare(self, topic: str) -> None:
+        """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
+
+        A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
+        """
+        if topic not in self._ids:
+            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
+            self._ids[topic] = self._registry.register(subject, self._schema)
+
     def serialize(self, topic: str, headers: object, data: ProtoMessage) -> bytes | None:
         """The framed bytes; None for None. Raises RegistryError for a message of another class."""
         if data is None:
             return None
         if not isinstance(data, self._message):
             raise RegistryError(f"expected a {self._message.__name__}, got {type(data).__name__}")
-        if topic not in self._ids:
-            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
-            self._ids[topic] = self._registry.register(subject, self._schema)
+        self.prepare(topic)
         payload: bytes = data.SerializeToString()
         return frame(self._ids[topic], payload, self._indexes)
 

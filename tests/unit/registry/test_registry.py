@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import math
 import pickle
@@ -25,7 +26,7 @@ from google.protobuf import (
     wrappers_pb2,
 )
 
-from partita import Broker, Consumer, Producer
+from partita import Broker, Consumer, KafkaError, Producer
 from partita.consumer.errors import RecordDeserializationError
 from partita.registry import (
     AvroSerializer,
@@ -36,6 +37,7 @@ from partita.registry import (
     RegistryDeserializer,
     RegistryError,
     RegistryUnavailableError,
+    http,
 )
 from partita.registry.framing import decode_indexes, encode_indexes, frame, unframe
 from partita.registry.protobuf import as_dict
@@ -312,6 +314,9 @@ def test_a_folder_that_is_not_there_makes_no_record_unreadable(tmp_path: Path) -
         FolderRegistry(tmp_path / "shcemas").schema(1)
     with pytest.raises(RegistryError, match="there is no schema with id 1"):
         FolderRegistry(tmp_path).schema(1)
+    (tmp_path / "schemas" / "2.json").mkdir(parents=True)
+    with pytest.raises(RegistryUnavailableError, match="cannot be read: "):
+        FolderRegistry(tmp_path).schema(2)
 
 
 def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) -> None:
@@ -341,25 +346,109 @@ def test_producer_and_consumer_speak_it(folder: FolderRegistry, broker: Broker) 
         assert (first["carrier"], second) == ("UA", None)
 
 
-def test_an_outage_of_the_registry_is_no_poison(tmp_path: Path, folder: FolderRegistry, broker: Broker) -> None:
-    data = AvroSerializer(folder, '"string"').serialize("outage", [], "x")
+@pytest.mark.parametrize("status", [401, 408, 503])
+def test_an_outage_of_the_registry_is_no_poison(status: int, folder: FolderRegistry, broker: Broker) -> None:
+    """A password that has ended must not skip a whole topic, whatever the policy says of unreadable records."""
+    topic = f"outage-{status}"
+    data = AvroSerializer(folder, '"string"').serialize(topic, [], "x")
     with Producer(bootstrap_servers=broker.bootstrap) as producer:
-        producer.send("outage", data).result(10)
+        producer.send(topic, data, partition=0).result(10)
     with (
         registry_service(folder) as service,
         Consumer(
             bootstrap_servers=broker.bootstrap,
             auto_offset_reset="earliest",
             poison_policy="skip",
+            retry_backoff_ms=20,
             value_deserializer=RegistryDeserializer(HttpRegistry(service.url)),
         ) as consumer,
     ):
-        consumer.assign([("outage", 0)])
-        service.answers_with = 503
-        with pytest.raises(RecordDeserializationError, match="cannot be asked"):
+        consumer.assign([(topic, 0)])
+        service.answers_with = status
+        with pytest.raises(RecordDeserializationError, match="it is tried again by the next poll") as told:
             consumer.poll(10)
+        assert (told.value.is_outage, told.value.retriable) == (True, True)
+        with pytest.raises(KafkaError) as raw:
+            consumer.poll_arrow(10, value=RegistryDeserializer(HttpRegistry(service.url)))
+        assert isinstance(raw.value, RegistryUnavailableError)
         service.answers_with = 0
         assert [record.value for record in consumer.poll(10)] == ["x"]
+
+
+def test_a_loop_that_polls_on_does_not_storm_the_registry(folder: FolderRegistry, broker: Broker) -> None:
+    data = AvroSerializer(folder, '"string"').serialize("storm", [], "x")
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send("storm", data, partition=0).result(10)
+    with (
+        registry_service(folder) as service,
+        Consumer(
+            bootstrap_servers=broker.bootstrap,
+            auto_offset_reset="earliest",
+            retry_backoff_ms=60_000,
+            retry_backoff_max_ms=60_000,
+            value_deserializer=RegistryDeserializer(HttpRegistry(service.url)),
+        ) as consumer,
+    ):
+        consumer.assign([("storm", 0)])
+        service.answers_with = 503
+        with pytest.raises(RecordDeserializationError):
+            consumer.poll(10)
+        assert [len(consumer.poll(0)) for _ in range(50)] == [0] * 50
+        assert consumer.poll_arrow(0.01) is None
+        assert service.asked == 1
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_a_slow_registry_does_not_hold_the_event_loop(columns: bool, folder: FolderRegistry, broker: Broker) -> None:
+    topic = f"slow-{columns}"
+    data = AvroSerializer(folder, '"string"').serialize(topic, [], "x")
+    with Producer(bootstrap_servers=broker.bootstrap) as producer:
+        producer.send(topic, data, partition=0).result(10)
+
+    class Slow(FolderRegistry):
+        def schema(self, schema_id: int) -> Schema:
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loops[0]).result(10)  # the loop has to run meanwhile
+            return super().schema(schema_id)
+
+    async def read() -> list[object]:
+        loops.append(asyncio.get_running_loop())
+        slow = RegistryDeserializer(Slow(folder.folder))
+        first = {} if columns else {"value_deserializer": slow}
+        async with Consumer({"auto_offset_reset": "earliest", **first}, bootstrap_servers=broker.bootstrap) as consumer:
+            consumer.assign([(topic, 0)])
+            if not columns:
+                return [record.value for record in await consumer.poll(20)]
+            batch = await consumer.poll_arrow(20, value=slow)
+            return [] if batch is None else batch.column("value").to_pylist()
+
+    loops: list[asyncio.AbstractEventLoop] = []
+    assert asyncio.run(read()) == ["x"]
+
+
+def test_a_serializer_can_be_prepared(service: Service) -> None:
+    registry = HttpRegistry(service.url, basic_auth=("alice", "secret"))
+    avro, objects = AvroSerializer(registry, '"string"'), JsonSchemaSerializer(registry, POINT)
+    messages = ProtobufSerializer(registry, proto_classes()[0])
+    for number, prepare in enumerate((avro.prepare, objects.prepare, messages.prepare), start=1):
+        prepare(f"t{number}")
+        prepare(f"t{number}")
+        assert service.asked == number
+    service.answers_with = 503
+    with pytest.raises(RegistryUnavailableError):
+        avro.prepare("t9")
+
+
+def test_what_is_no_registry_is_told(service: Service) -> None:
+    """An address of something else must not make records unreadable: a page of a proxy answers 200 or 404."""
+    registry = HttpRegistry(service.url, basic_auth=("alice", "secret"))
+    for status in (200, 404):
+        with pytest.raises(
+            RegistryUnavailableError, match=r"does not answer as a schema registry; is the address right\?"
+        ):
+            http._checked(status, "<html>", service.url, "no schema with id 1")
+    registry.register("t-value", Schema('"int"'))
+    with pytest.raises(RegistryError, match="has no schema with id 9"):
+        registry.schema(9)
 
 
 @pytest.fixture

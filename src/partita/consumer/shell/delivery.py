@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from logging import DEBUG
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from partita.client_options import CLIENT_OPTIONS
 from partita.consumer.arrow import DecodeAs, decode_columns
@@ -18,14 +18,16 @@ from partita.consumer.errors import (
     DeadLetterError,
     IllegalStateError,
     RecordDeserializationError,
+    is_outage,
 )
 from partita.consumer.partition_state import Position
 from partita.consumer.reading.completed_fetch import CompletedFetch, no_progress
 from partita.consumer.records import ConsumerRecords
-from partita.consumer.request import Note
+from partita.consumer.request import Backoff, Note
 from partita.consumer.shell.driver import LOG, ConsumerDriver
 from partita.consumer.shell.nothing_came import why_nothing_came
 from partita.consumer.shell.records_in_hand import RecordsInHand
+from partita.consumer.shell.waiting import AsyncWaiter
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 from partita.errors import KafkaError
 from partita.records.batch import Record, read_header
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from partita.records.to_arrow import ArrowRead, FetchedPart
 
 
+T = TypeVar("T")
+
+
 class Delivery:
     """`take_records` and `take_arrow` return None while there is nothing to hand out."""
 
@@ -46,6 +51,13 @@ class Delivery:
         self._core = driver.core
         self._key: Deserializer | None = deserializer(values["key_deserializer"])
         self._value: Deserializer | None = deserializer(values["value_deserializer"])
+        self._has_to_ask = [
+            (name, asks)
+            for name, function in (("key", self._key), ("value", self._value))
+            if (asks := getattr(getattr(function, "__self__", None), "has_to_ask", None)) is not None
+        ]
+        """Of key and value those whose deserializer knows when it has to ask a schema registry."""
+        self._outage = _Outage(driver)
         self._policy: str = values["poison_policy"]
         self.in_hand = RecordsInHand(driver)
         self._has_warned = False
@@ -135,7 +147,8 @@ class Delivery:
                     error = core.next_error()
             if error is not None:
                 raise driver.named(error)
-            if take is not None and (core.buffer or self.in_hand):
+            pause_ms = self._outage.pause_ms()
+            if take is not None and (self.in_hand or (core.buffer and not pause_ms)):
                 found = await take()
                 if found is not None:
                     return found
@@ -148,7 +161,7 @@ class Delivery:
             if left_ms <= 0:
                 self._tell_why_nothing_came()
                 return None
-            await driver.waiter.wait(driver.io, seen, left_ms / 1000)
+            await driver.waiter.wait(driver.io, seen, min(left_ms, pause_ms or left_ms) / 1000)
 
     def _tell_why_nothing_came(self) -> None:
         if LOG.isEnabledFor(DEBUG):
@@ -244,7 +257,7 @@ class Delivery:
             for p, (tp, some) in enumerate(partitions):
                 for i, record in enumerate(some):
                     try:
-                        readable = self._read(record)
+                        readable = await self._readable(record)
                     except RecordDeserializationError as error:
                         rest = {tp: some[i:], **dict(partitions[p + 1 :])}
                         await self._pass_over(error)
@@ -260,7 +273,21 @@ class Delivery:
             with self._driver.io.lock:
                 self._core.buffer.put_back(records)
             raise
+        self._outage.is_over()
         return good, offsets
+
+    async def _readable(self, record: Record) -> Record:
+        """The record with objects. A schema registry is asked beside the event loop, where there is one."""
+        if not isinstance(self._driver.waiter, AsyncWaiter) or not any(
+            asks(getattr(record, name)) for name, asks in self._has_to_ask
+        ):
+            return self._read(record)
+        return await self._beside_the_loop(lambda: self._read(record))
+
+    async def _beside_the_loop(self, work: Callable[[], T]) -> T:
+        found: list[T] = []
+        await self._driver.waiter.offload(lambda: found.append(work()))
+        return found[0]
 
     def _cut(
         self,
@@ -305,8 +332,9 @@ class Delivery:
 
     async def _pass_over(self, error: RecordDeserializationError) -> None:
         """Do with an unreadable record what poison_policy says; raises when it may not be passed over."""
-        is_outage = getattr(error.__cause__, "retriable", False)  # of a schema registry: it says nothing of the record
-        if self._policy == "raise" or is_outage:
+        if error.is_outage:
+            self._outage.failed()
+        if self._policy == "raise" or error.is_outage:
             raise error
         if self._dead_letters is not None:
             await self._dead_letters.send(error)
@@ -363,18 +391,29 @@ class Delivery:
                 headers=decode.headers,
                 check_crcs=driver.config.check_crcs,
             )
-            decoded = decode_columns(read.batch, decode) if read.batch.num_rows else None
-        except BaseException:
+            decoded = None
+            if read.batch.num_rows:
+                decoded = await self._decoded(read.batch, decode)
+        except BaseException as error:
+            if is_outage(error):
+                self._outage.failed()
             with driver.io.lock:
                 for fetch, start, end in reversed(list(zip(fetches, starts, expected, strict=True))):
                     self._go_back(fetch.tp, end, start)
                     core.buffer.give_back(fetch)
             raise
+        self._outage.is_over()
         self._settle(fetches, starts, expected, read)
         with driver.io.lock:
             self.in_hand.gave({f.tp: start for f, start in reversed(list(zip(fetches, starts, strict=True)))})
         self._note_arrow(parts, read)
         return decoded
+
+    async def _decoded(self, batch: pa.RecordBatch, decode: DecodeAs) -> pa.RecordBatch:
+        """The batch with decoded columns. Whoever may ask a schema registry does it beside the event loop."""
+        if all(isinstance(kind, str) for kind in (decode.key, decode.value)):
+            return decode_columns(batch, decode)
+        return await self._beside_the_loop(lambda: decode_columns(batch, decode))
 
     def _settle(
         self,
@@ -457,6 +496,30 @@ def _end_of_batch(fetch: CompletedFetch | None, offset: int) -> int:
 
 _LOOKS_LIKE_MS = 100
 _LARGEST = 512 << 20
+
+
+class _Outage:
+    """How long fetched records wait after a deserializer has failed through no fault of theirs."""
+
+    def __init__(self, driver: ConsumerDriver) -> None:
+        config = driver.config
+        self._driver = driver
+        self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, lambda low, high: 1.0)
+        self._failures = 0
+        self._until_ms = 0
+
+    def failed(self) -> None:
+        """Wait longer after each failure, from retry.backoff.ms to retry.backoff.max.ms."""
+        self._until_ms = self._driver.now().mono_ms + self._backoff.after(self._failures)
+        self._failures += 1
+
+    def is_over(self) -> None:
+        """Begin with the shortest wait again."""
+        self._failures = self._until_ms = 0
+
+    def pause_ms(self) -> int:
+        """How long to wait still; 0: not at all."""
+        return max(0, self._until_ms - self._driver.now().mono_ms) if self._failures else 0
 
 
 class DeadLetters:
