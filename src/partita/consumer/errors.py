@@ -89,7 +89,7 @@ class LogTruncationError(OffsetsOutOfRangeError):
 
 
 class RecordDeserializationError(ConsumerError):
-    """A key or value could not be deserialized. The position stays at the record; seek past it to go on."""
+    """A key or value could not be deserialized. The position stays at the record; seek past it, unless `is_outage`."""
 
     def __init__(
         self, origin: str, tp: TopicPartition, offset: int, timestamp: int, raw: Mapping[str, Any], cause: BaseException

@@ -442,9 +442,7 @@ def test_what_is_no_registry_is_told(service: Service) -> None:
     """An address of something else must not make records unreadable: a page of a proxy answers 200 or 404."""
     registry = HttpRegistry(service.url, basic_auth=("alice", "secret"))
     for status in (200, 404):
-        with pytest.raises(
-            RegistryUnavailableError, match=r"does not answer as a schema registry; is the address right\?"
-        ):
+        with pytest.raises(RegistryUnavailableError, match="does not answer as a schema registry"):
             http._checked(status, "<html>", service.url, "no schema with id 1")
     registry.register("t-value", Schema('"int"'))
     with pytest.raises(RegistryError, match="has no schema with id 9"):
