@@ -209,7 +209,7 @@ def test_a_page_lives_among_a_thousand_groups_and_survives_its_server(browser: B
         page.get_by_text("Nobody is in this group now").wait_for()
         with joined(partita_broker, "cashier"):
             page.get_by_role("heading", name="cashier").wait_for(timeout=60_000)
-            assert perf_counter() - joined_at[0] < 10, "drawn without a reload, soon after it was seen"
+            assert perf_counter() - joined_at[0] < 30, "drawn without a reload, soon after it was seen"
             assert wrong == []
             served.stop()
             page.get_by_text("server lost").wait_for(timeout=60_000)

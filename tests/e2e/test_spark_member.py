@@ -265,13 +265,13 @@ def test_a_member_that_was_put_out_of_the_group_loses_its_commit_and_nothing_els
 def test_a_silent_engine_loses_its_partitions_at_its_own_deadline(broker: Broker) -> None:
     """The engine stopped calling for longer than max.poll.interval.ms: the member beats no more."""
     broker.create_topics({"silent": PARTITIONS})
-    timeouts = {"kafka__max__poll__interval__ms": "300", "kafka__session__timeout__ms": "6000"}
+    timeouts = {"kafka__max__poll__interval__ms": "1000", "kafka__session__timeout__ms": "6000"}
     query = Query(broker, "silent", **timeouts)
     query.trigger()
     (member,) = query.members._members
     heard = threading.Event()
     member.consumer.on_note(lambda note: heard.set() if note.kind == "poll_interval_exceeded" else None)
-    assert threading.Event().wait(0.8) is False
+    assert broker.wait_group("silent", members=0, timeout=60) is not None
     member.consumer.poll(0, max_records=0)
     assert heard.is_set()
     query.members.leave()

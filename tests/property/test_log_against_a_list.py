@@ -26,6 +26,8 @@ class Model:
     def __init__(self) -> None:
         self.batches: list[tuple[int, list[str]]] = []
         self.start = 0
+        self.durable_start = 0
+        """Where the log starts at least after a crash."""
 
     @property
     def end(self) -> int:
@@ -68,11 +70,13 @@ def apply(what: str, number: int, log: PartitionLog, model: Model, storage: Memo
             model.start = log.delete_records_before(min(number, model.end))
         case "retain":
             log.delete_old_segments(at(0))
-            kept = log.segments[0].base_offset
-            model.batches = [entry for entry in model.batches if entry[0] >= kept] or [(model.end, [])]
+            model.start = max(model.start, log.segments[0].base_offset)
         case "stop":
             log.close()
+            model.durable_start = model.start
             return open_log(storage, SMALL)
         case "kill":
-            return open_log(storage, SMALL, was_clean=False)
+            log = open_log(storage, SMALL, was_clean=False)
+            assert model.durable_start <= log.log_start_offset <= model.start, "a start is durable with the next sync"
+            model.start = log.log_start_offset
     return log

@@ -286,7 +286,7 @@ class Broker:
             return {(found.topic, found.partition): found.offset for found in admin.group_offsets(group_id)}
 
     def wait_group(
-        self, group_id: str, *, state: str | None = None, members: int | None = None, timeout: float = 10.0
+        self, group_id: str, *, state: str | None = None, members: int | None = None, timeout: float = 30.0
     ) -> GroupDescription | None:
         """Wait until a group is in a state ("Stable") and has so many members; return its description.
 
@@ -306,7 +306,7 @@ class Broker:
         with self._admin() as admin:
             return _wait(f"group {group_id}", look, timeout)
 
-    def wait_for_lag(self, group_id: str, at_most: int = 0, *, topic: str | None = None, timeout: float = 10.0) -> int:
+    def wait_for_lag(self, group_id: str, at_most: int = 0, *, topic: str | None = None, timeout: float = 30.0) -> int:
         """Wait until a group's lag, in total or in one topic, is at most this; return the lag.
 
         Records of partitions without a committed offset all count. Raises TimeoutError that says how far it is behind.

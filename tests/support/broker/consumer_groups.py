@@ -104,12 +104,12 @@ def matched_again(given: Given) -> object:
 
         seen = set()
         for _ in range(30):
-            world.loop.run_until_complete(asyncio.wait_for(until_done(), 5))
+            world.loop.run_until_complete(asyncio.wait_for(until_done(), 60))
             group = coordinator.consumer_groups["g"]
             seen.add(group.regexes["t.*"].resolved_ms)
             world.do(lambda: world.running.advance_clock(30_000))
             world.ask(beat("a", group.members["a"].epoch, None), "g", 1)
-        world.loop.run_until_complete(asyncio.wait_for(until_done(), 5))
+        world.loop.run_until_complete(asyncio.wait_for(until_done(), 60))
         return len(seen)
 
 

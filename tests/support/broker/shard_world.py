@@ -88,7 +88,7 @@ class ShardWorld:
     def ask(self, message: Structure, group_id: str, version: int, node: int | None = None) -> Any:
         answer = self.begin(message, group_id, version, node)
         if isinstance(answer, asyncio.Future):
-            return self.loop.run_until_complete(asyncio.wait_for(answer, 5))
+            return self.loop.run_until_complete(asyncio.wait_for(answer, 60))
         return answer
 
     def stable(self, group_id: str = "g", **fields: Any) -> JoinGroupResponse:
@@ -118,7 +118,7 @@ class ShardWorld:
         """The committed offset, or minus the error code."""
         answer = self.begin_fetch(group_id)
         if isinstance(answer, asyncio.Future):
-            answer = self.loop.run_until_complete(asyncio.wait_for(answer, 5))
+            answer = self.loop.run_until_complete(asyncio.wait_for(answer, 60))
         return -answer.error_code if answer.error_code else int(answer.topics[0].partitions[0].committed_offset)
 
     def heartbeat(self, joined: JoinGroupResponse, group_id: str = "g", node: int | None = None) -> int:

@@ -34,13 +34,17 @@ def open_log(
     storage: Storage | None = None,
     config: LogConfig = SMALL,
     durability: Durability = Durability.OS,
+    *,
+    wall_ms: int = at(0).wall_ms,
     **options: object,
 ) -> PartitionLog:
+    """Open the log; what is recovered counts as appended at `wall_ms`, when the records of `batch` were made."""
     return PartitionLog.open(
         storage or MemoryStorage(),
         DIRECTORY,
         config,
         durability=durability,
+        wall_ms=wall_ms,
         **options,  # type: ignore[arg-type]  # fields by name, passed on
     )
 

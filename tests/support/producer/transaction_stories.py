@@ -217,7 +217,7 @@ def a_block_that_raises_leaves_nothing(bootstrap: str) -> None:
         producer.begin()
         unsent = producer.send(topic, "unsent")
         producer.abort()
-        assert isinstance(unsent.exception(5), TransactionAbortedError)
+        assert isinstance(unsent.exception(60), TransactionAbortedError)
         with pytest.raises(ZeroDivisionError), producer.transaction():
             producer.send(topic, f"{1 / 0}")
         with producer.transaction():

@@ -75,12 +75,12 @@ def test_readers_wait_for_what_is_newer_than_what_they_have() -> None:
     async def story() -> list[int]:
         observed = Observed("b:1")
         observed.publish(1)
-        await asyncio.wait_for(observed.wait_for_change(0, 60), 1)
-        waiting = asyncio.ensure_future(observed.wait_for_change(1, 60))
+        await asyncio.wait_for(observed.wait_for_change(0, 600), 60)
+        waiting = asyncio.ensure_future(observed.wait_for_change(1, 600))
         await asyncio.sleep(0)
         assert not waiting.done()
         observed.publish(2)
-        await asyncio.wait_for(waiting, 1)
+        await asyncio.wait_for(waiting, 60)
         await observed.wait_for_change(2, 0.001)
         return [observed.version]
 

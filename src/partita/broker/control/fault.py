@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from partita.broker.running import RunningBroker
     from partita.protocol.primitives import Message
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 30.0
 
 
 class Only(TypedDict, total=False):
