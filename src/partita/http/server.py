@@ -84,13 +84,16 @@ class HttpServer:
             with suppress(asyncio.CancelledError, OSError):
                 await connection.serve()
         finally:
-            del self._connections[connection]
+            self._connections.pop(connection, None)
             writer.transport.abort() if connection.is_broken else writer.close()
 
     def _make_room(self) -> None:
-        """Give up the connection that waits the longest for its next request, else the oldest."""
+        """Give up the connection that waits the longest for its next request, else the oldest.
+
+        It counts no longer, since of those who come together each has to take another one's place.
+        """
         loser = min(self._connections, key=lambda each: (not each.is_waiting, each.since))
-        self._connections[loser].cancel()
+        self._connections.pop(loser).cancel()
 
 
 class _Connection:

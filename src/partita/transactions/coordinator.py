@@ -94,18 +94,17 @@ class TransactionCoordinator:
         """After the last replay: transactions that are decided get their markers again, deadlines start.
 
         `restored_ms`: the log is a copy of that time. What its transactions went through later is not known here, so
-        those that were open are aborted and their producers fenced.
+        those that were open are aborted and their producers fenced. What is more than a step should hold is due at
+        once; an id about which somebody asks before its turn goes first.
         """
         turn = Turn(self._shard, now)
-        decided = [entry for entry in self._shard.entries.values() if entry.transaction.state.is_decided]
-        for entry in decided:
-            end.begin_completion(turn, entry)
-        for entry in self.open_entries():
-            if entry.transaction.start_ms <= restored_ms:
-                end.fence(turn, entry, "restore")
+        entries = self._shard.entries
+        decided = [name for name, entry in entries.items() if entry.transaction.state.is_decided]
+        copied = [name for name in self._shard.open if entries[name].transaction.start_ms <= restored_ms]
+        self._shard.unresumed = dict.fromkeys(decided, False) | dict.fromkeys(copied, True)
+        deadlines.resume_some(turn)
         deadlines.arm(turn)
-        ids = len(self._shard.entries)
-        turn.notes.append(TransactionsLoaded(ids, len(decided), self._shard.skipped, now.wall_ms))
+        turn.notes.append(TransactionsLoaded(len(entries), len(decided), self._shard.skipped, now.wall_ms))
         return turn.step()
 
     def handle(self, token: Token, request: Request, now: Now) -> Step:
@@ -115,6 +114,7 @@ class TransactionCoordinator:
         if refused is not ErrorCode.NONE:
             turn.answer(token, refused)
             return turn.step()
+        deadlines.resume(turn, request.transactional_id)
         match request:
             case InitProducer():
                 init_producer.init_producer(turn, token, request)

@@ -2,6 +2,7 @@
 
 Open transactions and idle ids are looked through at intervals, as in Kafka; what is looked through are the open
 transactions alone, so that idle ids cost nothing. A step does a part of it, and is due again at once until all is done.
+What a load has found comes before all that: until then no transaction times out and no id is forgotten.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _COST_OF_ABORT = 5
 
 def next_ms(shard: Shard) -> int | None:
     """When the next deadline is due, on the monotonic clock; None: there is none."""
+    if shard.unresumed:
+        return 0
     due = [shard.completion_due_ms] if shard.unfinished else []
     if shard.open and shard.timeouts_due_ms is not None:
         due.append(shard.timeouts_due_ms)
@@ -47,6 +50,9 @@ def arm(turn: Turn) -> None:
 def run(turn: Turn) -> None:
     """Do what is due."""
     shard, mono_ms = turn.shard, turn.now.mono_ms
+    if shard.unresumed:
+        resume_some(turn)
+        return
     if shard.unfinished and shard.completion_due_ms <= mono_ms:
         end.finish(turn)
     if shard.timeouts_due_ms is not None and shard.timeouts_due_ms <= mono_ms:
@@ -54,6 +60,27 @@ def run(turn: Turn) -> None:
     if shard.expiry_due_ms is not None and shard.expiry_due_ms <= mono_ms:
         shard.expiry_due_ms = None
         _expire(turn)
+
+
+def resume_some(turn: Turn) -> None:
+    """Go on with what a load has found, as much as a step should hold."""
+    shard, cost = turn.shard, 0
+    while shard.unresumed and cost < _ABORTED_AT_ONCE:
+        transactional_id = next(iter(shard.unresumed))
+        cost += _COST_OF_ABORT + len(shard.entries[transactional_id].transaction.partitions)
+        resume(turn, transactional_id)
+
+
+def resume(turn: Turn, transactional_id: str) -> None:
+    """Complete or abort what a load has found of this id, unless that was done already."""
+    is_copied = turn.shard.unresumed.pop(transactional_id, None)
+    if is_copied is None:
+        return
+    entry = turn.shard.entries[transactional_id]
+    if is_copied:
+        end.fence(turn, entry, "restore")
+    else:
+        end.begin_completion(turn, entry)
 
 
 def _time_out(turn: Turn) -> None:

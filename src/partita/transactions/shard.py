@@ -59,6 +59,8 @@ class Shard:
         self.unfinished: dict[str, None] = {}
         """Ids with all markers written whose completion was refused; tried again at `completion_due_ms`."""
         self.completion_due_ms = 0
+        self.unresumed: dict[str, bool] = {}
+        """After a load: ids whose transaction has to be completed, or (True) to be aborted since it was copied."""
         self.timeouts_due_ms: int | None = None
         self.unlooked: deque[str] = deque()
         """Ids that the look at open transactions under way has not come to."""

@@ -99,6 +99,8 @@ class World:
         """Write what is ordered: all, or the markers of these partitions."""
         for order in list(self.orders):
             chosen = [one for one in order.partitions if partitions is None or one in partitions]
+            if order not in self.orders:
+                continue  # the news of another order's markers led here already
             if partitions is None:
                 self.orders.remove(order)
             decided = order.transaction

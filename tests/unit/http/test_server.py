@@ -6,7 +6,9 @@ import asyncio
 import json
 import logging
 import re
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -245,6 +247,20 @@ def test_when_there_are_too_many_the_one_that_waits_longest_goes(monkeypatch: py
         return gone
 
     assert play(story) == [False, True, False], "the one that is being answered stays"
+
+
+def test_of_many_that_come_at_once_no_more_stay_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All who came in one turn of the loop took the place of the same one, and all of them stayed."""
+    monkeypatch.setattr(server_module, "CONNECTIONS_MAX", 3)
+
+    async def story(port: int, server: HttpServer) -> int:
+        with ExitStack() as opened:
+            for _ in range(20):  # the loop does not run meanwhile, so that it accepts them together
+                opened.enter_context(socket.create_connection(("127.0.0.1", port)))
+            assert status_of(await ask(port, "/echo")) == 200
+            return server.count
+
+    assert play(story) <= 3
 
 
 def test_a_client_that_goes_away_in_the_middle_leaves_nothing_behind() -> None:

@@ -436,6 +436,55 @@ def test_what_was_open_when_a_copy_was_made_is_aborted_by_who_loads_it() -> None
     assert world.logged()[-1] == ("Ongoing", 2)
 
 
+def loaded_with_many(**fields: int) -> World:
+    """A coordinator that has just loaded 20 wide transactions: decided, or with `restored_ms` open and copied."""
+    world = World()
+    for number in range(20):
+        world.init(f"p{number}")
+        world.add((4000 + number, 0), *((f"t{number}", index) for index in range(100)), name=f"p{number}")
+    if not fields:
+        world.holds_markers = True
+        for number in range(20):
+            world.end((4000 + number, 0), name=f"p{number}")
+    world.holds_appends = world.holds_markers = True
+    world.reload(**fields)
+    return world
+
+
+def test_what_a_load_has_found_is_done_in_steps() -> None:
+    """All decided transactions went on in the one step of the load, whatever they held."""
+    world = loaded_with_many()
+    started = [len(world.orders)]
+    assert world.coordinator.next_deadline_ms() == 0
+    while world.coordinator.next_deadline_ms() == 0:
+        world.take(world.coordinator.on_deadline(world.clock.now()))
+        started.append(len(world.orders))
+    assert started == [5, 10, 15, 20]
+    world.holds_appends = world.holds_markers = False
+    world.write_markers()
+    assert {world.known(f"p{number}").state for number in range(20)} == {State.COMPLETE_COMMIT}
+
+
+def test_what_was_copied_is_aborted_in_steps() -> None:
+    world = loaded_with_many(restored_ms=2**60)
+    assert len(world.waiting) == 5
+    world.holds_appends = world.holds_markers = False
+    world.advance(0)
+    assert {world.known(f"p{number}").state for number in range(20)} == {State.COMPLETE_ABORT}
+    assert [world.markers.count((4000, 1, ("t0", index), False)) for index in range(100)] == [1] * 100
+
+
+def test_an_id_that_is_asked_about_before_its_turn_goes_first() -> None:
+    """The producer of a copied transaction cannot commit what the copy may hold by half."""
+    world = loaded_with_many(restored_ms=2**60)
+    assert world.end((4019, 0), name="p19") is CODE.CONCURRENT_TRANSACTIONS
+    assert [write.move.transactional_id for write in world.waiting][-1] == "p19"
+    world.holds_appends = world.holds_markers = False
+    world.advance(0)
+    assert world.end((4019, 0), name="p19") is FENCED
+    assert world.known("p19").state is State.COMPLETE_ABORT
+
+
 def test_a_wall_clock_that_goes_back_stops_nothing() -> None:
     """KAFKA-8803."""
     world = World()

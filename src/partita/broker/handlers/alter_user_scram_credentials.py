@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, settled, sliced
 from partita.broker.topics.checks import Refused
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.alter_user_scram_credentials import (
@@ -27,12 +28,18 @@ _MECHANISMS = {number: mechanism for mechanism, number in NUMBERS.items()}
 
 
 def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Answer:
-    """All that is good is stored with one write."""
+    """All that is good is stored with one write; the hashes of many are computed in slices."""
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> Steps[AlterUserScramCredentialsResponse]:
     asked: list[ScramCredentialDeletion | ScramCredentialUpsertion] = [*request.deletions, *request.upsertions]
     times = Counter(each.name for each in asked)
     changes: dict[tuple[str, str], Credential | None] = {}
     refused: dict[str, Refused] = {}
-    for each in asked:
+    for each, others_turn in sliced(asked, ctx.stopwatch):
+        if others_turn:
+            yield None
         try:
             mechanism = _mechanism(each.name, each.mechanism)
             if times[each.name] > 1:
@@ -50,9 +57,9 @@ def handle(ctx: RequestContext, request: AlterUserScramCredentialsRequest) -> An
         except Refused as why:
             refused.setdefault(each.name, why)
     ctx.services.users.store(changes)
-    return ctx.when_durable(
-        AlterUserScramCredentialsResponse(results=[_result(user, refused.get(user)) for user in times])
-    )
+    response = AlterUserScramCredentialsResponse(results=[_result(user, refused.get(user)) for user in times])
+    durable: AlterUserScramCredentialsResponse = yield from settled(ctx.when_durable(response))
+    return durable
 
 
 def _mechanism(user: str, number: int) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from partita.broker.requests.context import RequestContext
+from partita.broker.requests.context import Answer, RequestContext
+from partita.broker.requests.slices import Steps, answered, sliced
 from partita.broker.topics.catalogue import Partition, Topic
 from partita.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -18,14 +19,21 @@ from partita.protocol.messages.describe_log_dirs import (
 )
 
 
-def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """Topics and partitions that are not there are left out, as Kafka does."""
+def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> Answer:
+    """Topics and partitions that are not there are left out, as Kafka does. Many are looked at in slices."""
+    return answered(ctx, _answer(ctx, request))
+
+
+def _answer(ctx: RequestContext, request: DescribeLogDirsRequest) -> Steps[DescribeLogDirsResponse]:
     total_bytes, usable_bytes = ctx.cluster.store.volume_bytes()
-    topics = [
-        DescribeLogDirsTopic(name=topic.name, partitions=[_size(partition) for partition in partitions])
-        for topic, wanted in _asked(ctx, request)
-        if (partitions := [p for p in wanted if ctx.node_id in p.replicas])
-    ]
+    sizes: dict[Topic, list[DescribeLogDirsPartition]] = {}
+    asked = ((topic, partition) for topic, wanted in _asked(ctx, request) for partition in wanted)
+    for (topic, partition), others_turn in sliced(asked, ctx.stopwatch):
+        if others_turn:
+            yield None
+        if ctx.node_id in partition.replicas and not topic.deleted:
+            sizes.setdefault(topic, []).append(_size(partition))
+    topics = [DescribeLogDirsTopic(name=topic.name, partitions=partitions) for topic, partitions in sizes.items()]
     result = DescribeLogDirsResult(
         log_dir=ctx.cluster.store.root, topics=topics, total_bytes=total_bytes, usable_bytes=usable_bytes
     )
@@ -34,7 +42,7 @@ def handle(ctx: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogD
 
 def _asked(ctx: RequestContext, request: DescribeLogDirsRequest) -> Iterable[tuple[Topic, Iterable[Partition]]]:
     if request.topics is None:
-        return [(topic, topic.partitions) for topic in ctx.catalogue]
+        return [(topic, list(topic.partitions)) for topic in ctx.catalogue]
     indexes: dict[str, dict[int, None]] = {}
     for asked in request.topics:
         indexes.setdefault(asked.topic, {}).update(dict.fromkeys(asked.partitions))

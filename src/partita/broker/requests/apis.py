@@ -152,7 +152,12 @@ TABLE: tuple[ServedApi, ...] = (
     ServedApi(46, "list_partition_reassignments", "The list is always empty, since a reassignment completes at once"),
     ServedApi(47, "offset_delete"),
     ServedApi(50, "describe_user_scram_credentials"),
-    ServedApi(51, "alter_user_scram_credentials", "An empty salt or salted password is refused"),
+    ServedApi(
+        51,
+        "alter_user_scram_credentials",
+        "An empty salt or salted password is refused",
+        elements_max=CHANGES_MAX,
+    ),
     ServedApi(48, "describe_client_quotas"),
     ServedApi(
         49,

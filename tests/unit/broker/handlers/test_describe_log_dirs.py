@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from partita.broker.requests.slices import SLICE
 from partita.broker.storage.data_dir import DiskStore
 from partita.protocol.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
 from support.broker.data_plane import DataPlane, data_plane
@@ -66,3 +67,23 @@ def test_on_disk_the_directory_and_its_volume_are_told(tmp_path: Path) -> None:
         result = describe(plane)
     assert result.log_dir == str(tmp_path / "data")
     assert 0 < result.usable_bytes < result.total_bytes
+
+
+def test_others_have_their_turn_while_many_partitions_are_looked_at(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All partitions that a broker can have held the loop for 213 ms; a topic that goes meanwhile is left out."""
+    plane.topic("wide", SLICE)
+    goes = plane.topic("zone", 1)
+    turns: list[Callable[[], None]] = []
+    wait = plane.services.turns.wait
+
+    def go_on_after_a_deletion(go_on: Callable[[], None]) -> None:
+        turns.append(go_on)
+        if not goes.deleted:
+            plane.cluster.catalogue.delete([goes])
+        wait(go_on)
+
+    monkeypatch.setattr(plane.services.turns, "wait", go_on_after_a_deletion)
+    assert {name: len(found) for name, found in sizes(describe(plane)).items()} == {"t": 2, "wide": SLICE}
+    assert turns

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from partita.broker.requests.apis import CHANGES_MAX, SERVED
+from partita.broker.requests.slices import SLICE
 from partita.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -115,3 +117,21 @@ def test_the_other_mechanism_stays(plane: DataPlane) -> None:
     alter(plane, upsert("a", 2))
     assert alter(plane, delete("a", 1)) == {"a": (0, None)}
     assert describe(plane) == {"a": (0, "", [(2, 4096)])}
+
+
+def test_others_have_their_turn_while_many_credentials_are_hashed(
+    plane: DataPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request of 19,000 credentials held the loop for 385 ms."""
+    assert SERVED[51].elements_max == CHANGES_MAX
+    turns: list[Callable[[], None]] = []
+    wait = plane.services.turns.wait
+
+    def counted(go_on: Callable[[], None]) -> None:
+        turns.append(go_on)
+        wait(go_on)
+
+    monkeypatch.setattr(plane.services.turns, "wait", counted)
+    users = [f"user-{number}" for number in range(2 * SLICE + 1)]
+    assert set(alter(plane, *map(upsert, users))) == set(users)
+    assert len(turns) >= 2
