@@ -442,7 +442,7 @@ def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: py
     """However many are due at once, a turn of the loop does no more than one step of one shard, if that takes long."""
     with transaction_plane(transaction_abort_timed_out_transaction_cleanup_interval_ms=100) as plane:
         for name in "abcdef":
-            plane.send(plane.start(name, timeout_ms=1), name=name)
+            plane.send(plane.start(name), name=name)
         assert len({plane.services.transactions.runner_of(name) for name in "abcdef"}) > 1
         seconds, turn = count(), [0]
         monkeypatch.setattr(plane.services.turns, "clock", lambda: next(seconds))
@@ -450,6 +450,7 @@ def test_time_outs_of_all_shards_share_one_line_with_connections(monkeypatch: py
         plane.cluster.notes.listen(lambda note: ended.append(turn[0]) if note["note"] == "TransactionEnded" else None)
 
         def until_all_are_due() -> None:
+            plane.cluster.clock.advance(60_001)
             end = plane.loop.time() + 0.2
             while plane.loop.time() < end:
                 pass
