@@ -19,6 +19,7 @@ pytest.importorskip("kazoo", reason="left out, the old designs speak to ZooKeepe
 
 from partita.designs.compare import Run, is_built, run_one
 from partita.designs.ground import Ground
+from partita.designs.journal import Fact
 from partita.designs.lab import Lab
 from partita.designs.members.settings import Timings
 from partita.designs.scenarios import BY_NAME, joiner, names, victim
@@ -180,13 +181,18 @@ def test_the_same_pause_is_over_when_it_is_over_with_a_coordinator_in_the_broker
 
 @pytest.mark.case("GC-W26")
 def test_another_coordinator_takes_over_and_the_generation_goes_on(ground: Ground) -> None:
-    lost = run(ground, "coordinator", "2")
-    assert lost.measures is not None
-    assert lost.measures.settled_ms is not None
-    plans = [fact for fact in lost.journal.facts if fact.event == "plan" and fact.facts["failed"] is None]
-    generations = [fact.facts["generation"] for fact in plans]
+    with Lab(ground, "2", "coordinator", number=next(_numbers), partitions=PARTITIONS) as lab:
+        lab.gather(names(MEMBERS))
+        lab.cause("coordinator lost")
+        lab.fail_over()
+        lab.until(lambda: len({fact.member for fact in _plans(lab)}) == 2, "another one plans")
+        lab.until(lab.is_settled, "the group is together again")
+        generations = [fact.facts["generation"] for fact in _plans(lab)]
     assert generations == sorted(set(generations))
-    assert len({fact.member for fact in plans}) == 2
+
+
+def _plans(lab: Lab) -> list[Fact]:
+    return [fact for fact in lab.journal.facts if fact.event == "plan" and fact.facts["failed"] is None]
 
 
 @pytest.mark.case("GC-W27")
@@ -200,8 +206,8 @@ def test_a_coordinator_that_is_cut_off_writes_no_plan_that_counts(ground: Ground
         lab.start(joiner(3))
         lab.taps[old].heal(reset=True)
         lab.until(lab.is_settled, "the group is together again")
-        plans = [f.facts["generation"] for f in lab.journal.facts if f.event == "plan" and f.facts["failed"] is None]
-        assert len(plans) == len(set(plans)), "at no moment two plans of one generation"
+        generations = [fact.facts["generation"] for fact in _plans(lab)]
+        assert len(generations) == len(set(generations)), "at no moment two plans of one generation"
 
 
 @pytest.mark.case("GC-W05", "GC-W17")

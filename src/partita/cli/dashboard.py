@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,8 +140,9 @@ def _run(site: Site, poller: ClusterPoller, followers: Followers, actions: list[
     # A dashboard that is stopped has ended well, as a service manager sees it; uvicorn raises the signal once more.
     with suppress(KeyboardInterrupt):
         asks = " (it asks for the token once: ?token=...)" if access.token else ""
-        say(f"dashboard at {url_of(access, bound)}{asks}")
-        serve(create_app(site, lifespan=in_background(poller.run, followers.run), actions=actions), bound)
+        told = partial(say, f"dashboard at {url_of(access, bound)}{asks}")
+        lifespan = in_background(poller.run, followers.run, on_start=told)
+        serve(create_app(site, lifespan=lifespan, actions=actions), bound)
 
 
 def _require_libraries() -> None:

@@ -17,12 +17,18 @@ SHUTDOWN_WITHIN_S = 2
 AsyncLifespan = AbstractAsyncContextManager[None]
 
 
-def in_background(*runners: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[Starlette], AsyncLifespan]:
-    """A lifespan in which these run. They are cancelled at its end."""
+def in_background(
+    *runners: Callable[[], Coroutine[Any, Any, None]], on_start: Callable[[], None] = lambda: None
+) -> Callable[[Starlette], AsyncLifespan]:
+    """A lifespan in which these run. They are cancelled at its end.
+
+    `on_start` is called at its beginning: from then on a signal ends the server in order.
+    """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         tasks = [asyncio.create_task(runner()) for runner in runners]
+        on_start()
         try:
             yield
         finally:
@@ -34,12 +40,13 @@ def in_background(*runners: Callable[[], Coroutine[Any, Any, None]]) -> Callable
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Bound to an address before anything else is started. Raises OSError when it is taken."""
+    """Listens before anything else is started: who connects meanwhile waits. Raises OSError when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
+        made.listen()
     except OSError:
         made.close()
         raise
