@@ -20,7 +20,7 @@ import pytest
 import support.spark.plain_consumer
 from partita.admin import Admin
 from partita.options import ConfigError
-from partita.spark import commit_stopped
+from partita.spark import commit_stopped, commit_when_stopped
 from partita.spark.options import parse_source
 from partita.spark.query_watch import ConnectWatch
 from support.spark.world import Collector
@@ -206,3 +206,11 @@ def test_a_query_of_spark_connect_is_committed_for_when_it_ends(world: SparkWorl
     assert world.committed() == {0: (3, "spark:c:0")}
     ConnectWatch(query, options).onQueryTerminated(SimpleNamespace(runId="mine"))  # type: ignore[arg-type]  # see above
     assert world.committed() == {0: (3, "spark:c:0")}, "a commit is never lowered"
+    listening = SimpleNamespace(streams=SimpleNamespace(addListener=lambda listener: None))
+    progress_4 = {"sources": [{"endOffset": end(4)}]}
+    ended = SimpleNamespace(runId="mine", lastProgress=progress_4, isActive=False, _session=listening)
+    commit_when_stopped(
+        ended,  # type: ignore[arg-type]  # all that is asked of it
+        world.options(group=world.group, groupMode="commit", queryName="c"),
+    )
+    assert world.committed() == {0: (4, "spark:c:0")}, "it ended before it was watched"

@@ -86,6 +86,8 @@ def commit_when_stopped(query: StreamingQuery, options: Mapping[str, str]) -> No
         from partita.spark.query_watch import ConnectWatch
 
         connect.streams.addListener(ConnectWatch(query, source))
+        if not query.isActive:  # it may have ended before the listener was there
+            commit_stopped(query, options)
 
 
 def _require_packages() -> None:

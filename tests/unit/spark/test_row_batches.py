@@ -16,10 +16,13 @@ from partita.records import row_packing
 from partita.records.batch import build_batch, iter_records
 from partita.records.builder import encode_headers, varint
 from partita.records.row_packing import RowEncoder
+from partita.spark.options import SinkOptions
 from partita.spark.writing.arrow_encoder import ArrowEncoder, varints
 from partita.spark.writing.murmur2_columns import SEED, hash_by_words, murmur2, partitions_of
 from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
 from partita.spark.writing.row_batches import RowBatches, RowError, headers_at_once, headers_by_row
+from partita.spark.writing.rows_out import packer_of
+from partita.spark.writing.topic_producer import ProduceSettings
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -222,3 +225,13 @@ def test_slices_of_larger_arrow_batches_are_read_where_they_begin() -> None:
         ("t", 1): b"foobar",
         ("t", 0): b"21",
     }
+
+
+def test_tasks_begin_their_turns_at_random() -> None:
+    """Issue 13, item 4: each task began with partition 1, so a stream of small batches wrote to it alone."""
+    settings = ProduceSettings()
+    options = SinkOptions({}, topic="t")
+    table = pa.record_batch({"value": pa.array(["a", "b"])})
+    found = [packer_of(options, settings).build(table, lambda topic, least: 4, 0) for _ in range(300)]
+    assert {key for built in found for key in built} == {("t", partition) for partition in range(4)}
+    assert all(len(built) == 1 for built in found), "the rows of one Arrow batch stay together"

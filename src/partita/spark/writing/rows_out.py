@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from random import randrange
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
     from partita.spark.writing.row_batches import RowBatches
 
+TURNS = 1 << 30
+"""Where the turns of keyless rows may begin: many more than a topic has partitions."""
+
 
 @dataclass
 class RowsWritten(WriterCommitMessage):
@@ -30,7 +34,7 @@ class RowsWritten(WriterCommitMessage):
 
 
 def packer_of(options: SinkOptions, settings: ProduceSettings) -> RowBatches:
-    """What turns rows into record batches."""
+    """What turns rows into record batches; keyless rows begin with a random partition, as tasks are many and small."""
     from partita.spark.writing.row_batches import RowBatches
 
     return RowBatches(
@@ -39,6 +43,7 @@ def packer_of(options: SinkOptions, settings: ProduceSettings) -> RowBatches:
         batch_bytes=settings.batch_bytes,
         level=settings.level,
         ignore_keys=settings.ignore_keys,
+        turn=randrange(TURNS),
     )
 
 
