@@ -6,6 +6,7 @@ import io
 import json
 import struct
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +73,27 @@ def test_only_neighbours_of_few_rows_are_joined() -> None:
     found = list(joined(rows(1, 2, JOINED_MAX + 1, JOINED_MAX - 1, 1, 1)))
     assert [one.num_rows for one in found] == [3, JOINED_MAX + 1, JOINED_MAX, 1]
     assert found[0].to_pydict() == {"n": [0, 0, 1]}
+
+
+def test_what_is_joined_stays_small() -> None:
+    """findings/spark.md 8: 4096 documents of 650 KB became one batch of 2.6 GB, of which Arrow kept the first half."""
+    values = [bytes([n]) * 600 for n in range(10)]
+    batches = [pa.record_batch({"value": pa.array([value])}) for value in values]
+    found = list(joined(batches, bytes_max=2000))
+    assert [one.num_rows for one in found] == [3, 3, 3, 1]
+    assert max(one.nbytes for one in found) <= 2000
+    assert [value for one in found for value in one.column("value").to_pylist()] == values
+    assert [one.num_rows for one in joined(batches[:2], bytes_max=100)] == [1, 1], "one that is larger goes alone"
+
+
+def test_documents_that_inflate_are_read_in_bounded_batches(broker: ScriptedBroker) -> None:
+    """findings/spark.md 8, with all that a task does to its rows."""
+    documents = [Random(n).randbytes(5000) * 600 for n in range(8)]
+    for n, document in enumerate(documents):
+        broker.fetches[n] = build_batch([(0, None, document, ())], base_offset=n, codec=4)
+    found = list(read_ranges(options(broker), ranges((0, 8))))
+    assert [value[:9] for one in found for value in one.column("value").to_pylist()] == [d[:9] for d in documents]
+    assert [one.num_rows for one in found] == [5, 3], "16 MB in each"
 
 
 def test_a_small_batch_is_read_where_it_is_planned(broker: ScriptedBroker) -> None:

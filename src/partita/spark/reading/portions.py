@@ -74,19 +74,23 @@ def bounded(batch: pa.RecordBatch, bytes_max: int = BYTES_MAX) -> Iterator[pa.Re
         yield from _halved(batch.slice(start, ROWS_MAX), bytes_max)
 
 
-def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows with neighbours of few rows in one batch: each batch costs Spark time, however small it is."""
+def joined(batches: Iterable[pa.RecordBatch], bytes_max: int = BYTES_MAX) -> Iterator[pa.RecordBatch]:
+    """The same rows with neighbours of few rows in one batch: each batch costs Spark time, however small it is.
+
+    What is joined has at most `JOINED_MAX` rows and `bytes_max` bytes; Arrow's columns could not hold 2 GB.
+    """
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows = nbytes = 0
     for batch in batches:
-        if held and rows + batch.num_rows > JOINED_MAX:
+        if held and (rows + batch.num_rows > JOINED_MAX or nbytes + batch.nbytes > bytes_max):
             yield _one(held)
-            held, rows = [], 0
+            held, rows, nbytes = [], 0, 0
         if batch.num_rows > JOINED_MAX:
             yield batch
             continue
         held.append(batch)
         rows += batch.num_rows
+        nbytes += batch.nbytes
     if held:
         yield _one(held)
 
@@ -96,7 +100,8 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
     if len(batches) == 1:
         return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
 
 
 def _halved(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
