@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,13 +46,16 @@ class _Job(NamedTuple):
     target: Path
     cut: Cut | None
     before: dict[str, _Sizes]
+    go_on: Callable[[], None]
+    """To be called after each file of a log."""
 
 
 def back_up(source: str | Path, target: str | Path) -> Copied:
     """Copy a data directory to a new folder; start a broker with it to restore. Raises DataDirectoryError.
 
-    A broker that runs is asked where its logs end, and compacts and deletes nothing until the copy is complete. A
-    transaction that is open at that instant is in the copy, and is aborted by the first broker that starts with it.
+    A broker that runs is asked where its logs end, and compacts and deletes nothing until the copy is complete, or has
+    copied no file for ten minutes. A transaction that is open at that instant is in the copy, and is aborted by the
+    first broker that starts with it.
     """
     source, target = Path(source), Path(target)
     if not (source / FORMAT).is_file():
@@ -63,12 +66,18 @@ def back_up(source: str | Path, target: str | Path) -> Copied:
         with ExitStack() as held:
             owner = _owner(source, held)
             before = {} if owner is None else _all_logs(source)
-            cut = None if owner is None else held.enter_context(held_cut(source, owner))
-            return _copied(_Job(source, target, cut, before))
+            if owner is None:
+                return _copied(_Job(source, target, None, before, _nothing))
+            cut = held.enter_context(held_cut(source, owner))
+            return _copied(_Job(source, target, cut.cut, before, cut.go_on))
     except NoCut as error:
         raise DataDirectoryError(f"{source}: {error}") from None
     except OSError as error:
         raise DataDirectoryError(f"the copy is not complete: {error.filename}: {error.strerror}") from None
+
+
+def _nothing() -> None:
+    """Nobody waits for the copy of a broker that is stopped."""
 
 
 def _owner(source: Path, held: ExitStack) -> str | None:
@@ -143,7 +152,10 @@ def _copy_partition(job: _Job, source: Path, *, derived: bool) -> int | None:
             # A log that was not open had not changed since the start; it may have since.
             sizes = job.before[folder] if job.cut is not None and end is None else _sizes(source)
             names = _names(sizes, end, derived=derived)
-            copied = sum(_copy(source / name, target / name) for name in names)
+            copied = 0
+            for name in names:
+                copied += _copy(source / name, target / name)
+                job.go_on()
             last = file_name(end.base_offset) if end is not None else max(_logs(names), default="")
             limit = end.size if end is not None else sizes.get(last, 0)
             if job.cut is None or not last:

@@ -3,11 +3,13 @@
 Who copies holds a lock on one file of the data directory and asks in it; the broker answers in another one. What it
 answers with was read in one turn of its loop: no transaction is decided and no offset is committed between two of the
 ends. As long as the lock is held, nothing is compacted and no old segment is deleted, so that all below the ends stays
-where it is. The lock dies with its process.
+where it is. The lock dies with its process. Who copies touches its file after each file it has copied; where that stops
+for `STALLED_MS` the broker takes its answer back before it goes on, and the copy fails.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -23,10 +25,14 @@ if TYPE_CHECKING:
 
     from partita.broker.storage.store import Store
 
+log = logging.getLogger("partita.broker")
+
 ASKED, ANSWERED = "backup", "backup.cut"
 """Files of the data directory: who copies asks in the first one, the broker answers in the second one."""
 PATIENCE_SECONDS = 30.0
 """How long the broker may take to answer: it looks once a second, and ends the compaction that is under way."""
+STALLED_MS = 600_000
+"""How long a copy may take for one file; one that takes longer is not waited for."""
 _LOOK_SECONDS = 0.02
 
 
@@ -57,13 +63,20 @@ class CutsForCopies:
         self._store = store
         self._clock = clock
         self._answered = ""
+        self._given_up: str | None = None
+        self._seen: _Asked | None = None
+        self._went_on_ms = 0
         self.is_held = False
         """Whether a copy is being made: nothing may be compacted, and no old segment deleted."""
 
     def look(self) -> None:
-        """Take note of a copy that begins or ends, and answer it once no compaction is under way."""
-        token = _asked(self._store.root)
-        self.is_held = token is not None
+        """Take note of a copy that begins, goes on or ends, and answer it once no compaction is under way."""
+        asked = _asked(self._store.root)
+        token = None if asked is None or asked.token == self._given_up else asked.token
+        if token is not None and self._is_stalled(asked):
+            self._given_up, token = token, None
+            self._withdraw()
+        self._note(token is not None)
         logs = self._store.logs
         if not token or token == self._answered or any(kept.is_being_compacted for kept in logs.values()):
             return
@@ -72,8 +85,39 @@ class CutsForCopies:
         ends = [(folder, End(last.base_offset, last.size, end)) for folder, last, end in lasts]
         self._store.later(partial(_answer, self._store.root, token, Cut(self._clock.now().wall_ms, dict(ends))))
 
+    def _is_stalled(self, asked: _Asked | None) -> bool:
+        """Whether the copy has not gone on for too long."""
+        now_ms = self._clock.now().mono_ms
+        if asked != self._seen:
+            self._seen, self._went_on_ms = asked, now_ms
+        return now_ms - self._went_on_ms >= STALLED_MS
 
-def _asked(root: str) -> str | None:
+    def _withdraw(self) -> None:
+        """Take the answer back, at once: before anything is compacted that the copy counts on."""
+        log.warning(
+            "the copy of %s has completed no file for %d s and is given up: it ends with an error",
+            self._store.root,
+            STALLED_MS // 1000,
+        )
+        with suppress(OSError):
+            os.unlink(os.path.join(self._store.root, ANSWERED))
+
+    def _note(self, is_held: bool) -> None:
+        if is_held and not self.is_held:
+            log.info("a copy of %s is being made: nothing is compacted or deleted until it ends", self._store.root)
+        elif self.is_held and not is_held:
+            log.info("no copy of %s is being made any more: compaction and retention go on", self._store.root)
+        self.is_held = is_held
+
+
+class _Asked(NamedTuple):
+    """What a copy asks with, and when it went on last by the clock of the file system."""
+
+    token: str
+    touched_ns: int
+
+
+def _asked(root: str) -> _Asked | None:
     """What a copy that is under way has asked with; None while there is none."""
     import fcntl
 
@@ -84,7 +128,7 @@ def _asked(root: str) -> str | None:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        return os.pread(file, 64, 0).decode("ascii", "replace")
+        return _Asked(os.pread(file, 64, 0).decode("ascii", "replace"), os.fstat(file).st_mtime_ns)
     else:
         return None  # it died, and left its file
     finally:
@@ -102,8 +146,25 @@ def _answer(root: str, token: str, cut: Cut) -> None:
         os.replace(f"{path}.tmp", path)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldCut:
+    """A cut below which the broker keeps everything, as long as whoever copies says `go_on` often enough."""
+
+    cut: Cut
+    root: Path
+    token: str
+
+    def go_on(self) -> None:
+        """Say that another file is copied. Raises NoCut if the broker has given the copy up."""
+        with suppress(FileNotFoundError):
+            if (self.root / ANSWERED).read_text("ascii").startswith(self.token):
+                os.utime(self.root / ASKED)
+                return
+        raise NoCut(f"no file was copied within {STALLED_MS // 1000} s, so the broker has gone on; copy it again")
+
+
 @contextmanager
-def held_cut(root: Path, owner: str) -> Iterator[Cut]:
+def held_cut(root: Path, owner: str) -> Iterator[HeldCut]:
     """Ask the broker, the process `owner`, where its logs end, and keep them whole below that until the block ends.
 
     Raises NoCut, and OSError where the directory cannot be written.
@@ -120,7 +181,7 @@ def held_cut(root: Path, owner: str) -> Iterator[Cut]:
         os.ftruncate(file, 0)
         os.pwrite(file, token.encode("ascii"), 0)
         try:
-            yield _await_answer(root, token, owner)
+            yield HeldCut(_await_answer(root, token, owner), root, token)
         finally:
             for name in (ASKED, ANSWERED):
                 (root / name).unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from functools import partial
@@ -174,13 +175,44 @@ def test_nothing_is_compacted_or_deleted_while_a_copy_is_made(tmp_path: Path) ->
             broker.produce("t", value, key="k")
         log, keep = topic.partitions[0].log, broker.running.upkeep
         with cut.held_cut(tmp_path / "d", "of this test") as found:
-            (end,) = (end for folder, end in found.ends.items() if folder == log.directory)
+            (end,) = (end for folder, end in found.cut.ends.items() if folder == log.directory)
             assert end == (log.segments[-1].base_offset, log.segments[-1].size, 2)
             assert broker.call(keep.compact_now(force=True)) == broker.run(keep.retain_now) == 0
             with pytest.raises(DataDirectoryError, match="another copy of it is being made"):
                 back_up(tmp_path / "d", tmp_path / "other")
         until(lambda: broker.run(keep.retain_now) > 0, "old segments are deleted again")
         assert not {cut.ASKED, cut.ANSWERED} & {path.name for path in (tmp_path / "d").iterdir()}
+
+
+def test_a_copy_that_hangs_is_given_up_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It kept compaction and retention from going on for ever, and the disk filled up without a word."""
+    with Broker(data_dir=str(tmp_path / "d")) as broker, caplog.at_level(logging.INFO, "partita.broker"):
+        topic = broker.run(
+            partial(broker.cluster.create_topic, "t", 1, 1, {"retention.bytes": 1, "segment.bytes": 100})
+        )
+        for value in ("old", "new"):
+            broker.produce("t", value, key="k")
+        log, keep = topic.partitions[0].log, broker.running.upkeep
+        with cut.held_cut(tmp_path / "d", "of this test") as found:
+            for _ in range(3):
+                broker.control.advance_clock(cut.STALLED_MS // 2)
+                found.go_on()
+                broker.run(keep._cuts.look)
+            assert broker.run(keep.retain_now) == 0, "it goes on"
+            broker.control.advance_clock(cut.STALLED_MS)
+            broker.run(keep._cuts.look)
+            assert broker.run(keep.retain_now) > 0
+            with pytest.raises(cut.NoCut, match="copy it again"):
+                found.go_on()
+        broker.run(keep._cuts.look)
+        with cut.held_cut(tmp_path / "d", "of this test") as again:
+            assert again.cut.ends[log.directory].log_end_offset == 2
+            again.go_on()
+    told = [record.getMessage() for record in caplog.records if "copy of" in record.getMessage()]
+    kinds = ("is being made:", "is given up", "compaction and retention go on")
+    assert [kind for line in told for kind in kinds if kind in line][:4] == [*kinds, "is being made:"]
 
 
 def test_a_copy_that_died_holds_nothing_up(tmp_path: Path) -> None:
