@@ -197,7 +197,7 @@ class StoreWorld:
         return self.store.failure is None and not has_more
 
     def retain(self) -> None:
-        self.store.refresh_configs()
+        self.store.refresh_configs(self.store.logs.values())
         for directory, log in tuple(self.store.logs.items()):
             _, topic_id, index = directory.split("/")
             if log.failure is None:

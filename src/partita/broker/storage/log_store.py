@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from partita.broker.config import TopicConfig
 from partita.broker.storage.catalogue_file import DESCRIPTION, TOPICS, encode
 from partita.broker.storage.log_settings import log_config
 from partita.log.durability import Durability
+from partita.log.log_config import LogConfig
 from partita.log.storage import TRANSIENT, Storage, StorageError, replace_file
 from partita.system_clock import SystemClock
 
@@ -196,7 +197,12 @@ class LogStore:
     def _remove(self, topic_id: str, partition: int) -> None:
         self._storage.remove_dir(f"{TOPICS}/{topic_id}/{partition}")
 
-    def refresh_configs(self) -> None:
-        """Let every open log obey its topic's settings of now."""
-        for directory, opened in self.logs.items():
-            opened.config = log_config(self._configs[directory])
+    def refresh_configs(self, logs: Iterable[PartitionLog]) -> None:
+        """Let these open logs obey their topics' settings of now, which are read once for each topic."""
+        read: dict[int, LogConfig] = {}
+        for opened in logs:
+            config = self._configs[opened.directory]
+            found = read.get(id(config))
+            if found is None:
+                found = read[id(config)] = log_config(config)
+            opened.config = found

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ class Store(Protocol):
         """Every open log, by its folder; for upkeep."""
         ...
 
-    def refresh_configs(self) -> None:
-        """Let every open log obey its topic's settings of now."""
+    def refresh_configs(self, logs: Iterable[PartitionLog]) -> None:
+        """Let these open logs obey their topics' settings of now."""
         ...
 
     def read_catalogue(self) -> list[bytes]:

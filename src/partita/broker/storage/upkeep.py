@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from partita.broker.config import BrokerConfig
@@ -32,6 +32,8 @@ CHECK_SECONDS = 1.0
 """How often the data directory is looked at, and chores that found the disk full are tried again."""
 OPENED_AT_ONCE = 20
 """Logs opened by a walk between two turns of the loop."""
+LOOKED_AT_ONCE = 100
+"""Open logs that retention or compaction looks at between two turns of the loop."""
 
 
 class SyncRound:
@@ -270,7 +272,11 @@ class Upkeep:
     async def _retain_everywhere(self) -> int:
         try:
             await self.open_all()
-            return self.retain_now()
+            count = 0
+            for portion in self._portions():
+                count += self._retain_some(portion)
+                await asyncio.sleep(0)
+            return count
         finally:
             self._retaining = None
 
@@ -283,11 +289,27 @@ class Upkeep:
                 return
 
     def retain_now(self) -> int:
-        """Apply retention to every open log; return how many segments went. None does while a copy is being made."""
-        self._store.refresh_configs()
+        """Apply retention to every open log at once; return how many segments went.
+
+        None does while a copy is being made. Holds the loop for some 10 µs per log.
+        """
+        return sum(map(self._retain_some, self._portions()))
+
+    def _portions(self) -> Iterator[list[PartitionLog]]:
+        """All logs that are open now, some at a time, with their settings of then; without those that go meanwhile."""
+        directories = list(self._store.logs)
+        for start in range(0, len(directories), LOOKED_AT_ONCE):
+            if self._is_stopped or self._store.failure is not None:
+                return
+            found = map(self._store.logs.get, directories[start : start + LOOKED_AT_ONCE])
+            portion = [kept for kept in found if kept is not None]
+            self._store.refresh_configs(portion)
+            yield portion
+
+    def _retain_some(self, portion: list[PartitionLog]) -> int:
         now, count = self._clock.now(), 0
         expiration_ms = self._config.int("producer.id.expiration.ms")
-        for kept in tuple(self._store.logs.values()):
+        for kept in portion:
             kept.producers.expire(now.wall_ms, expiration_ms)
             try:
                 count += 0 if self._cuts.is_held else kept.delete_old_segments(now)
@@ -314,9 +336,15 @@ class Upkeep:
 
         None is while a copy of the data directory is being made.
         """
-        self._store.refresh_configs()
         count = 0
-        for kept in tuple(self._store.logs.values()):
+        for portion in self._portions():
+            count += await self._compact_some(portion, force=force)
+            await asyncio.sleep(0)
+        return count
+
+    async def _compact_some(self, portion: list[PartitionLog], *, force: bool) -> int:
+        count = 0
+        for kept in portion:
             if self._cuts.is_held:
                 break
             if not kept.config.compact or kept.is_being_compacted or kept.failure is not None:

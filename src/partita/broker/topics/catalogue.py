@@ -356,8 +356,10 @@ class TopicCatalogue:
     def _apply_settings(self, entry: dict[str, Any]) -> None:
         match entry["type"]:
             case "config":
-                self.by_id[bytes.fromhex(entry["id"])].config.own = _settings(entry["config"])
-                self._store.refresh_configs()
+                topic = self.by_id[bytes.fromhex(entry["id"])]
+                topic.config.own = _settings(entry["config"])
+                opened = (partition.opened_log for partition in topic.partitions)
+                self._store.refresh_configs(log for log in opened if log is not None)
             case "broker-config":
                 value = entry["value"]
                 value = tuple(value) if isinstance(value, list) else value
