@@ -58,7 +58,7 @@ def test_a_copy_of_a_running_broker_holds_all_that_was_acknowledged_before_it_be
     with Broker(data_dir=str(tmp_path / "d"), offsets_topic_segment_bytes=4_000) as broker:
         broker.run(lambda: broker.cluster.create_topic("t", 1, 1, {"segment.bytes": 4_000}))
         broker.produce("t", *map(str, range(1000)))
-        ends, sent, stop = threading.Event(), [1000], threading.Event()
+        ends, sent, done, stop = threading.Event(), [1000], [1000], threading.Event()
 
         def work() -> None:
             with (
@@ -71,13 +71,14 @@ def test_a_copy_of_a_running_broker_holds_all_that_was_acknowledged_before_it_be
                     producer.send("t", str(sent[0]).encode()).result(10)
                     sent[0] += 1
                     consumer.commit({("t", 0): sent[0]})
+                    done[0] = sent[0]
 
         worker = threading.Thread(target=work)
         worker.start()
         assert ends.wait(20)
         copies = []
         for number in range(3):
-            before = sent[0]
+            before = done[0]
             copied = back_up(tmp_path / "d", tmp_path / f"copy-{number}")
             assert not copied.is_clean
             copies.append((number, before, sent[0]))
