@@ -35,6 +35,7 @@ INDEX_SUFFIX = ".index"
 _STEP = Struct(">qi11xi")
 """Base offset, length and last offset delta: enough to walk from batch to batch."""
 _MIN_LENGTH = HEADER_SIZE - LENGTH_OVERHEAD
+_CUT = "the file ends before what was written"
 _WINDOW_BYTES = 8192
 _SCAN_BYTES = 1 << 20
 
@@ -206,7 +207,24 @@ class Segment:
         return self._read_in_one_piece(position, boundary)
 
     def _read_in_one_piece(self, position: int, end: int) -> memoryview:
-        return self.file.read_at(position, self.file.in_one_piece(position, end - position))
+        size = self.file.in_one_piece(position, end - position)
+        found = self.file.read_at(position, size)
+        return found if len(found) == size else self._before_the_cut(found, position)
+
+    def _before_the_cut(self, found: memoryview, position: int) -> memoryview:
+        """The whole batches of what is left. Raises InvalidBatch if the first one is not whole."""
+        end, left = 0, len(found)
+        while end + HEADER_SIZE <= left and (following := end + read_header(found, end).size_in_bytes) <= left:
+            end = following
+        if not end:
+            raise self._damaged(position, _CUT)
+        return found[:end]
+
+    def _whole(self, found: memoryview, position: int, size: int) -> memoryview:
+        """What was read, if it is as much as was written there: somebody else may have cut the file."""
+        if len(found) < size:
+            raise self._damaged(position, _CUT)
+        return found
 
     def _check_cold(self, position: int, found: memoryview, checked: tuple[int, int]) -> memoryview:
         low, high = checked
@@ -260,6 +278,7 @@ class Segment:
             at = position - start
             if at + HEADER_SIZE > len(view):
                 view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
+                self._whole(view, position, HEADER_SIZE)
             header = read_header(view, at)
             if header.batch_length < _MIN_LENGTH:
                 raise self._damaged(position, f"batch length {header.batch_length}")
@@ -269,7 +288,8 @@ class Segment:
     def batch_at(self, position: int) -> memoryview:
         """The whole batch that starts at `position`."""
         (_, _, length, _) = next(self._steps(position))
-        return self.file.read_at(position, length + LENGTH_OVERHEAD)
+        size = length + LENGTH_OVERHEAD
+        return self._whole(self.file.read_at(position, size), position, size)
 
     def first_batch_from_timestamp(self, timestamp: int) -> int | None:
         """Position of the first batch whose largest timestamp is at least `timestamp`."""
@@ -309,6 +329,7 @@ class Segment:
             at = position - start
             if at + _STEP.size > len(view):
                 view, start, at = self.file.read_at(position, _WINDOW_BYTES), position, 0
+                self._whole(view, position, _STEP.size)
             base, length, delta = _STEP.unpack_from(view, at)
             if length < _MIN_LENGTH:
                 raise self._damaged(position, f"batch length {length}")

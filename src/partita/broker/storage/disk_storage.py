@@ -123,14 +123,20 @@ class DiskFile:
             raise StorageError(f"{self.path}: cannot take back a failed append: {error}") from error
 
     def read_at(self, position: int, size: int) -> memoryview:
-        """A view of the map where it reaches that far, else a copy or a new map."""
+        """A view of the map where it reaches that far, else a copy or a new map.
+
+        Fewer bytes, too, where somebody else has cut the file: to touch a mapped page that is gone ends the process.
+        """
         end = min(position + size, self._size)
-        view = self._view
-        if end <= len(view):
-            return view[position:end] if end > position else memoryview(b"")
+        view, mapped = self._view, self._map
+        if mapped is not None and end <= len(view):
+            if end <= position:
+                return memoryview(b"")
+            if end <= mapped.size():
+                return view[position:end]
         with self._opened() as fd:
-            if end - position <= _READ_BYTES:
-                return memoryview(os.pread(fd, end - position, position))
+            if end - position <= _READ_BYTES or os.fstat(fd).st_size < self._size:
+                return memoryview(os.pread(fd, max(0, end - position), position))
             self._map = mmap.mmap(fd, self._size, prot=mmap.PROT_READ)
             self._view = view = memoryview(self._map)
             return view[position:end]
