@@ -65,7 +65,7 @@ def lines(source: str) -> list[int]:
 def run(bootstrap: str, line: int = 0, times: int = 1) -> int:
     """Run it; it dies when `line` is reached for the time of this number. Returns its exit code."""
     words = [sys.executable, "-c", CHILD, program(), bootstrap, str(line), str(times)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode in (0, KILLED), done.stderr
     return done.returncode
 
@@ -82,7 +82,7 @@ def killed_at_its_lines(bootstrap: str, times: tuple[int, ...] = (1,)) -> None:
                 for _ in range(4):
                     orders.send("orders", f"{number:04}", key=f"{number}")
                     number += 1
-                orders.flush(20)
+                orders.flush(60)
                 kills += run(bootstrap, line, time) == KILLED
     assert run(bootstrap) == 0
     assert kills >= len(lines(program())), "every line is reached"
@@ -129,7 +129,7 @@ def broken_at_lines(
             for _ in range(3):
                 orders.send("orders", f"{number:04}", key=f"{number}")
                 number += 1
-            orders.flush(20)
+            orders.flush(60)
             with at_line(place, happens) as reached, suppress(Broken, asyncio.CancelledError):
                 run(names[name](bootstrap))
             broken += len(reached)

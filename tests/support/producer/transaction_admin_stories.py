@@ -32,7 +32,7 @@ def what_is_open_is_listed_described_and_fenced(bootstrap: str) -> None:
     with Admin(bootstrap_servers=bootstrap) as admin, producer_of(bootstrap, name) as producer:
         producer.begin()
         for partition in (0, 1):
-            producer.send(topic, "open", partition=partition).result(20)
+            producer.send(topic, "open", partition=partition).result(60)
         (listed,) = admin.list_transactions(states=["Ongoing"], pattern=r"id\.listed.*")
         assert (listed.transactional_id, listed.state) == (name, "Ongoing")
         (told,) = admin.describe_transactions(name)
@@ -52,7 +52,7 @@ def what_is_open_is_listed_described_and_fenced(bootstrap: str) -> None:
         assert f"{topic}:0 {topic}:1" in called(bootstrap, "describe", name)
         assert str(told.producer_id) in called(bootstrap, "producers", f"{topic}:0")
         assert "fenced 1 transactional id" in called(bootstrap, "abort", name, "--yes")
-        producer.send(topic, "late", partition=0).exception(20)
+        producer.send(topic, "late", partition=0).exception(60)
         with pytest.raises(ProducerFencedError):
             end(producer)
     assert seen(bootstrap, topic, partitions=2) == []

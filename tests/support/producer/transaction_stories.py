@@ -105,10 +105,10 @@ def an_open_transaction_holds_readers_back(bootstrap: str) -> None:
     """TX-J01 to TX-J03: nothing behind the first open record is read; ends and lags are those of the level."""
     topic = topic_of(bootstrap)
     with Producer(bootstrap_servers=bootstrap) as plain, producer_of(bootstrap) as producer:
-        plain.send(topic, "before").result(20)
+        plain.send(topic, "before").result(60)
         producer.begin()
-        producer.send(topic, "inside").result(20)
-        plain.send(topic, "behind").result(20)
+        producer.send(topic, "inside").result(60)
+        plain.send(topic, "behind").result(60)
         assert seen(bootstrap, topic) == ["before"]
         assert seen(bootstrap, topic, "read_uncommitted") == ["before", "behind", "inside"]
         for isolation, end in (("read_committed", 1), ("read_uncommitted", 3)):
@@ -129,7 +129,7 @@ def a_parked_reader_wakes_with_the_commit(bootstrap: str) -> None:
         consumer.assign([(topic, 0)])
         for producer, value in ((aborted, "no"), (committed, "yes")):
             producer.begin()
-            producer.send(topic, value).result(20)
+            producer.send(topic, value).result(60)
         assert not consumer.poll(0.3)
         aborted.abort()
         committed.commit()
@@ -144,7 +144,7 @@ def a_second_producer_fences_the_first(bootstrap: str) -> None:
     topic, name = topic_of(bootstrap), fresh("id")
     first = producer_of(bootstrap, name)
     first.begin()
-    first.send(topic, "first").result(20)
+    first.send(topic, "first").result(60)
     with producer_of(bootstrap, name) as second:
         with pytest.raises(ProducerFencedError):
             end_fenced(first, topic)
@@ -159,7 +159,7 @@ def a_second_producer_fences_the_first(bootstrap: str) -> None:
 def end_fenced(producer: Producer, topic: str) -> None:
     """Go on as a zombie does: the record fails, and the end tells that the id is taken."""
     try:
-        producer.send(topic, "late").exception(20)
+        producer.send(topic, "late").exception(60)
         producer.commit()
     except AbortableTransactionError:
         producer.abort()
@@ -170,7 +170,7 @@ def offsets_are_committed_with_the_records(bootstrap: str) -> None:
     source, target, group = topic_of(bootstrap), topic_of(bootstrap), fresh("group")
     with Producer(bootstrap_servers=bootstrap) as plain:
         for number in range(6):
-            plain.send(source, f"{number}").result(20)
+            plain.send(source, f"{number}").result(60)
     with consumer_of(bootstrap, max_poll_records=2, group_id=group) as consumer:
         consumer.subscribe([source])
         with producer_of(bootstrap) as producer:
@@ -206,7 +206,7 @@ def a_consumer_that_was_replaced_is_kept_out(bootstrap: str) -> None:
 
 def copy_one(producer: Producer, target: str, source: str, member: GroupMetadata) -> None:
     """Send one record and commit one offset for it."""
-    producer.send(target, "zombie").result(20)
+    producer.send(target, "zombie").result(60)
     producer.send_offsets({(source, 0): 1}, member)
 
 
@@ -234,11 +234,11 @@ def close_aborts_what_is_open(bootstrap: str) -> None:
     topic = topic_of(bootstrap)
     producer = producer_of(bootstrap, transaction_timeout_ms=600_000)
     producer.begin()
-    producer.send(topic, "open").result(20)
+    producer.send(topic, "open").result(60)
     with pytest.raises(UndeliveredError, match="a transaction was open"):
         producer.close()
     with Producer(bootstrap_servers=bootstrap) as plain:
-        plain.send(topic, "plain").result(20)
+        plain.send(topic, "plain").result(60)
     assert seen(bootstrap, topic) == ["plain"]
 
 
@@ -306,13 +306,13 @@ def a_slow_producer_learns_that_its_transaction_timed_out(bootstrap: str) -> Non
     topic = topic_of(bootstrap)
     producer = producer_of(bootstrap, transaction_timeout_ms=1_500)
     producer.begin()
-    producer.send(topic, "slow").result(20)
+    producer.send(topic, "slow").result(60)
     with consumer_of(bootstrap) as consumer:
         consumer.assign([(topic, 0)])
         while consumer.end_offsets([(topic, 0)]) == {(topic, 0): 0}:
             consumer.poll(0.1)
     assert seen(bootstrap, topic) == []
-    producer.send(topic, "late").exception(20)
+    producer.send(topic, "late").exception(60)
     with pytest.raises((AbortableTransactionError, FatalTransactionError)) as caught:
         producer.commit()
     if caught.value.txn_requires_abort:

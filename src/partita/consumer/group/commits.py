@@ -85,11 +85,14 @@ class Commits:
         coordinator: Coordinator,
         uniform: Callable[[float, float], float],
         positions: Callable[[], dict[TopicPartition, OffsetAndMetadata]],
+        missing: Callable[[], frozenset[str]],
     ) -> None:
+        """`missing` names the topics that do not exist, as far as is known."""
         config = member.config
         self._member = member
         self._coordinator = coordinator
         self._positions = positions
+        self._missing = missing
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._queue: list[PendingCommit] = []
         self._in_flight: list[PendingCommit] = []
@@ -108,10 +111,11 @@ class Commits:
         wanted = self._positions() if offsets is None else dict(offsets)
         self._begun += 1
         commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
+        self._leave_out_what_is_gone(commit)
         commit.lookups_failed = self._coordinator.failed_count
         commit.memberships_lost = self._member.memberships_lost
         self.async_sent += kind is Kind.ASYNC
-        if not wanted:
+        if not commit.offsets:
             self._succeed(commit)
         elif (refusal := self._refusal()) is not None:
             self._fail(commit, refusal)
@@ -244,6 +248,7 @@ class Commits:
 
     def _send_what_is_news(self, commit: PendingCommit, poll: Poll) -> None:
         """A repeated commit leaves out what newer ones have committed meanwhile: it would turn the group back."""
+        self._leave_out_what_is_gone(commit)
         commit.offsets = {tp: o for tp, o in commit.offsets.items() if self._newest.get(tp, 0) < commit.number}
         if commit.offsets:
             poll.requests.append(self._send(commit))
@@ -271,6 +276,11 @@ class Commits:
         self._fail(commit, error)
 
     # Outcomes
+
+    def _leave_out_what_is_gone(self, commit: PendingCommit) -> None:
+        """A position in a topic that was deleted would be taken for one in the topic that gets its name next."""
+        if commit.is_automatic and (gone := self._missing()):
+            self._leave_out(commit, {tp for tp in commit.offsets if tp.topic in gone})
 
     def _leave_out(self, commit: PendingCommit, missing: set[TopicPartition]) -> None:
         """Partitions of topics that are gone have nothing to commit; said once per topic (BM-151).
