@@ -444,7 +444,7 @@ def test_notes_are_followed_as_server_sent_events_and_go_on_where_a_follower_sto
 
         def follow(count: int, path: str, *headers: str) -> list[dict[str, Any]]:
             """The first notes that come; meanwhile the clock is advanced twice."""
-            with socket.create_connection(address, timeout=10) as follower, follower.makefile("rb") as lines:
+            with socket.create_connection(address, timeout=60) as follower, follower.makefile("rb") as lines:
                 head = [f"GET {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {broker.admin_token}"]
                 follower.sendall("\r\n".join([*head, *headers, "", ""]).encode())
                 assert b"200" in lines.readline()

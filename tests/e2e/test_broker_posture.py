@@ -33,7 +33,7 @@ def let_pass(server: Server, ticks: int) -> None:
 
 def asked(port: int, *headers: str, what: str = "GET /nodes") -> int:
     """The status of a request with these headers."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
         peer.sendall((f"{what} HTTP/1.1\r\n" + "".join(headers) + "\r\n").encode())
         return int(peer.recv(100).split()[1])
 

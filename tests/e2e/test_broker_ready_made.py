@@ -22,7 +22,7 @@ from partita.security.scram import HASHES
 PASSWORD = 'se;cr=et "quoted"'
 PASSWORD_MECHANISMS = ("PLAIN", *HASHES)
 OAUTHBEARER = "OAUTHBEARER"
-WITHIN_SECONDS = 20.0
+WITHIN_SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_the_newest_version_that_both_speak(place: Secured, highest: ssl.TLSVers
 @pytest.mark.case("SE-A03")
 def test_tls_1_1_gets_the_alert_that_names_the_version(place: Secured) -> None:
     hello = bytes.fromhex("160301002d010000290302") + b"r" * 32 + bytes.fromhex("000002002f0100")
-    with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer:
+    with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=60) as peer:
         peer.sendall(hello)
         assert peer.recv(7)[5:] == bytes([2, 70]), "fatal, protocol_version"
 
@@ -98,7 +98,7 @@ def test_tls_1_1_gets_the_alert_that_names_the_version(place: Secured) -> None:
 @pytest.mark.parametrize("listener", ["PLAINTEXT", "SASL_PLAINTEXT"])
 @pytest.mark.parametrize("first", [bytes.fromhex("16030100a5010000a1"), b"GET / HTTP/1.1\r\n\r\n", b"SSH-2.0-x\r\n"])
 def test_a_plain_listener_closes_on_what_is_no_request(place: Secured, listener: str, first: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", place.port(listener)), timeout=10) as peer:
+    with socket.create_connection(("127.0.0.1", place.port(listener)), timeout=60) as peer:
         peer.sendall(first)
         assert peer.recv(1) == b""
 
@@ -372,7 +372,7 @@ def test_who_does_not_get_to_the_login_is_closed(place: Secured, begun: str) -> 
     peers: list[socket.socket] = []
     for _ in range(20):
         if begun in ("nothing", "half a hello"):
-            peer = socket.create_connection(("127.0.0.1", place.port("SASL_SSL")), timeout=10)
+            peer = socket.create_connection(("127.0.0.1", place.port("SASL_SSL")), timeout=60)
             peer.sendall(bytes.fromhex("1603010200010001fc0303") if begun == "half a hello" else b"")
         else:
             raw = place.raw("SASL_SSL")
@@ -444,7 +444,7 @@ def test_a_handshake_that_comes_in_pieces(place: Secured, cuts: tuple[int, ...])
     hello = outgoing.read()
     with (
         place.raw("PLAINTEXT") as canary,
-        socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer,
+        socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=60) as peer,
     ):
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for start, stop in zip((0, *cuts), (*cuts, len(hello)), strict=True):
@@ -467,7 +467,7 @@ def test_a_handshake_that_comes_in_pieces(place: Secured, cuts: tuple[int, ...])
 def test_who_leaves_in_the_middle_of_a_handshake_leaves_nothing_behind(place: Secured, first: bytes) -> None:
     before = connections(place)
     for _ in range(5):
-        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer, suppress(ConnectionError):
+        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=60) as peer, suppress(ConnectionError):
             peer.sendall(first)
     with place.raw("SSL") as raw:
         assert raw.serves()
@@ -538,7 +538,7 @@ def test_where_there_is_no_epoll_asyncio_s_own_tls_serves(tmp_path: Path, monkey
         assert principal(place, place.certificates.issue("Carol")).startswith("User:CN=Carol,")
         with pytest.raises((OSError, EOFError)), place.raw("SSL") as raw:
             raw.serves()
-        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=10) as peer:
+        with socket.create_connection(("127.0.0.1", place.port("SSL")), timeout=60) as peer:
             peer.sendall(b"GET / HTTP/1.1\r\n\r\n")
             with suppress(ConnectionError):
                 assert peer.recv(100)[:1] in (b"", b"\x15")

@@ -13,7 +13,7 @@ from partita.observe.follow_group_log import LOG_TOPIC, GroupLog
 from partita.observe.follow_notes import BrokerNotes
 from partita.observe.kept import Kept
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 
 
 class Heard(Kept):

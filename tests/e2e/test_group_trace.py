@@ -59,7 +59,7 @@ def test_a_trace_is_shown_as_lines_and_as_a_chart(partita_broker_factory: Broker
     words += ["--admin-token", broker.admin_token]
 
     def when_traced() -> None:
-        next(note for note in broker.notes(follow=True, timeout=10) if note.get("what") == "group traced")
+        next(note for note in broker.notes(follow=True, timeout=60) if note.get("what") == "group traced")
         join_and_leave(broker)
 
     member = threading.Thread(target=when_traced)

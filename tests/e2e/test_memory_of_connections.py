@@ -66,7 +66,7 @@ def test_half_a_handshake_takes_less_than_32_kib(broker: BrokerProcess, certific
     hello = client_hello(ssl.create_default_context(cafile=certificates.ca))
 
     def connect() -> socket.socket:
-        peer = socket.create_connection(("127.0.0.1", broker.port), timeout=10)
+        peer = socket.create_connection(("127.0.0.1", broker.port), timeout=60)
         peer.sendall(hello[:-1])
         return peer
 

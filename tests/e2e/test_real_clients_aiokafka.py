@@ -26,7 +26,7 @@ from support.clients.broker import broker, fresh
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 Story = Callable[..., Coroutine[Any, Any, None]]
 

@@ -21,7 +21,7 @@ from support.clients.broker import broker, fresh, until
 
 __all__ = ["broker"]
 pytestmark = pytest.mark.client
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 POLL_MS = 370
 """kafka-python 3.0.12 loses an assignment that arrives just as a poll ends (on Apache Kafka too). It rejoins when it
 has fresh metadata, about 100 ms after it joined: polls must not end then."""

@@ -26,7 +26,7 @@ REQUESTS = {message.api[0]: message for message in described() if message.api an
 PRODUCE, FETCH, JOIN_GROUP, SYNC_GROUP = 0, 1, 11, 14
 MAY_WAIT = frozenset({PRODUCE, FETCH, JOIN_GROUP, SYNC_GROUP})
 """Requests whose answer may be far away, or never due (acks=0)."""
-PATIENCE_SECONDS, SHORT_PATIENCE_SECONDS = 20.0, 0.02
+PATIENCE_SECONDS, SHORT_PATIENCE_SECONDS = 60.0, 0.02
 TEXTS = ["", "t", "g", "range", "consumer", "cleanup.policy", "é\x00\x1b[2J", "../t", "x" * 250, "y" * 32_767]
 NASTY = [
     b"\xff\xff\xff\xff\x0f",

@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Pro
 from partita import Broker
 from support.clients.broker import fresh, until
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 def produce(broker: Broker, records: list[dict[str, Any]], **config: Any) -> list[Message]:

@@ -11,7 +11,7 @@ from support.clients.member_processes import MemberProcesses
 
 PARTITIONS = 6
 BATCH = 300
-REBALANCED_WITHIN_S = 45.0
+REBALANCED_WITHIN_S = 120.0
 
 
 class Records:

@@ -24,7 +24,7 @@ from partita.consumer.errors import ProcessingError
 from partita.consumer.shell import driver
 
 ROOT = Path(__file__).resolve().parents[3]
-WITHIN_S = 10
+WITHIN_S = 60
 BLOCK = re.compile(r"```python\n(.*?)```", re.S)
 
 

@@ -201,7 +201,7 @@ def test_an_endless_assignor_is_given_up_and_holds_no_other_group_up(monkeypatch
             stuck.group_id, stuck.server_assignor = "stuck", "endless"
             assert raw.ask(stuck, 1).error_code == 0
             assert raw.ask(beat("b"), 1).member_epoch == 2
-            followed = broker.notes(follow=True, timeout=10)
+            followed = broker.notes(follow=True, timeout=60)
             note = next(note for note in followed if note["note"] == "AssignorRaised")
             assert (note["group_id"], note["assignor"], note["error"]) == (
                 "stuck", "endless", "it took longer than 0 s",

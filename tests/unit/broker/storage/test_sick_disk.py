@@ -136,12 +136,12 @@ def test_a_change_of_the_catalogue_is_answered_when_it_is_durable(tmp_path: Path
     with Broker(data_dir=str(tmp_path)) as broker, Raw(broker.port) as raw, Raw(broker.port) as other:
         with disk.stall():
             raw.send(CREATE, 5)
-            assert disk.stalled.wait(10)
+            assert disk.stalled.wait(60)
             other.ask(ApiVersionsRequest(), 0)
             raw.socket.setblocking(False)
             with pytest.raises(BlockingIOError):
                 raw.socket.recv(1)
-            raw.socket.settimeout(10)
+            raw.socket.settimeout(60)
         assert raw.recv(19, 5)[1].topics[0].error_code == 0
 
 
@@ -155,12 +155,12 @@ def test_a_producer_id_is_told_when_its_block_is_durable(tmp_path: Path, disk: D
     ):
         with disk.stall():
             raw.send(ask, 2)
-            assert disk.stalled.wait(10)
+            assert disk.stalled.wait(60)
             other.ask(ApiVersionsRequest(), 0)
             raw.socket.setblocking(False)
             with pytest.raises(BlockingIOError):
                 raw.socket.recv(1)
-            raw.socket.settimeout(10)
+            raw.socket.settimeout(60)
         assert raw.recv(ask.API_KEY, 2)[1].producer_id == 0
 
 

@@ -82,7 +82,7 @@ def test_whoever_is_refused_gives_the_descriptor_back_before_the_next_one_is_acc
             assert max(held) == 1
             assert not served.transports
             for peer in peers:
-                peer.settimeout(10)
+                peer.settimeout(60)
                 assert _until_end_or_reset(peer) == b""
             served.close()
 
