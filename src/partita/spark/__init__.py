@@ -7,6 +7,7 @@ Importing this package imports neither pyspark nor pyarrow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from partita.java import JavaNotFound
 from partita.spark.java import ensure_java
 from partita.spark.last_commit import commit_stopped, committing
 from partita.spark.progress import lag, lag_seconds, metrics, metrics_text
-from partita.spark.worker_python import worker_python
+from partita.spark.worker_python import quick_workers, worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +40,17 @@ def register(spark: SparkSession) -> SparkSession:
     """Make `format("partita")` known to this session, and return it.
 
     In a classic session its queries are watched from then on: the last batch of a stopped query is committed to its
-    group, and a query that may not run in its group is stopped, with the reason in the log.
+    group, and a query that may not run in its group is stopped, with the reason in the log. With a local master the
+    format runs on `worker_python()` where the session runs on this Python.
     """
     _require_packages()
     from partita.spark.cores import cores_of, is_local
     from partita.spark.query_watch import watch_queries
     from partita.spark.source import source_for
 
-    spark.dataSource.register(source_for(cores_of(spark), is_local=is_local(spark)))
+    local = is_local(spark)
+    with quick_workers(spark.sparkContext) if local else nullcontext():
+        spark.dataSource.register(source_for(cores_of(spark), is_local=local))
     watch_queries(spark)
     return spark
 

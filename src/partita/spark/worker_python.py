@@ -7,19 +7,33 @@ a tenth of that. A query starts such a process for its source, a session one for
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shlex
+import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from partita.cached_programs import cached_program
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 _STARTER = """#!/bin/sh
 # Starts Python with the installed pyspark, whose modules are compiled, in place of the zip of the same sources.
-{without}
-export PYTHONPATH
+path=:$PYTHONPATH:
+for zip in {zips}; do
+    while case $path in *":$zip:"*) true ;; *) false ;; esac; do
+        path=${{path%%":$zip:"*}}:${{path#*":$zip:"}}
+    done
+done
+path=${{path#:}}
+export PYTHONPATH="${{path%:}}"
 exec {python} "$@"
 """
 
@@ -35,9 +49,9 @@ def worker_python() -> str:
     library = Path(found.origin).parent / "python" / "lib" if found is not None and found.origin else None
     if os.name != "posix" or library is None or not library.is_dir():
         return sys.executable
-    zips = sorted(library.glob("*.zip"), reverse=True)
+    zips = sorted(library.glob("*.zip"))
     text = _STARTER.format(
-        without="\n".join(f"PYTHONPATH=${{PYTHONPATH#{shlex.quote(f'{path}:')}}}" for path in zips),
+        zips=" ".join(shlex.quote(str(path)) for path in zips),
         python=shlex.quote(sys.executable),
     )
     try:
@@ -50,9 +64,35 @@ def worker_python() -> str:
 def choose_python(master: str) -> None:
     """Set PYSPARK_PYTHON unless it names another Python: for a local master to `worker_python()`, else to this Python.
 
-    Spark would start workers with the python3 of the PATH, which may lack pyarrow.
+    Spark would start workers with the python3 of the PATH, which may lack pyarrow. PYSPARK_DRIVER_PYTHON, where unset,
+    becomes the same: with it Spark starts the process that looks for data sources.
     """
     chosen, quick = os.environ.get("PYSPARK_PYTHON"), worker_python()
+    ours = quick if master.startswith("local") else sys.executable
     if chosen in (None, quick, sys.executable):
-        os.environ["PYSPARK_PYTHON"] = quick if master.startswith("local") else sys.executable
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        os.environ["PYSPARK_PYTHON"] = ours
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", ours)
+
+
+def quick_python(chosen: str, master: str) -> str:
+    """What to start in place of the Python of a running session: `worker_python()` where that is the same Python.
+
+    It stays as it is on a cluster, and where the session chose another Python than this one.
+    """
+    found = shutil.which(chosen)
+    if not master.startswith("local") or found is None:
+        return chosen
+    # A virtual environment may have copies of one Python by several names.
+    same_place = Path(found).absolute().parent == Path(sys.executable).parent
+    return worker_python() if same_place and filecmp.cmp(found, sys.executable) else chosen
+
+
+@contextmanager
+def quick_workers(context: SparkContext) -> Iterator[None]:
+    """What is registered in a session meanwhile runs on `quick_python`; the user's own functions keep their Python."""
+    chosen = context.pythonExec
+    context.pythonExec = quick_python(chosen, str(context.master))
+    try:
+        yield
+    finally:
+        context.pythonExec = chosen

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pyspark
 import pytest
 
-from partita.spark.worker_python import choose_python, worker_python
+from partita.spark.worker_python import choose_python, quick_python, quick_workers, worker_python
 
 LIBRARY = Path(pyspark.__file__).parent / "python" / "lib"
 WHERE = "import os, sys, pyspark; print(pyspark.__file__, sys.executable, os.environ['PYTHONPATH'], sys.argv[1:])"
@@ -20,7 +22,8 @@ WHERE = "import os, sys, pyspark; print(pyspark.__file__, sys.executable, os.env
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", "to be restored")
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON")
     return tmp_path
 
 
@@ -38,6 +41,14 @@ def test_the_installed_pyspark_comes_before_the_zip_of_its_sources(cache: Path) 
     assert told == f"{pyspark.__file__} {sys.executable} /x.jar:/mine ['a b', '']"
 
 
+def test_the_zip_is_left_out_wherever_it_comes(cache: Path) -> None:
+    """Spark puts its zips into the path of the processes that look for data sources twice."""
+    zips = ":".join(str(path) for path in sorted(LIBRARY.glob("*.zip")))
+    for path in (f"{zips}:/x.jar:{zips}:{zips}:/mine", f"/x.jar:/mine:{zips}"):
+        assert started(path) == f"{pyspark.__file__} {sys.executable} /x.jar:/mine ['a b', '']"
+    assert started(zips) == f"{pyspark.__file__} {sys.executable}  ['a b', '']"
+
+
 def test_another_spark_home_is_left_as_it_is(cache: Path) -> None:
     assert started("/other/python/lib/pyspark.zip:/mine").endswith(" /other/python/lib/pyspark.zip:/mine ['a b', '']")
 
@@ -52,9 +63,44 @@ def test_executors_of_a_cluster_get_this_python_and_a_choice_of_the_user_stays(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose_python("local[2]")
-    assert os.environ["PYSPARK_PYTHON"] == worker_python() != sys.executable
+    assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == worker_python() != sys.executable
     choose_python("spark://host:7077")
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     monkeypatch.setenv("PYSPARK_PYTHON", "/theirs")
     choose_python("local[2]")
     assert os.environ["PYSPARK_PYTHON"] == "/theirs"
+
+
+def test_the_python_of_a_running_session_is_replaced_where_it_is_this_one(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By any name that it has in its folder, whether linked or copied."""
+    ours, copied, linked, other = (cache / name for name in ("python", "python3", "python3.11", "python3.9"))
+    for program, text in ((ours, "#!/bin/sh\n"), (copied, "#!/bin/sh\n"), (other, "#!/bin/sh\nexit\n")):
+        program.write_text(text)
+        program.chmod(0o755)
+    linked.symlink_to(ours)
+    monkeypatch.setattr(sys, "executable", str(ours))
+    monkeypatch.setenv("PATH", str(cache), prepend=os.pathsep)
+    for name in (str(ours), "python", "python3", "python3.11"):
+        assert quick_python(name, "local[2]") == worker_python()
+    assert quick_python("python3.9", "local[2]") == "python3.9"
+    assert quick_python("python3", "spark://host:7077") == "python3"
+
+
+def test_another_python_of_a_running_session_stays(cache: Path) -> None:
+    elsewhere = cache / "python3"
+    elsewhere.symlink_to(sys.executable)
+    assert quick_python(str(elsewhere), "local[2]") == str(elsewhere)
+    assert quick_python("/not/there/python3", "local[2]") == "/not/there/python3"
+    assert quick_python("/bin/sh", "local[2]") == "/bin/sh"
+
+
+def test_a_session_has_its_own_python_again_whatever_happens(cache: Path) -> None:
+    context: Any = SimpleNamespace(pythonExec=sys.executable, master="local[2]")
+    with quick_workers(context):
+        assert context.pythonExec == worker_python()
+    assert context.pythonExec == sys.executable
+    with pytest.raises(KeyError), quick_workers(context):
+        raise KeyError
+    assert context.pythonExec == sys.executable
