@@ -132,11 +132,18 @@ class PlainServer:
         return Answer(b"", plain.authenticate(message, self._users))
 
 
+SCRAM_BYTES_MAX = 16 * 1024
+"""The longest message of a SCRAM exchange that is read."""
+
+
 class ScramServer:
     """SCRAM: two messages. An unknown user fails at the second one, as a wrong password does.
 
     Deviation: a SCRAM login of an unknown user fails at its last message, after a made-up salt; Kafka refuses the first
     message, which tells a stranger who exists (SE-P05).
+
+    Deviation: a SCRAM message of more than 16 KiB is refused; Kafka takes up to `sasl.server.max.receive.size`, of
+    which several copies would be kept for each stranger until its login is over.
     """
 
     def __init__(self, mechanism: str, find: Callable[[str], scram.Credential], nonce: str) -> None:
@@ -150,6 +157,8 @@ class ScramServer:
 
     def step(self, message: bytes) -> Answer:
         """Challenge the peer, then check its proof. Raises SaslError."""
+        if len(message) > SCRAM_BYTES_MAX:
+            raise SaslError(self._invalid())
         try:
             text = message.decode()
             return self._begin(text) if self._first is None else self._finish(self._first, text)
