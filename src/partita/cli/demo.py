@@ -33,8 +33,8 @@ class Bars:
         self._told: dict[str, int] = {}
 
     def say(self, text: str) -> None:
-        """Print one line above the bars."""
-        self.progress.console.print(f"[bold]*[/bold] {text}")
+        """Print one line above the bars. Outside of a terminal no line is broken, however long it is."""
+        self.progress.console.print(f"[bold]*[/bold] {text}", soft_wrap=not self.console.is_terminal)
 
     def at(self, bar: str, done: int, total: int) -> None:
         """Set how far a bar is. Without a terminal, print one line for each quarter."""

@@ -184,6 +184,13 @@ class Watching:
         return table
 
 
+COLUMNS = (
+    "TOLD: how often a member was told of a change. READS, WRITES: of ZooKeeper. REQUESTS: to the coordinator.\n"
+    "FAILED: attempts to share. TWO READERS: time in which two members read one partition, of all partitions.\n"
+    "TWICE: records read again. BACK: how far a committed offset went back. ORPHANS: partitions left without a reader."
+)
+
+
 def _print(result: Comparison) -> None:
     from partita.designs.compare import is_built
 
@@ -206,6 +213,7 @@ def _print(result: Comparison) -> None:
         "TWICE", "BACK", "ORPHANS",
     )  # fmt: skip
     print_table(head, rows)
+    say(COLUMNS)
     missing = [design for design in result.plan.designs if not is_built(design)]
     if missing:
         say(f"not built: {', '.join(missing)}")

@@ -317,11 +317,9 @@ class Lab:
         while not holds():
             failed = [fact for fact in list(self.journal.facts) if fact.event == "failed_order"]
             if failed:
-                raise NotSettled(f"{failed[0].member}: {failed[0].facts['error']}")
+                raise NotSettled(f"{failed[0].member}: {failed[0].facts['error']}".rstrip(": "))
             if time.monotonic() > until_s:
-                raise NotSettled(
-                    f"design {self.design}, {self.journal.scenario}: {what} did not happen in {within_s:g} s"
-                )
+                raise NotSettled(f"gave up after {within_s:g} s of waiting until {what}")
             with self._heard:
                 self._heard.wait(LOOK_EVERY_S)
 

@@ -18,6 +18,7 @@ ROW, HEAD, FOOT = 22.0, 42.0, 24.0
 BEFORE_S = 0.6
 SHOWN_S_MAX = 12.0
 STYLE = """
+table { font-size: .88rem; } th.number { white-space: normal; } td:first-child { min-width: 9rem; }
 svg .twice { fill: url(#twice); stroke: var(--bad); stroke-width: 1.5; }
 svg .twice-back { fill: var(--page); opacity: .55; }
 svg .twice-line { fill: var(--bad); } svg .cause { stroke: var(--bad); stroke-width: 2; }

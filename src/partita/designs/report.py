@@ -99,9 +99,13 @@ def _trouble(comparison: Comparison, name: str) -> Iterable[tuple[str, str, str]
     runs = [run for run in comparison.of(name) if run.measures is not None]
     if runs:
         scenario = BY_NAME[name]
+        partitions = runs[0].journal.partitions
+        note = f"{escape(EXPLAINED[name])} The axis counts from the cause."
+        if partitions > pictures.ROWS_MAX:
+            note += f" Of {partitions} partitions the {pictures.ROWS_MAX} with the most trouble are shown."
         yield (
             scenario.what,
-            f"{escape(EXPLAINED[name])} The axis counts from the cause.",
+            note,
             wide(pictures.timelines(runs, scenario.what)),
         )
 

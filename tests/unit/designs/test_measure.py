@@ -131,11 +131,14 @@ def test_a_page_shows_every_picture_and_names_what_design_1_did() -> None:
             its.marks = [(CAUSE, "the cause"), (CAUSE + 1, "healed")]
             its.frames = [Seen(11, "a", "getData"), Seen(11, "b", "join"), Seen(11, "a", "event")]
             its.commits = [Committed(9, "a", 1, 90), Committed(11, "a", 1, 100), Committed(12, "b", 1, 40)]
-            runs.append(Run(scenario, design, 2, its, measure(its)))
+            found = measure(its)
+            its.partitions = 12 if scenario == "crash" else its.partitions
+            runs.append(Run(scenario, design, 2, its, found))
     result = Comparison(Plan(designs=("1", "2", "3")), runs=runs)
     text = page(result)
     assert ".wide:has(svg)::before" in text, "on a phone it says that there is more to the right"
     words = Words(text)
+    assert words.text.count("Of 12 partitions the 5 with the most trouble are shown.") == 1
     assert words.tags.count("svg") == 8
     assert "script" not in words.tags
     assert "In pause, design 1 ended with: never settled" in words.text
