@@ -28,6 +28,10 @@ from partita.records.builder import assemble, encode_record
 from partita.records.header import CODEC_MASK, DELETE_HORIZON_BIT, LOG_APPEND_TIME, BatchHeader, read_header
 
 _WRITE_BYTES = 1 << 20
+KEYS_BYTES_MAX = 128 << 20
+"""What one round keeps of keys; the next round goes on there. (Kafka: log.cleaner.dedupe.buffer.size)"""
+_KEY_BYTES = 100
+"""What a key takes beside its own bytes."""
 
 
 @dataclass(slots=True)
@@ -62,24 +66,34 @@ class CompactionPlan:
     delete_retention_ms: int
     aborted: list[Aborted]
     last_known: dict[int, LastKnown]
+    cleaned_to: int = 0
+    """Once it has run: all batches below this offset are compacted, and those behind it are as they were."""
 
     def run(self) -> None:
         """Raises StorageError or InvalidBatch; then nothing has changed but files that a restart removes."""
         newest: dict[bytes, int] = {}
-        for group in self.groups:
-            for segment in group.segments:
-                if segment.next_offset > self.dirty_from:
-                    self._note_keys(segment, newest)
+        self.cleaned_to = self._note_keys(newest)
+        self.groups = [group for group in self.groups if group.base_offset < self.cleaned_to]
         transactions: set[int] = set()
         for group in self.groups:
             self._write(group, newest, transactions)
 
-    def _note_keys(self, segment: Segment, newest: dict[bytes, int]) -> None:
-        for header, batch in _batches(segment):
+    def _note_keys(self, newest: dict[bytes, int]) -> int:
+        """Note the newest offset of each key that is not compacted yet; return before which offset that is done."""
+        room = KEYS_BYTES_MAX
+        dirty = (s for group in self.groups for s in group.segments if s.next_offset > self.dirty_from)
+        for header, batch in (found for segment in dirty for found in _batches(segment)):
+            if header.next_offset <= self.dirty_from:
+                continue
+            if room <= 0:
+                return header.base_offset
             if not header.is_control and not self._is_aborted(header):
                 for record in iter_records(batch, check_crcs=False):
                     if record.key is not None:
-                        newest[bytes_of(record.key)] = record.offset
+                        key = bytes_of(record.key)
+                        room -= 0 if key in newest else len(key) + _KEY_BYTES
+                        newest[key] = record.offset
+        return self.groups[-1].end_offset
 
     def _is_aborted(self, header: BatchHeader) -> bool:
         return header.is_transactional and any(
@@ -113,6 +127,9 @@ class CompactionPlan:
         """The batches that stay. `transactions`: producers of whose present transaction a batch was read."""
         for segment in group.segments:
             for header, batch in _batches(segment):
+                if header.base_offset >= self.cleaned_to:
+                    yield batch
+                    continue
                 if header.is_control:
                     kept_marker = self._cleaned_marker(header, batch, transactions)
                     if kept_marker is not None:

@@ -87,4 +87,4 @@ def install_compacted(log: PartitionLog, plan: CompactionPlan) -> None:
     """Put what a finished plan wrote in the place of what it read, oldest first."""
     for group in plan.groups:
         log.replace_segments(group.segments, swap_group(log, group))
-    log.cleaned_to(plan.groups[-1].end_offset)
+    log.cleaned_to(plan.cleaned_to)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.log import compaction
 from partita.log.compaction import plan_compaction
 from partita.log.partition_log import PartitionLog
 from partita.log.storage import MemoryStorage
@@ -205,3 +206,47 @@ def test_every_subset_of_finished_groups_replays_to_the_same_state() -> None:
         reopened = open_log(storage, COMPACT)
         assert content(reopened) == content(log)
         assert not any(name.endswith(".cleaned") for name in storage.list(DIRECTORY))
+
+
+KEYS = st.sampled_from(["a", "b", "a longer key"])
+ROUNDS = st.lists(st.tuples(KEYS, st.none() | st.text(max_size=30)), min_size=1, max_size=25)
+
+
+@given(written=ROUNDS, later=ROUNDS, room=st.integers(1, 400), segment_bytes=st.integers(100, 600))
+def test_rounds_that_keep_few_keys_end_as_one_that_keeps_all(
+    written: list[tuple[str, str | None]], later: list[tuple[str, str | None]], room: int, segment_bytes: int
+) -> None:
+    """All keys of a log were kept in memory: a topic of many distinct or long ones could take all there is."""
+    config = replace(COMPACT, segment_bytes=segment_bytes)
+    found = []
+    for limit in (1 << 30, room):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compaction, "KEYS_BYTES_MAX", limit)
+            log = open_log(config=config)
+            rounds = []
+            for records in (written, later):
+                for record in records:
+                    write(log, record)
+                rounds.append(0)
+                while compact(log):
+                    rounds[-1] += 1
+                    assert rounds[-1] <= len(records) + 1, "each round gets further"
+            found.append(content(log))
+            assert log.state.cleaned_to == log.segments[-1].base_offset
+            if limit > room:
+                assert max(rounds) <= 1
+    assert found[0] == found[1]
+
+
+def test_what_is_behind_the_last_noted_key_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "KEYS_BYTES_MAX", 2 * 101)
+    log = open_log(config=replace(COMPACT, segment_bytes=100_000))
+    for i in range(6):
+        write(log, (f"{i % 3}", f"v{i}"))
+    assert compact(log)
+    assert (log.state.cleaned_to, [offset for offset, _, _ in content(log)]) == (2, [0, 1, 2, 3, 4, 5])
+    assert compact(log)
+    assert (log.state.cleaned_to, [offset for offset, _, _ in content(log)]) == (4, [1, 2, 3, 4, 5])
+    assert compact(log)
+    assert (log.state.cleaned_to, [offset for offset, _, _ in content(log)]) == (6, [3, 4, 5])
+    assert not compact(log)

@@ -374,7 +374,7 @@ class Upkeep:
             if kept.failure is not None:
                 return False
             kept.replace_segments(group.segments, new)
-        kept.cleaned_to(plan.groups[-1].end_offset)
+        kept.cleaned_to(plan.cleaned_to)
         return True
 
     async def _sync_one(self, kept: PartitionLog) -> None:
