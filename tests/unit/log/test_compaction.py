@@ -250,3 +250,16 @@ def test_what_is_behind_the_last_noted_key_stays_as_it_is(monkeypatch: pytest.Mo
     assert compact(log)
     assert (log.state.cleaned_to, [offset for offset, _, _ in content(log)]) == (6, [3, 4, 5])
     assert not compact(log)
+
+
+def test_a_tombstone_behind_the_last_noted_key_is_not_counted_as_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time to go begins when older values of its key are gone, not before."""
+    monkeypatch.setattr(compaction, "KEYS_BYTES_MAX", 1)
+    log = open_log(config=replace(COMPACT, segment_bytes=100_000, delete_retention_ms=10))
+    for record in (("k", "old"), ("other", "v"), ("k", None)):
+        write(log, record)
+    before = bytes(log.read(2, 1 << 20))
+    for horizon in (False, False, True):
+        assert compact(log, ms=1000)
+        assert (bytes(log.read(2, 1 << 20)) != before) is horizon
+    assert content(log) == [(1, "other", "v"), (2, "k", None)]
