@@ -478,8 +478,12 @@ class Loops:
         self.members[member]._calls._delivery._dead_letters.is_failing = True
 
     def new_member(self) -> Any:
-        """A consumer whose unreadable records go to a stand-in for the dead-letter topic."""
+        """A consumer whose unreadable records go to a stand-in for the dead-letter topic.
+
+        It commits in `on_revoked`: records that come during a cooperative rebalance come again otherwise (decision 80).
+        """
         consumer = group(self.world, **self.options)
+        consumer.subscribe(["t"], on_revoked=lambda _: consumer.commit())
         consumer._calls._delivery._dead_letters = Letters(self)
         return consumer
 
