@@ -27,6 +27,7 @@ from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.planning.lookups import Committed
 
 FORMAT = "partita"
+STARTS = 6
 _numbers = count()
 
 
@@ -131,14 +132,15 @@ class Collector:
 
     def start(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
         """Returns when the query has its sources. Spark gives the process of a source ten seconds to come up, which a
-        very busy machine can miss: then the query is started again."""
+        very busy machine can miss several times: then the query is started again."""
         writer = stream.writeStream.foreachBatch(self).option("checkpointLocation", self.checkpoint)
         writer = writer.trigger(**(trigger or {"availableNow": True}))
-        query = writer.start()
-        while query.status["message"].startswith("Initializing"):
-            time.sleep(0.02)
-        if "failed to connect back" in str(query.exception()):
+        for _ in range(STARTS):
             query = writer.start()
+            while query.status["message"].startswith("Initializing"):
+                time.sleep(0.02)
+            if "failed to connect back" not in str(query.exception()):
+                break
         return query
 
     def run(self, stream: DataFrame, **trigger: Any) -> StreamingQuery:
