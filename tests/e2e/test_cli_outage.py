@@ -57,5 +57,7 @@ def test_a_broker_that_dies_midway_ends_the_command(
     finally:
         broker.stop()
     assert result.exit_code == 1, result.output
-    assert "no broker could be reached for" in result.stderr
+    # A lookup that is under way when the broker dies may be what tells of it.
+    told = ("no broker could be reached for", "did not finish in time")
+    assert any(words in result.stderr for words in told), result.stderr
     assert len(result.stderr.splitlines()) == 1
