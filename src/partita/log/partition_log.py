@@ -95,6 +95,8 @@ class PartitionLog:
         """Called once, when the log stops taking appends because a file operation failed."""
         self.on_damaged: Callable[[PartitionLog, str], None] | None = None
         """Called when a batch that is read turns out to be damaged."""
+        self.on_no_room: Callable[[str], None] | None = None
+        """Called when a batch is refused because the disk is full or no descriptor is left; the log goes on."""
         for chore in recovered.chores:
             self._later(chore)
 
@@ -187,6 +189,8 @@ class PartitionLog:
     def _note_error(self, error: StorageError) -> None:
         if not isinstance(error, TRANSIENT):
             self.fail(str(error))
+        elif self.on_no_room is not None:
+            self.on_no_room(str(error))
 
     def _advance(self, header: BatchHeader, now: Now) -> None:
         self.log_end_offset = header.next_offset

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("partita.broker")
 
+NO_ROOM_EVERY_MS = 60_000
 COUNTERS = {
     "unclean_starts": "starts after a stop that was not in order",
     "logs_cut": "logs that recovery made shorter",
@@ -55,6 +56,7 @@ class LogStore:
         self.notices: list[tuple[str, dict[str, object]]] = []
         self.on_notice: Callable[..., None] | None = None
         self.counters = dict.fromkeys(COUNTERS, 0)
+        self._no_room_from_ms = 0
 
     def open_log(
         self,
@@ -89,6 +91,7 @@ class LogStore:
             self._describe(folder, description)
         opened.on_failed = lambda _, reason: self.fail(reason)
         opened.on_damaged = self._damaged
+        opened.on_no_room = self._no_room
         self._tell_recovery(opened)
         self.logs[directory] = opened
         self._configs[directory] = config
@@ -181,6 +184,13 @@ class LogStore:
             self.counters["batches_damaged"] += 1
             log.error("a batch on the disk cannot be read, and fetches of it are refused: %s", where)
             self.notice("batch damaged", where=where)
+
+    def _no_room(self, reason: str) -> None:
+        """Log that batches are refused, at most once a minute however many are; their clients try again."""
+        now_ms = self._clock.now().mono_ms
+        if now_ms >= self._no_room_from_ms:
+            self._no_room_from_ms = now_ms + NO_ROOM_EVERY_MS
+            log.error("batches are refused: %s", reason)
 
     def has_log(self, topic_id: bytes, partition: int) -> bool:
         """Whether anything was ever written for the partition."""

@@ -20,6 +20,7 @@ from partita import Broker
 from partita.broker.config import BrokerConfig
 from partita.broker.options import Value
 from partita.broker.running import RunningBroker
+from partita.broker.storage import log_store
 from partita.broker.storage.data_dir import DiskStore
 from partita.broker.storage.disk_storage import DiskStorage
 from partita.broker.storage.open_files import OpenFiles
@@ -259,6 +260,26 @@ def giving_room(free: list[int]) -> Callable[..., None]:
         free[0] += 4096
 
     return remove
+
+
+@pytest.mark.parametrize(("every_ms", "times"), [(log_store.NO_ROOM_EVERY_MS, 1), (0, 3)])
+def test_a_full_disk_is_told_in_the_log_but_not_for_each_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, every_ms: int, times: int
+) -> None:
+    """D8: only producers heard of it."""
+    free = [1 << 30]
+    full_disk(monkeypatch, free)
+    monkeypatch.setattr(log_store, "NO_ROOM_EVERY_MS", every_ms)
+    with Broker(data_dir=str(tmp_path)) as broker, Raw(broker.port) as raw:
+        broker.run(lambda: broker.cluster.create_topic("t", 1, 1))
+        free[0] = 0
+        assert [produce(raw) for _ in range(3)] == [STORAGE] * 3
+        told = [entry.getMessage() for entry in caplog.records if entry.levelname == "ERROR"]
+        free[0] = 1 << 30
+        assert produce(raw) == 0
+    assert len(told) == times
+    assert all(line.startswith("batches are refused: ") for line in told)
+    assert "the disk has no room" in told[0]
 
 
 def test_a_deletion_that_finds_no_room_to_be_said_is_not_acknowledged(
