@@ -1,4 +1,8 @@
-"""DeleteAcls: what each filter selects is removed; one ACL may be reported by several filters. (Kafka: AclApis.)"""
+"""DeleteAcls: what each filter selects is removed; one ACL may be reported by several filters. (Kafka: AclApis.)
+
+Deviation: once the filters of a DeleteAcls have selected 100,000 ACLs, those behind are refused with INVALID_REQUEST.
+Kafka reports all that they select, however large the answer is.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,9 @@ from partita.security.rights.acls import AclBinding, filter_problem
 
 ACLS_AT_ONCE = 10_000
 """How many ACLs filters look at before others have their turn."""
+REPORTED_MAX = 100_000
+"""How many ACLs, counted once for each filter that selects them, a request reports before it takes no more filters."""
+_TOO_MANY = "the filters before this one have selected too many ACLs for one answer; send it in a request of its own"
 
 
 def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer:
@@ -33,17 +40,18 @@ def handle(ctx: RequestContext, request: DeleteAclsRequest) -> Answer:
 def _answer(ctx: RequestContext, rights: Rights, request: DeleteAclsRequest) -> Steps[DeleteAclsResponse]:
     results: list[DeleteAclsFilterResult] = []
     removed: dict[AclBinding, None] = {}
-    looked_at = 0
+    looked_at = reported = 0
     for asked in request.filters:
         if looked_at > ACLS_AT_ONCE:
             yield None
             looked_at = 0
         looked_at += len(rights.authorizer)
-        problem = _problem(asked)
+        problem = _TOO_MANY if reported >= REPORTED_MAX else _problem(asked)
         if problem is not None:
             results.append(DeleteAclsFilterResult(error_code=ErrorCode.INVALID_REQUEST, error_message=problem))
             continue
         found = rights.found(filter_of(asked))
+        reported += len(found)
         removed.update(dict.fromkeys(found))
         results.append(DeleteAclsFilterResult(error_message=None, matching_acls=[_matching(acl) for acl in found]))
     try:

@@ -10,6 +10,7 @@ import pytest
 
 from partita import Broker
 from partita.broker.embedded import StartError
+from partita.broker.handlers import delete_acls
 from partita.broker.rights.audit import LINES_PER_SECOND, Audit
 from partita.log.storage import StorageError
 from partita.protocol.error_codes import ErrorCode
@@ -139,6 +140,23 @@ def test_filters_delete_and_both_report_what_both_select(admin: Raw) -> None:
         (INVALID, "Invalid operation UNKNOWN"),
     ]
     assert described(admin) == ["2:3:b:3"]
+
+
+def test_filters_that_would_report_too_much_are_refused_and_delete_nothing(
+    admin: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """2,000 filters for everything beside 28,000 ACLs would have been an answer of gigabytes."""
+    monkeypatch.setattr(delete_acls, "REPORTED_MAX", 2)
+    create(admin, creation("a"), creation("b"), creation("c"))
+    results = admin.ask(DeleteAclsRequest(filters=[removal("a"), removal("b"), removal("c")]), 3).filter_results
+    assert [(len(result.matching_acls), result.error_code) for result in results] == [(1, 0), (1, 0), (0, INVALID)]
+    assert results[2].error_message == (
+        "the filters before this one have selected too many ACLs for one answer; send it in a request of its own"
+    )
+    assert described(admin) == ["2:3:c:3"]
+    assert [
+        len(each.matching_acls) for each in admin.ask(DeleteAclsRequest(filters=[removal()]), 3).filter_results
+    ] == [1]
 
 
 @pytest.mark.case("SE-I10")
