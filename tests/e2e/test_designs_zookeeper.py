@@ -98,9 +98,9 @@ def test_an_open_port_is_not_taken_for_a_server(tmp_path: Path) -> None:
     server = Server(tmp_path, jars=lame)
     server.start()
     try:
-        until(lambda: _is_open(server.port))
-        with pytest.raises(NoZooKeeper, match="did not get ready within 1 s: This ZooKeeper instance is not currently"):
-            server.wait_ready(1)
+        until(lambda: "is not currently serving" in server.four_letters("srvr"))
+        with pytest.raises(NoZooKeeper, match="did not get ready within 3 s: This ZooKeeper instance is not currently"):
+            server.wait_ready(3)
     finally:
         server.stop()
     assert not _is_open(server.port), "no process is left behind"
