@@ -11,7 +11,7 @@ import fastavro
 
 from partita.registry.errors import RegistryError
 from partita.registry.framing import frame
-from partita.registry.schema import Registry, Schema, subject_of
+from partita.registry.schema import Registry, Schema, subject_namer
 
 Parsed: TypeAlias = Any
 """A parsed schema as fastavro has it: text, list or dict. `Any` here and below: Avro data has every Python type."""
@@ -36,9 +36,8 @@ class AvroSerializer:
         self._registry = registry
         text = schema if isinstance(schema, str) or schema is None else json.dumps(schema)
         self._schema = None if text is None else Schema(text)
-        self._is_key = is_key
         self._register = register
-        self._subject = subject
+        self._subject = subject_namer(subject, is_key=is_key)
         self._known: dict[str, tuple[int, Parsed]] = {}
 
     def prepare(self, topic: str) -> None:
@@ -62,7 +61,7 @@ class AvroSerializer:
         return frame(schema_id, out.getvalue())
 
     def _learn(self, topic: str) -> tuple[int, Parsed]:
-        subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
+        subject = self._subject(topic)
         if self._schema is None or not self._register:
             schema_id, schema = self._registry.latest(subject)
             if self._schema is not None and json.loads(schema.text) != json.loads(self._schema.text):

@@ -10,7 +10,7 @@ import jsonschema
 
 from partita.registry.errors import RegistryError
 from partita.registry.framing import frame
-from partita.registry.schema import Registry, Schema, subject_of
+from partita.registry.schema import Registry, Schema, SchemaIds, subject_namer
 
 Json: TypeAlias = Any
 """Whatever JSON can say."""
@@ -30,33 +30,28 @@ class JsonSchemaSerializer:
         is_key: bool = False,
         subject: Callable[[str], str] | None = None,
     ) -> None:
-        self._registry = registry
-        self._schema = Schema(schema if isinstance(schema, str) else json.dumps(schema), "JSON")
-        self._validate = validator(self._schema)
-        self._is_key = is_key
-        self._subject = subject
-        self._ids: dict[str, int] = {}
+        written = Schema(schema if isinstance(schema, str) else json.dumps(schema), "JSON")
+        self._validate = validator(written)
+        self._ids = SchemaIds(registry, written, subject_namer(subject, is_key=is_key))
 
     def prepare(self, topic: str) -> None:
         """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
 
         A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
         """
-        if topic not in self._ids:
-            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
-            self._ids[topic] = self._registry.register(subject, self._schema)
+        self._ids.of(topic)
 
     def serialize(self, topic: str, headers: object, data: Json) -> bytes | None:
         """The framed bytes; None for None. Raises RegistryError for data that the schema does not allow."""
         if data is None:
             return None
         self._validate(data)
-        self.prepare(topic)
+        schema_id = self._ids.of(topic)
         try:
             text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise RegistryError(f"the object fits its JSON Schema, but is no JSON: {error}") from error
-        return frame(self._ids[topic], text.encode())
+        return frame(schema_id, text.encode())
 
 
 def validator(schema: Schema) -> Callable[[Json], None]:

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from partita.registry.errors import RegistryError
 from partita.registry.framing import decode_indexes, frame
-from partita.registry.schema import Registry, Schema, subject_of
+from partita.registry.schema import Registry, Schema, SchemaIds, subject_namer
 
 ProtoMessage: TypeAlias = Any
 """A message, or a class of messages: the protobuf library makes them at run time."""
@@ -45,23 +45,18 @@ class ProtobufSerializer:
         is_key: bool = False,
         subject: Callable[[str], str] | None = None,
     ) -> None:
-        self._registry = registry
         self._message = message
         descriptor = message.DESCRIPTOR
         self._indexes = path_of(descriptor)
-        self._schema = Schema(base64.b64encode(descriptor.file.serialized_pb).decode(), "PROTOBUF")
-        self._is_key = is_key
-        self._subject = subject
-        self._ids: dict[str, int] = {}
+        schema = Schema(base64.b64encode(descriptor.file.serialized_pb).decode(), "PROTOBUF")
+        self._ids = SchemaIds(registry, schema, subject_namer(subject, is_key=is_key))
 
     def prepare(self, topic: str) -> None:
         """Ask the registry now for what a record of this topic needs, so that `serialize` never waits for it.
 
         A program with an event loop calls it in a thread before the first `send`. Raises as `serialize` does.
         """
-        if topic not in self._ids:
-            subject = self._subject(topic) if self._subject is not None else subject_of(topic, is_key=self._is_key)
-            self._ids[topic] = self._registry.register(subject, self._schema)
+        self._ids.of(topic)
 
     def serialize(self, topic: str, headers: object, data: ProtoMessage) -> bytes | None:
         """The framed bytes; None for None. Raises RegistryError for a message of another class."""
@@ -69,9 +64,9 @@ class ProtobufSerializer:
             return None
         if not isinstance(data, self._message):
             raise RegistryError(f"expected a {self._message.__name__}, got {type(data).__name__}")
-        self.prepare(topic)
+        schema_id = self._ids.of(topic)
         payload: bytes = data.SerializeToString()
-        return frame(self._ids[topic], payload, self._indexes)
+        return frame(schema_id, payload, self._indexes)
 
 
 def path_of(descriptor: Any) -> list[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, Protocol
 
 SchemaType = Literal["AVRO", "JSON", "PROTOBUF"]
@@ -45,3 +47,24 @@ class Registry(Protocol):
 def subject_of(topic: str, *, is_key: bool) -> str:
     """The subject of a topic's keys or values (Confluent's TopicNameStrategy)."""
     return f"{topic}-{'key' if is_key else 'value'}"
+
+
+def subject_namer(subject: Callable[[str], str] | None, *, is_key: bool) -> Callable[[str], str]:
+    """How a serializer names the subject of a topic: as the caller says, else as `subject_of` does."""
+    return subject if subject is not None else partial(subject_of, is_key=is_key)
+
+
+@dataclass(slots=True)
+class SchemaIds:
+    """The ids of one schema by topic; the registry is asked once for each."""
+
+    registry: Registry
+    schema: Schema
+    subject: Callable[[str], str]
+    _known: dict[str, int] = field(default_factory=dict)
+
+    def of(self, topic: str) -> int:
+        """The id under which the topic's subject has the schema. Raises RegistryError, RegistryUnavailableError."""
+        if topic not in self._known:
+            self._known[topic] = self.registry.register(self.subject(topic), self.schema)
+        return self._known[topic]

@@ -72,10 +72,13 @@ class CutsForCopies:
     def look(self) -> None:
         """Take note of a copy that begins, goes on or ends, and answer it once no compaction is under way."""
         asked = _asked(self._store.root)
-        token = None if asked is None or asked.token == self._given_up else asked.token
-        if token is not None and self._is_stalled(asked):
-            self._given_up, token = token, None
-            self._withdraw()
+        token = None
+        if asked is not None and asked.token != self._given_up:
+            if self._is_stalled(asked):
+                self._given_up = asked.token
+                self._withdraw()
+            else:
+                token = asked.token
         self._note(token is not None)
         logs = self._store.logs
         if not token or token == self._answered or any(kept.is_being_compacted for kept in logs.values()):
@@ -85,7 +88,7 @@ class CutsForCopies:
         ends = [(folder, End(last.base_offset, last.size, end)) for folder, last, end in lasts]
         self._store.later(partial(_answer, self._store.root, token, Cut(self._clock.now().wall_ms, dict(ends))))
 
-    def _is_stalled(self, asked: _Asked | None) -> bool:
+    def _is_stalled(self, asked: _Asked) -> bool:
         """Whether the copy has not gone on for too long."""
         now_ms = self._clock.now().mono_ms
         if asked != self._seen:

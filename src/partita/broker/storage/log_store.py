@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("partita.broker")
 
 NO_ROOM_EVERY_MS = 60_000
+"""How often at most the log says that batches are refused for want of room or descriptors."""
 COUNTERS = {
     "unclean_starts": "starts after a stop that was not in order",
     "logs_cut": "logs that recovery made shorter",
