@@ -22,10 +22,12 @@ from partita.admin import Admin
 from partita.options import ConfigError
 from partita.spark import commit_stopped, commit_when_stopped
 from partita.spark.options import parse_source
-from partita.spark.query_watch import ConnectWatch
+from partita.spark.query_watch import ConnectWatch, QueryWatch
 from support.spark.world import Collector
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import QueryProgressEvent
+
     from support.spark.world import SparkWorld
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -163,6 +165,19 @@ def test_the_second_query_in_a_group_is_stopped(world: SparkWorld, caplog: pytes
         assert first.isActive
     finally:
         first.stop()
+
+
+def test_the_progress_of_a_batch_is_not_read_by_the_watch(world: SparkWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Py4J asks the JVM for each field: 40 ms of CPU time for every micro-batch of every query of the session."""
+    read: list[QueryProgressEvent] = []
+    monkeypatch.setattr(QueryWatch, "onQueryProgress", lambda self, event: read.append(event))
+    world.create()
+    world.produce("abc")
+    sink = Collector()
+    sink.run(world.stream(group=world.group, groupMode="commit", maxOffsetsPerTrigger="1"))
+    assert sink.values == [["a"], ["b"], ["c"]]
+    assert eventually(lambda: [end for end, _ in world.committed().values()] == [3]), "the last batch is committed"
+    assert read == []
 
 
 def test_a_stopped_query_can_be_committed_for_from_its_progress(world: SparkWorld) -> None:

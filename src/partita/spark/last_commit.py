@@ -39,8 +39,8 @@ def committing(options: Mapping[str, str]) -> SourceOptions:
 
 
 def ends_of(progress: Any) -> list[Any]:
-    """The end of each source in a progress report; none before the first one."""
-    return [found["endOffset"] for found in progress["sources"]] if progress is not None else []
+    """The end of each source in a progress report, where it has one; none before the first report."""
+    return [end for found in progress["sources"] if (end := found["endOffset"])] if progress is not None else []
 
 
 def try_commit(options: SourceOptions, ends: Iterable[Any]) -> None:

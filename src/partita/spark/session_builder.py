@@ -34,6 +34,9 @@ def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) ->
     from pyspark.sql import SparkSession
 
     settings = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}
+    if os.name == "posix":
+        # What the JVM and its workers tell each other costs less than over TCP (decision 0312).
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
     if master.startswith("local"):
         # A machine whose own name does not resolve, or only to an outside address, works too.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -48,7 +48,7 @@ from partita.spark.reading import tables
 from partita.spark.reading.prefetching import prefetched, simple_reader
 from partita.spark.reading.pushed_filters import PushedFilters
 from partita.spark.reading.task_reader import read_ranges
-from partita.spark.worker_memory import settle
+from partita.spark.worker_process import acknowledge_at_once, settle
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
@@ -169,6 +169,10 @@ class BatchReader(DataSourceReader):
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
             self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]  # Spark's own way; see above
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
+
     def partitions(self) -> list[InputPartition]:
         """The tasks, planned against the cluster as it is now."""
         lookups = _lookups(self._options)
@@ -211,6 +215,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_running": None, "_prefetched": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
 
     @property  # type: ignore[misc]  # an override of `object.__class__`, which only `isinstance` of Spark's process sees
     def __class__(self) -> type:

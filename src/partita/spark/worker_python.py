@@ -1,8 +1,10 @@
-"""The Python that Spark starts for its workers on this machine: this one, without the zip that would slow it down.
+"""The Python that Spark starts for its workers on this machine: this one, without what would slow its start down.
 
 Spark puts the file pyspark.zip in front of the path of every Python process that it starts. The zip holds sources
 alone, so each of them compiles what it imports of pyspark: half a second of CPU time for a process whose work may take
-a tenth of that. A query starts such a process for its source, a session one for each kind of planner.
+a tenth of that. A jar of Spark without any Python follows, whose list of files takes 50 ms to read. And numpy, which
+pyarrow imports, starts a thread for each core. A query starts such a process for its source, a session one for each
+kind of planner.
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
 
 _STARTER = """#!/bin/sh
 # Starts Python with the installed pyspark, whose modules are compiled, in place of the zip of the same sources.
+export OMP_NUM_THREADS="${{OMP_NUM_THREADS:-1}}"
 path=:$PYTHONPATH:
-for zip in {zips}; do
-    while case $path in *":$zip:"*) true ;; *) false ;; esac; do
-        path=${{path%%":$zip:"*}}:${{path#*":$zip:"}}
+for file in {unwanted}; do
+    while case $path in *":$file:"*) true ;; *) false ;; esac; do
+        path=${{path%%":$file:"*}}:${{path#*":$file:"}}
     done
 done
 path=${{path#:}}
@@ -46,12 +49,12 @@ def worker_python() -> str:
     cluster need a Python of their own machine.
     """
     found = find_spec("pyspark")
-    library = Path(found.origin).parent / "python" / "lib" if found is not None and found.origin else None
-    if os.name != "posix" or library is None or not library.is_dir():
+    home = Path(found.origin).parent if found is not None and found.origin else None
+    if os.name != "posix" or home is None or not (home / "python" / "lib").is_dir():
         return sys.executable
-    zips = sorted(library.glob("*.zip"))
+    unwanted = sorted([*home.glob("python/lib/*.zip"), *home.glob("jars/spark-core_*.jar")])
     text = _STARTER.format(
-        zips=" ".join(shlex.quote(str(path)) for path in zips),
+        unwanted=" ".join(shlex.quote(str(path)) for path in unwanted),
         python=shlex.quote(sys.executable),
     )
     try:

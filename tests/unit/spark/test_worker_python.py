@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import pyspark
 import pytest
@@ -47,6 +48,21 @@ def test_the_zip_is_left_out_wherever_it_comes(cache: Path) -> None:
     for path in (f"{zips}:/x.jar:{zips}:{zips}:/mine", f"/x.jar:/mine:{zips}"):
         assert started(path) == f"{pyspark.__file__} {sys.executable} /x.jar:/mine ['a b', '']"
     assert started(zips) == f"{pyspark.__file__} {sys.executable}  ['a b', '']"
+
+
+def test_the_jar_that_holds_no_python_is_left_out(cache: Path) -> None:
+    (jar,) = (LIBRARY.parent.parent / "jars").glob("spark-core_*.jar")
+    with ZipFile(jar) as found:
+        assert not [name for name in found.namelist() if name.endswith((".py", ".pyc"))]
+    assert started(f"/mine:{jar}:/x.jar").endswith(" /mine:/x.jar ['a b', '']")
+
+
+def test_numpy_starts_one_thread_unless_the_user_wants_more(cache: Path) -> None:
+    command = [worker_python(), "-c", "import os; print(os.environ['OMP_NUM_THREADS'])"]
+    for given, told in ((None, "1\n"), ("4", "4\n")):
+        environment = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"}
+        environment |= {"OMP_NUM_THREADS": given} if given else {}
+        assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == told
 
 
 def test_another_spark_home_is_left_as_it_is(cache: Path) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.options import SinkOptions
-from partita.spark.worker_memory import settle
+from partita.spark.worker_process import settle
 from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ Nothing is kept on the driver: Spark builds a new writer for every batch of a st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.options import SinkOptions
-from partita.spark.worker_memory import settle
+from partita.spark.worker_process import acknowledge_at_once, settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.topic_producer import TopicProducer, produce_settings
@@ -32,6 +32,10 @@ class TopicArrowWriter(DataSourceArrowWriter):
         if options.sink_name is not None:
             raise ConfigError("exactlyOnce=true needs a streaming query: a batch write has no batch number to remember")
         self._options = options
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; returns when the brokers have them."""
@@ -52,6 +56,10 @@ class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
         produce_settings(options.client)
         exactly_once.timeout_ms(options)
         self._options = options
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; returns when the brokers have them."""
