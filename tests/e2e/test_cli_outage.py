@@ -61,3 +61,34 @@ def test_a_broker_that_dies_midway_ends_the_command(
     told = ("no broker could be reached for", "did not finish in time")
     assert any(words in result.stderr for words in told), result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["mirror", "t", "-e"], ["perf", "produce", "t", "-n", "1000000000"]], ids=" ".join)
+def test_a_broker_that_takes_nothing_more_ends_the_command(
+    words: list[str], other: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The producer logs neither the outage nor each lost record, and nothing is sent after the first failure."""
+    soon = {"delivery.timeout.ms": 300, "request.timeout.ms": 150, "max.block.ms": 300}
+    monkeypatch.setattr(f"partita.cli.records.{words[0]}.patient_for", lambda *_: soon)
+    target = Broker()
+    target.start()
+    try:
+        target.create_topics({"t": 1})
+        other.produce("t", *map(str, range(10)))
+        sent, stops = Producer.send, [target.stop]
+
+        def send(self: Producer, *args: Any, **options: Any) -> Any:
+            future = sent(self, *args, **options)
+            if stops:
+                future.result(10)
+                stops.pop()()
+            return future
+
+        monkeypatch.setattr(Producer, "send", send)
+        ends = ["-b", other.bootstrap, "--to"] if words[0] == "mirror" else ["-b"]
+        result = CliRunner().invoke(cli, [*words, *ends, target.bootstrap])
+    finally:
+        target.stop()
+    assert result.exit_code == 1, result.output
+    assert "not delivered within 300 ms" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

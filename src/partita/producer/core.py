@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from partita.errors import KafkaError, error_for
+from partita.plurals import count
 from partita.producer.accumulator import Accumulator, PartitionQueue
 from partita.producer.answers import Verdict, judge
 from partita.producer.batch import Batch, Failure
@@ -350,9 +351,11 @@ class ProducerCore:
 
     def _too_late(self, batch: Batch, last: Exception | None) -> DeliveryTimeoutError:
         why = f"; the last attempt failed with {last}" if last is not None else ""
+        records = batch.builder.records_count
         return DeliveryTimeoutError(
-            f"{batch.builder.records_count} records for {batch.topic}-{batch.partition} were not delivered within "
-            f"{self.config.delivery_timeout_ms} ms, after {batch.attempts} attempts{why}"
+            f"{count(records, 'record')} for {batch.topic}-{batch.partition} "
+            f"{'was' if records == 1 else 'were'} not delivered within "
+            f"{self.config.delivery_timeout_ms} ms, after {count(batch.attempts, 'attempt')}{why}"
         )
 
     def _finish(self, batch: Batch, error: Exception | None) -> None:

@@ -365,7 +365,7 @@ def test_the_delivery_timeout_says_how_often_it_was_tried_and_why_it_failed() ->
     world.poll(later=50)
     failure = delivery.failure()
     assert isinstance(failure, DeliveryTimeoutError)
-    assert "within 50 ms, after 1 attempts; the last attempt failed with" in str(failure)
+    assert "within 50 ms, after 1 attempt; the last attempt failed with" in str(failure)
     assert "connection refused" in str(failure)
 
 

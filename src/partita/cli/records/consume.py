@@ -14,7 +14,7 @@ import click
 from partita.cli.address import Address, address_options, settings_of
 from partita.cli.connecting import connected, require_topics
 from partita.cli.records.formats import DEFAULT_FORMAT, FIELDS, Look, parse_delimiter, parse_format, to_json
-from partita.cli.records.patience import Patience, brief_calls, outage_told_once
+from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.records.where import Kind, Where, parse_where
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
 
@@ -107,7 +107,7 @@ def consume(
         options |= brief_calls(given_settings, options)
     plan = _existing(bootstrap, plan)
     try:
-        with outage_told_once(plan.is_bounded), Consumer(options | given_settings) as consumer:
+        with told_once(outages=plan.is_bounded), Consumer(options | given_settings) as consumer:
             ends = _begin(consumer, plan)
             _read(consumer, plan, ends, Output(sys.stdout.buffer, write))
     except ValueError as error:

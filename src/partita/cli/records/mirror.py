@@ -12,7 +12,7 @@ import click
 
 from partita.cli.address import Address, address_options, find_address
 from partita.cli.connecting import connected, patient_for, require_topics
-from partita.cli.records.patience import Patience, brief_calls, outage_told_once
+from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.records.translation import Translation
 from partita.cli.terminal import complain, say
 from partita.consumer.topic_partition import OffsetAndMetadata, TopicPartition
@@ -72,7 +72,7 @@ def mirror(
             options |= brief_calls({}, options)
             goal |= patient_for({}, goal, GIVE_UP_AFTER_S)
         copied = Copying(prefix)
-        with outage_told_once(until_end), Consumer(options) as consumer, Producer(goal) as producer:
+        with told_once(outages=until_end), Consumer(options) as consumer, Producer(goal) as producer:
             consumer.assign(partitions)
             if group is None:
                 consumer.seek_to_beginning()

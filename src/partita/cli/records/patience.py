@@ -22,7 +22,7 @@ UNREACHABLE_S = 15.0
 STANDSTILL_S = 120.0
 """How long nothing may move while brokers answer; a quota holds a reader back for less."""
 ASK_S = 0.5
-_LOG = logging.getLogger("partita.consumer")
+_LOGS = logging.getLogger("partita.consumer"), logging.getLogger("partita.producer")
 
 
 def brief_calls(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,14 +89,21 @@ class Patience:
 
 
 @contextmanager
-def outage_told_once(is_bounded: bool = True) -> Iterator[None]:
-    """A command that ends by itself tells of an outage with its last line; the consumer need not log it as well."""
+def told_once(*, outages: bool) -> Iterator[None]:
+    """Keep the clients from logging what the command's last line tells: records that were not delivered.
+
+    `outages`: the same for a broker that goes away. A command that ends by itself tells of it; one that runs until
+    Ctrl-C lets the client say it at once.
+    """
+    hidden = {"not_delivered", "no_broker", "broker_again"} if outages else {"not_delivered"}
 
     def is_told_here(record: logging.LogRecord) -> bool:
-        return not is_bounded or "no broker can be reached" not in record.getMessage()
+        return getattr(record, "kind", None) not in hidden
 
-    _LOG.addFilter(is_told_here)
+    for log in _LOGS:
+        log.addFilter(is_told_here)
     try:
         yield
     finally:
-        _LOG.removeFilter(is_told_here)
+        for log in _LOGS:
+            log.removeFilter(is_told_here)

@@ -19,7 +19,7 @@ from partita.cli.connecting import (
     require_topics,
     writable_partitions,
 )
-from partita.cli.records.patience import Patience, brief_calls, outage_told_once
+from partita.cli.records.patience import Patience, brief_calls, told_once
 from partita.cli.terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -57,17 +57,20 @@ def produce_(
     took: list[float] = []
     failures: list[Exception] = []
     options, given = bootstrap.client_options(), settings_of(settings)
-    with Producer(options | patient_for(given, options, GIVE_UP_AFTER_S) | given) as producer:
+    options |= patient_for(given, options, GIVE_UP_AFTER_S) | given
+    with told_once(outages=True), Producer(options) as producer:
         writable_partitions(producer, topic)
         began = time.perf_counter()
         for number in range(records):
+            if failures:
+                break
             if rate is not None:
                 time.sleep(max(0.0, began + number / rate - time.perf_counter()))
             producer.send(topic, value).add_done_callback(_Timed(time.perf_counter(), took, failures))
         producer.flush()
         seconds = time.perf_counter() - began
     if failures:
-        raise failures[0]
+        raise click.ClickException(str(failures[0]))
     _tell({"records": records, **_rates(records, records * size, seconds), **_latency_ms(took)}, as_json)
 
 
@@ -100,7 +103,7 @@ def consume_(topic: str, bootstrap: Address, records: int | None, settings: tupl
         require_topics(admin, [topic])
     given = settings_of(settings)
     options = bootstrap.client_options(auto_offset_reset="earliest")
-    with outage_told_once(), Consumer(options | brief_calls(given, options) | given) as consumer:
+    with told_once(outages=True), Consumer(options | brief_calls(given, options) | given) as consumer:
         partitions = [(topic, number) for number in consumer.partitions_for(topic)]
         begins, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
         consumer.assign(partitions)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import click
 from partita.cli.address import Address, address_options, settings_of
 from partita.cli.connecting import patient_for, require_broker, writable_partitions
 from partita.cli.records.formats import from_json, parse_delimiter
+from partita.cli.records.patience import told_once
 from partita.cli.terminal import say
 from partita.plurals import count
 
@@ -73,7 +72,7 @@ def produce(
     options |= patient_for(given_settings, options, GIVE_UP_AFTER_S) | given_settings
     require_broker(bootstrap)
     try:
-        with _failures_told_once(), Producer(options) as producer:
+        with told_once(outages=False), Producer(options) as producer:
             partitions = writable_partitions(producer, topic)
             _check_partition(topic, partitions, shape.partition, "")
             sent = _send(producer, topic, _records(files, shape, topic, partitions))
@@ -83,21 +82,6 @@ def produce(
         raise click.UsageError(str(error)) from error
     if not quiet:
         say(f"{count(sent, 'record')} written to {topic}", err=True)
-
-
-@contextmanager
-def _failures_told_once() -> Iterator[None]:
-    """The command ends with the first failure, so the producer need not log it as well."""
-    log = logging.getLogger("partita.producer")
-
-    def is_told_here(record: logging.LogRecord) -> bool:
-        return record.levelno < logging.ERROR
-
-    log.addFilter(is_told_here)
-    try:
-        yield
-    finally:
-        log.removeFilter(is_told_here)
 
 
 def _shape(given: dict[str, Any]) -> Shape:

@@ -276,7 +276,7 @@ class ConsumerDriver:
 
     def _take_note(self, note: Note) -> None:
         level = logging.WARNING if note.kind in _WARNED else logging.INFO
-        LOG.log(level, "%s: %s", self.config.client_id, note.text)
+        LOG.log(level, "%s: %s", self.config.client_id, note.text, extra={"kind": note.kind})
         self.metrics.noted(note)
         if self.on_note is not None:
             self.on_note(note)

@@ -22,12 +22,13 @@ from partita.consumer.shell import arguments
 from partita.consumer.shell.arguments import Committable
 from partita.consumer.topic_partition import GroupMetadata
 from partita.net.loop_thread import LoopThread, OneFace, not_pickled
+from partita.plurals import count
 from partita.producer.batch import NewRecord, RecordMetadata
 from partita.producer.config import ProducerConfig
 from partita.producer.delivery import Delivery
 from partita.producer.errors import ProducerClosedError, UndeliveredError
 from partita.producer.serializing import GivenHeaders, Headers, check_number, serializer, to_bytes, to_headers
-from partita.producer.shell.driver import DRIVERS, ProducerDriver, call_safely, records_text
+from partita.producer.shell.driver import DRIVERS, NOT_DELIVERED, ProducerDriver, call_safely
 from partita.producer.shell.transaction_blocks import AsyncTransactionBlock, TransactionBlock
 from partita.producer.transactions.calls import Member, Offsets, TxnOffset
 from partita.producer.transactions.core import Transactions
@@ -151,7 +152,7 @@ class AsyncProducer:
         except UndeliveredError as error:
             if kind is None:
                 raise
-            _LOG.error("%s", error)
+            _LOG.error("%s", error, extra=NOT_DELIVERED)
 
     def __del__(self) -> None:
         driver = getattr(self, "_driver", None)
@@ -364,7 +365,7 @@ class Producer:
         except UndeliveredError as error:
             if kind is None:
                 raise
-            _LOG.error("%s", error)
+            _LOG.error("%s", error, extra=NOT_DELIVERED)
 
     def __del__(self) -> None:
         if getattr(self, "_thread", None) is not None:
@@ -519,7 +520,7 @@ def _flush_at_exit() -> None:
     for driver in list(DRIVERS):
         lost = driver.core.count_unfinished()
         if lost:
-            _LOG.error("the program ends with a producer that was not closed: lost: %s", records_text(lost))
+            _LOG.error("the program ends with a producer that was not closed: lost: %s", count(lost, "record"))
 
 
 atexit.register(_flush_at_exit)

@@ -21,6 +21,7 @@ from partita.net.config import ClientConfig
 from partita.net.connection import Connection
 from partita.net.errors import Disconnected
 from partita.net.loop_thread import AFTER_FORK
+from partita.plurals import count
 from partita.producer.batch import Failure
 from partita.producer.config import ProducerConfig
 from partita.producer.core import ProducerCore, Sending
@@ -36,6 +37,8 @@ from partita.protocol.messages.produce import ProduceRequest
 
 _TRANSACTION_TIMEOUT_UNUSED_MS = 2_147_483_647
 _LOG = logging.getLogger("partita.producer")
+NOT_DELIVERED = {"kind": "not_delivered"}
+"""What log records of lost records carry, so that who tells of them can leave these out."""
 D = TypeVar("D", bound=Delivery)
 DRIVERS: WeakSet[ProducerDriver] = WeakSet()
 """Every producer of this process that is started and not closed."""
@@ -205,8 +208,9 @@ class ProducerDriver:
             reason = (failure.topic, str(failure.error))
             by_reason[reason] = by_reason.get(reason, 0) + failure.records_count
             self._count("record-error", failure.records_count, failure.topic)
-        for (topic, text), count in by_reason.items():
-            _LOG.error("%s for topic %s not delivered: %s", records_text(count), topic, text)
+        for (topic, text), records_count in by_reason.items():
+            told = f"{count(records_count, 'record')} for topic {topic} not delivered: {text}"
+            _LOG.error("%s", told, extra=NOT_DELIVERED)
         for call in callbacks:
             call_safely(call)
 
@@ -219,11 +223,12 @@ class ProducerDriver:
         if trouble is not None:
             self._is_reachable.clear()
             self._is_unreachable.set()
-            _LOG.warning("no broker can be reached; records wait until one answers. Tried: %s", trouble)
+            text = f"no broker can be reached; records wait until one answers. Tried: {trouble}"
+            _LOG.warning("%s", text, extra={"kind": "no_broker"})
         else:
             self._is_unreachable.clear()
             self._is_reachable.set()
-            _LOG.warning("a broker answers again")
+            _LOG.warning("a broker answers again", extra={"kind": "broker_again"})
 
     def _send(self, sending: Sending) -> None:
         """Post the request, behind those that wait for this node's connection: a partition's batches keep order."""
@@ -493,9 +498,9 @@ class ProducerDriver:
     def _undelivered(self, left: int, unheard: int, trouble: str) -> UndeliveredError | None:
         parts = []
         if left:
-            parts.append(f"{records_text(left)} still waiting when close gave up{trouble}")
+            parts.append(f"{count(left, 'record')} still waiting when close gave up{trouble}")
         if unheard:
-            parts.append(f"{records_text(unheard)} failed earlier, and nobody looked at the futures")
+            parts.append(f"{count(unheard, 'record')} failed earlier, and nobody looked at the futures")
         if not parts:
             return None
         cause = self.core.last_failure
@@ -509,11 +514,6 @@ def call_safely(call: Callable[..., object], *arguments: object) -> None:
         call(*arguments)
     except Exception:
         _LOG.exception("a callback of the producer raised; the delivery itself is not affected")
-
-
-def records_text(count: int) -> str:
-    """A number of records, in words that agree with it."""
-    return "1 record" if count == 1 else f"{count} records"
 
 
 def _after_fork() -> None:
