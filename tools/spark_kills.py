@@ -1,10 +1,14 @@
 """Kill parts of a Spark stream again and again under a live producer; compare its Parquet files with the log.
 
-    python tools/spark_kills.py --what driver --rounds 30 --seed 7
+    python tools/spark_kills.py --what driver --rounds 30 --seed 7 --on kafka
 
 What is killed (SIGKILL) is the driver with its JVM, the process of the source, a Python worker, or the broker, at a
 random moment after the first batch of each life. A query that fails is started again, as a supervisor does. At the end
-each record of the log must be in the files exactly once, each acknowledged one in the log. Prints one JSON line.
+each record of the log must be in the files exactly once, each acknowledged one in the log. With `--group-mode member`
+the query shares its group with a plain consumer: each record must have reached one of them, and only records of
+a batch that was under way at a kill, or that the consumer failed to commit, may have been read twice.
+
+Prints one JSON line. A round that found nothing to kill makes the run fail, as a broken promise does.
 """
 
 from __future__ import annotations
@@ -19,15 +23,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlparse
 
 from kill_loop import BrokerProcess
 
-from partita import Admin, Consumer, KafkaError, Producer, TopicPartition
+from partita import Admin, Consumer, ConsumerRecord, KafkaError, Producer, TopicPartition
 from partita.demo.worker import say, watch_parent
 
 if TYPE_CHECKING:
@@ -35,12 +41,26 @@ if TYPE_CHECKING:
 
 TOPIC, GROUP, PARTITIONS = "kills", "spark-kills", 4
 WHAT = ("driver", "source", "worker", "broker")
-BATCH_WITHIN_S, DELIVERY_WITHIN_S = 180.0, 120.0
+BATCH_WITHIN_S, DELIVERY_WITHIN_S, VICTIM_WITHIN_S = 180.0, 120.0, 30.0
+LOOKS = 400
+"""How often workers are looked at before the list of them is made again."""
+SESSION = {"kafka.session.timeout.ms": "6000", "kafka.heartbeat.interval.ms": "500"}
+"""Of the query in member mode: shorter than the start of a driver, so that the partitions of a killed one move."""
+Row = tuple[int, int, bytes]
+"""Partition, offset and value."""
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that is killed before it would be worth compiling well."""
 
 
-def job(bootstrap: str, folder: Path) -> None:
+@dataclass(slots=True)
+class Shared:
+    """What the plain consumer of the group has read, one entry for each time; `uncommitted` failed to be committed."""
+
+    read: Counter[Row] = field(default_factory=Counter)
+    uncommitted: set[Row] = field(default_factory=set)
+
+
+def job(bootstrap: str, folder: Path, group_mode: str) -> None:
     """The child: stream the topic into Parquet until told to end; tell each batch, and start a failed query again."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -49,20 +69,21 @@ def job(bootstrap: str, folder: Path) -> None:
 
     told = threading.Event()
     watch_parent(told.set)
-    spark = session("spark-kills", master="local[2,4]")
+    spark = session("spark-kills", master="local[2,4]", config={"spark.sql.streaming.minBatchesToRetain": "100000"})
     while not told.is_set():
         try:
-            stream(spark, bootstrap, folder, told)
+            stream(spark, bootstrap, folder, group_mode, told)
         except (PySparkException, Py4JError) as error:  # a planner that is killed fails load() or start()
             say("failed", why=str(error)[-300:])
     spark.stop()
 
 
-def stream(spark: SparkSession, bootstrap: str, folder: Path, told: threading.Event) -> None:
-    """One life of the query; raises what ended it."""
+def stream(spark: SparkSession, bootstrap: str, folder: Path, group_mode: str, told: threading.Event) -> None:
+    """One life of the query; raises what ended it. A task for each partition: a single small one needs no worker."""
     options = {
         "kafka.bootstrap.servers": bootstrap, "subscribe": TOPIC, "startingOffsets": "earliest", "group": GROUP,
-        "groupMode": "commit", "maxOffsetsPerTrigger": "20000", "kafka.default.api.timeout.ms": "20000",
+        "groupMode": group_mode, "maxOffsetsPerTrigger": "20000", "kafka.default.api.timeout.ms": "20000",
+        "maxRecordsPerSharedTask": "0", "queryName": "kills", **(SESSION if group_mode == "member" else {}),
     }  # fmt: skip
     rows = spark.readStream.format("partita").options(**options).load().select("partition", "offset", "value")
     places = {"path": str(folder / "out"), "checkpointLocation": str(folder / "checkpoint")}
@@ -78,11 +99,19 @@ def stream(spark: SparkSession, bootstrap: str, folder: Path, told: threading.Ev
     query.awaitTermination()
 
 
+class Processes(Protocol):
+    """What a victim is chosen from."""
+
+    def pids(self, what: str) -> list[int]:
+        """The ids of the processes of this kind."""
+        ...
+
+
 class Job:
     """The child process, started as often as it was killed."""
 
-    def __init__(self, bootstrap: str, folder: Path) -> None:
-        self._command = [sys.executable, __file__, "--job", bootstrap, str(folder)]
+    def __init__(self, bootstrap: str, folder: Path, group_mode: str) -> None:
+        self._command = [sys.executable, __file__, "--job", bootstrap, str(folder), group_mode]
         self._log = folder / "job.log"
         self.batches = 0
         self.failures: list[str] = []
@@ -131,6 +160,10 @@ class Job:
             except subprocess.TimeoutExpired:
                 self.kill()
 
+    def tasks_failed(self) -> int:
+        """How many tasks have failed, by the log of Spark."""
+        return self._log.read_text(errors="replace").count("Exception in task ")
+
     def pids(self, what: str) -> list[int]:
         """The processes below the driver that are its source or its forked workers."""
         below = dict(processes_below(self.process.pid))
@@ -170,23 +203,91 @@ def produce(bootstrap: str, acknowledged: dict[tuple[int, int], bytes], over: th
                 acknowledged[done.partition, done.offset] = value
 
 
-def strike(what: str, job: Job, broker: BrokerProcess, random: Random) -> bool:
+def consume(bootstrap: str, shared: Shared, over: threading.Event) -> None:
+    """Be the plain member of the group, and commit each poll."""
+    with Consumer(
+        bootstrap_servers=bootstrap, group_id=GROUP, auto_offset_reset="earliest", enable_auto_commit=False,
+        session_timeout_ms=6_000, heartbeat_interval_ms=500,
+    ) as member:  # fmt: skip
+        member.subscribe([TOPIC])
+        while not over.is_set():
+            rows: list[Row] = []
+            try:
+                rows = [row_of(record) for record in member.poll(0.1)]
+                shared.read.update(rows)
+                if rows:
+                    member.commit(timeout=10)
+            except KafkaError:
+                shared.uncommitted.update(rows)
+
+
+def row_of(record: ConsumerRecord[bytes, bytes]) -> Row:
+    """Where a record is, and its value."""
+    return record.partition, record.offset, record.value or b""
+
+
+@contextmanager
+def cluster(on: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The address of a fresh broker, and what kills it and starts it again on the same data."""
+    if on == "kafka":
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+        from support.kafka.node import KafkaNode
+
+        with KafkaNode() as node:
+            yield node.bootstrap, node.crash
+        return
+    broker = BrokerProcess(folder / "data", "os")
+
+    def crash() -> None:
+        broker.end(signal.SIGKILL)
+        broker.start()
+
+    broker.start()
+    try:
+        yield broker.bootstrap, crash
+    finally:
+        broker.end(signal.SIGTERM)
+
+
+def strike(what: str, job: Job, crash: Callable[[], None], random: Random) -> bool:
     """Kill one thing, and start again what has no supervisor of its own; whether there was something to kill."""
     time.sleep(random.uniform(0.0, 1.5))
     if what == "driver":
         job.kill()
         job.start()
     elif what == "broker":
-        broker.end(signal.SIGKILL)
-        broker.start()
+        crash()
     else:
-        limit = time.monotonic() + 5
-        while not (pids := job.pids(what)):
-            if time.monotonic() > limit:
-                return False
-            time.sleep(0.01)
-        os.kill(random.choice(sorted(pids)), signal.SIGKILL)
+        pid = victim_of(what, job, random)
+        if pid is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return True
+
+
+def victim_of(what: str, job: Processes, random: Random) -> int | None:
+    """The source's process, or a worker that is at work just now; None when there is none for a while."""
+    limit = time.monotonic() + VICTIM_WITHIN_S
+    while time.monotonic() < limit:
+        pids = sorted(job.pids(what))
+        random.shuffle(pids)
+        if pids and what == "source":
+            return pids[0]
+        for _ in range(LOOKS):
+            for pid in pids:
+                if is_at_work(pid):
+                    return pid
+            time.sleep(0.0005)
+    return None
+
+
+def is_at_work(pid: int) -> bool:
+    """Whether the process runs on a core or wants one; an idle worker waits for its next task."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "R"
+    except OSError:
+        return False
 
 
 def wait_until_committed(bootstrap: str) -> bool:
@@ -231,12 +332,29 @@ def listed(log: Path) -> set[str]:
     return {unquote(urlparse(json.loads(line)["path"]).path) for line in lines}
 
 
+def newest_batch(checkpoint: Path) -> int:
+    """The number of the batch that was logged last; -1 before the first."""
+    return max((int(entry.name) for entry in (checkpoint / "offsets").glob("*") if entry.name.isdecimal()), default=-1)
+
+
+def rows_of_batch(checkpoint: Path, number: int, log: dict[tuple[int, int], bytes]) -> set[Row]:
+    """The records of one batch, by the offset log; none when it was never logged."""
+    entry = checkpoint / "offsets" / str(number)
+    if not entry.exists():
+        return set()
+    ranges = json.loads(entry.read_text().splitlines()[2])["t"].get(TOPIC, {})
+    places = [(int(key), offset) for key, (begin, end, *_) in ranges.items() for offset in range(begin, end)]
+    return {(*place, log[place]) for place in places if place in log}
+
+
 def compare(
-    acknowledged: dict[tuple[int, int], bytes], log: dict[tuple[int, int], bytes], rows: Counter[tuple[int, int, bytes]]
-) -> dict[str, int]:
-    """What is missing, double or strange."""
+    acknowledged: dict[tuple[int, int], bytes], log: dict[tuple[int, int], bytes], rows: Counter[Row],
+    may_repeat: set[Row],
+) -> dict[str, int]:  # fmt: skip
+    """What is missing, read more than once, or strange."""
     last = {partition: offset for partition, offset, _ in sorted(rows)}
     read = {(*place, value) for place, value in log.items() if place[1] <= last.get(place[0], -1)}
+    repeated = {row for row, times in rows.items() if times > 1}
     return {
         "acknowledged": len(acknowledged),
         "log": len(log),
@@ -245,44 +363,72 @@ def compare(
         "not read yet": len(log) - len(read),
         "lost by the stream": len(read - rows.keys()),
         "duplicates": rows.total() - len(rows),
+        "duplicates not allowed": len(repeated - may_repeat),
         "strangers": len(rows.keys() - read),
     }
 
 
-def run(what: list[str], rounds: int, seed: int, folder: Path) -> dict[str, object]:
+def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mode: str) -> dict[str, object]:
     """Do the rounds, taking turns over `what`; return the figures."""
-    random, acknowledged, over = Random(seed), dict[tuple[int, int], bytes](), threading.Event()
-    broker = BrokerProcess(folder / "data", "os")
-    broker.start()
-    with Admin(bootstrap_servers=broker.bootstrap) as admin:
-        admin.create_topic(TOPIC, PARTITIONS)
-    producer = threading.Thread(target=produce, args=(broker.bootstrap, acknowledged, over))
-    producer.start()
-    job, kills = Job(broker.bootstrap, folder), Counter[str]()
-    try:
-        for number in range(rounds):
+    random, acknowledged, shared = Random(seed), dict[tuple[int, int], bytes](), Shared()
+    over, checkpoint = threading.Event(), folder / "checkpoint"
+    with cluster(on, folder) as (bootstrap, crash):
+        with Admin(bootstrap_servers=bootstrap) as admin:
+            admin.create_topic(TOPIC, PARTITIONS)
+        threads = [threading.Thread(target=produce, args=(bootstrap, acknowledged, over))]
+        read_all = threading.Event()
+        if group_mode == "member":
+            threads.append(threading.Thread(target=consume, args=(bootstrap, shared, read_all)))
+        for thread in threads:
+            thread.start()
+        job, kills, under_way = Job(bootstrap, folder, group_mode), Counter[str](), set[int]()
+        try:
+            for number in range(rounds):
+                job.wait_for_batch()
+                victim = what[number % len(what)]
+                kills[victim] += strike(victim, job, crash, random)
+                under_way |= {newest_batch(checkpoint), newest_batch(checkpoint) + 1}
+                print(
+                    f"round {number + 1} of {rounds}: {victim}, {job.batches} batches so far",
+                    file=sys.stderr, flush=True,
+                )  # fmt: skip
             job.wait_for_batch()
-            victim = what[number % len(what)]
-            kills[victim] += strike(victim, job, broker, random)
-            print(
-                f"round {number + 1} of {rounds}: {victim}, {job.batches} batches so far", file=sys.stderr, flush=True
-            )
-        job.wait_for_batch()
-        over.set()
-        producer.join()
-        is_committed = wait_until_committed(broker.bootstrap)
-        job.end()
-        figures = compare(acknowledged, in_the_log(broker.bootstrap), in_the_files(folder / "out"))
-    finally:
-        over.set()
-        if job.process.poll() is None:
-            job.kill()
-        broker.end(signal.SIGTERM)
-        producer.join()
-    failures = len(job.failures)
-    return {"seed": seed, "kills": kills, "batches": job.batches, "queries failed": failures, **figures} | {
-        "group is at the end": is_committed
-    }
+            over.set()
+            threads[0].join()
+            is_committed = wait_until_committed(bootstrap)
+            job.end()
+            read_all.set()
+            threads[-1].join()
+            log, rows = in_the_log(bootstrap), in_the_files(folder / "out")
+        finally:
+            over.set()
+            read_all.set()
+            if job.process.poll() is None:
+                job.kill()
+            for thread in threads:
+                thread.join()
+    may_repeat = set[Row]()
+    if group_mode == "member":
+        may_repeat = shared.uncommitted.union(*(rows_of_batch(checkpoint, number, log) for number in under_way))
+    return {
+        "on": on, "group mode": group_mode, "seed": seed, "kills": kills,
+        "rounds without a victim": rounds - kills.total(), "batches": job.batches,
+        "queries failed": len(job.failures), "tasks failed": job.tasks_failed(),
+        "read by the consumer": shared.read.total(), **compare(acknowledged, log, rows + shared.read, may_repeat),
+        "group is at the end": is_committed,
+    }  # fmt: skip
+
+
+WRONG = (
+    "rounds without a victim", "lost by the broker", "not read yet", "lost by the stream", "duplicates not allowed",
+    "strangers",
+)  # fmt: skip
+"""The figures that have to be 0."""
+
+
+def is_right(figures: dict[str, object]) -> bool:
+    """Whether every round had its victim and every promise was kept."""
+    return bool(figures["group is at the end"]) and not any(figures[name] for name in WRONG)
 
 
 def main() -> int:
@@ -291,20 +437,24 @@ def main() -> int:
     parser.add_argument("--what", choices=WHAT, action="append", help="may be given again; all of them by default")
     parser.add_argument("--rounds", type=int, default=8, help="how many kills, taking turns")
     parser.add_argument("--seed", type=int, default=7, help="of the moments and the choice of workers")
-    parser.add_argument("--job", nargs=2, metavar=("BOOTSTRAP", "FOLDER"), help=argparse.SUPPRESS)
+    parser.add_argument("--on", choices=("partita", "kafka"), default="partita", help="our broker or Apache Kafka's")
+    parser.add_argument(
+        "--group-mode", choices=("commit", "member"), default="commit", help="member: with a plain consumer beside it"
+    )
+    parser.add_argument("--job", nargs=3, metavar=("BOOTSTRAP", "FOLDER", "GROUP_MODE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
-        job(given.job[0], Path(given.job[1]))
+        job(given.job[0], Path(given.job[1]), given.job[2])
         return 0
     with tempfile.TemporaryDirectory() as folder:
         try:
-            figures = run(given.what or list(WHAT), given.rounds, given.seed, Path(folder))
+            what = given.what or list(WHAT)
+            figures = run(what, given.rounds, given.seed, Path(folder), given.on, given.group_mode)
         except (RuntimeError, KafkaError) as error:
             print(error, file=sys.stderr)
             return 1
     print(json.dumps(figures))
-    wrong = ("lost by the broker", "lost by the stream", "duplicates", "strangers")
-    return int(any(figures[name] for name in wrong) or not figures["group is at the end"])
+    return int(not is_right(figures))
 
 
 if __name__ == "__main__":
