@@ -25,6 +25,7 @@ from pathlib import Path
 import peers
 from table import C_ECHO, KAFKA, KFAKE, NOIDA, OURS
 
+from partita.compiled import compiled_modules
 from partita.designs.zookeeper.ports import free_ports
 
 BENCH = Path(__file__).parent
@@ -65,12 +66,16 @@ class Server:
 
 
 def report(bench: str, **figures: object) -> None:
-    """Print one result as a JSON line, with where and of what it was measured."""
+    """Print one result as a JSON line, with where and of what it was measured.
+
+    `compiled` is false where any module that is worth compiling runs as plain Python: such figures are far too low.
+    """
     head = {
         "bench": bench,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
         "load": os.getloadavg()[0],
+        "compiled": all(compiled_modules().values()),
     }
     rounded = {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in figures.items()}
     print(json.dumps({**head, "commit": commit(), **rounded}), flush=True)

@@ -9,12 +9,23 @@ from difflib import get_close_matches
 from partita.net.config import parse_servers
 from partita.options import ConfigError
 from partita.security.settings import is_security_option
-from partita.spark.option_table import BOOTSTRAP, CLIENT, CLIENT_NO_EFFECT, CLIENT_OF_MEMBER
+from partita.spark.option_table import BOOTSTRAP, CLIENT, CLIENT_NO_EFFECT, CLIENT_OF_MEMBER, INT_MAX, LONG_MAX
 
 _WITH_UNDERSCORES = re.compile(r"\b[a-z]+(?:_[a-z]+)+\b")
 _NUMBER_ENDS = (".ms", ".bytes", ".batch.size", ".request.size", ".retries", ".memory", ".connection", ".records")
-_LEAST = {"connections.max.idle.ms": -1}
-"""Where a negative number means something: here, never."""
+_LEAST = {
+    "connections.max.idle.ms": -1,  # never
+    "max.in.flight.requests.per.connection": 1,
+    "max.poll.records": 1,
+    "transaction.timeout.ms": 1,
+}
+"""The least that an option may be, where that is not 0."""
+_LONG = (
+    *("metadata.max.age.ms", "retry.backoff.ms", "retry.backoff.max.ms", "reconnect.backoff.ms"),
+    *("reconnect.backoff.max.ms", "connections.max.idle.ms", "max.block.ms", "linger.ms", "buffer.memory"),
+)
+"""Options that Kafka's clients hold in 64 bits; the others have 32."""
+_WHOLE = re.compile("-?[0-9]+")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -39,17 +50,29 @@ def check_servers(client: Mapping[str, str]) -> None:
         raise ConfigError(f"{BOOTSTRAP}: {error}") from None
 
 
-def wrong_numbers(client: Mapping[str, str]) -> list[str]:
-    """What is wrong with the options that are times, sizes or counts."""
+def check_numbers(client: Mapping[str, str]) -> None:
+    """Raises ConfigError for times, sizes and counts that are no numbers, or that Kafka's clients would not take."""
     found = []
     for name, value in client.items():
         if f"kafka.{name}" not in (*CLIENT, *CLIENT_NO_EFFECT) or not f".{name}".endswith(_NUMBER_ENDS):
             continue
-        if not value.strip().removeprefix("-").isdecimal():
+        least, most = _LEAST.get(name, 0), LONG_MAX if name in _LONG else INT_MAX
+        if not _WHOLE.fullmatch(value.strip()):
             found.append(f"kafka.{name} must be a whole number, not {value!r}")
-        elif int(value) < (least := _LEAST.get(name, 0)):
-            found.append(f"kafka.{name} must be at least {least}, not {value}")
-    return found
+        elif int(value) < least:
+            found.append(f"kafka.{name} must be at least {least}, not {value.strip()}")
+        elif int(value) > most:
+            found.append(f"kafka.{name} must be at most {most}, not {value.strip()}")
+    if found:
+        raise ConfigError("; ".join(found))
+
+
+def whole_number(client: Mapping[str, str], name: str, default: int) -> int:
+    """A number among the client options. Raises ConfigError naming the option as the user wrote it."""
+    try:
+        return int(client.get(name, default))
+    except ValueError:
+        raise ConfigError(f"kafka.{name} must be a whole number, not {client[name]!r}") from None
 
 
 def check_member(client: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from partita.options import ConfigError
+from partita.spark.option_table import LONG_MAX
 from partita.spark.positions import (
     EARLIEST,
     AtOffsets,
@@ -69,6 +70,8 @@ def _timestamp(option: str, text: str, problems: list[str]) -> AtTime:
         timestamp_ms = int(text)
     except ValueError:
         raise ConfigError(f"{option} must be a whole number of milliseconds, not {text!r}") from None
+    if timestamp_ms > LONG_MAX:
+        raise ConfigError(f"{option} must be at most {LONG_MAX}, not {timestamp_ms}")
     if timestamp_ms < 0:
         problems.append(f"{option} must not be negative, but is {timestamp_ms}")
     return AtTime(timestamp_ms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from partita.options import Option
 
 BOOTSTRAP = "kafka.bootstrap.servers"
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 
 TOPICS = (
     Option("subscribe", "str", None, "topics to read, separated by commas"),
@@ -33,14 +34,17 @@ POSITIONS = (
 )
 READING = (
     Option("failOnDataLoss", "bool", True, "fail when records were removed before they were read"),
-    Option("minPartitions", "int", None, "at least so many tasks, if there are records enough", minimum=1),
-    Option("maxRecordsPerPartition", "int", None, "no task reads more offsets than this", minimum=1),
+    Option(
+        "minPartitions", "int", None, "at least so many tasks, if there are records enough", minimum=1, maximum=INT_MAX
+    ),
+    Option("maxRecordsPerPartition", "int", None, "no task reads more offsets than this", minimum=1, maximum=LONG_MAX),
     Option(
         "maxRecordsPerSharedTask",
         "int",
         None,
         "partitions are read in one task up to so many offsets; 0: a task for each; stream: from 4096, views: 131072",
         minimum=0,
+        maximum=LONG_MAX,
     ),
     Option("includeHeaders", "bool", False, "add the column headers"),
     Option("columns", "str", None, "only these columns, separated by commas; also leaderEpoch, keySize, valueSize"),
@@ -58,6 +62,7 @@ LIMITS = (
         200,
         "stream: longest wait of an idle query for a record before it looks again",
         minimum=0,
+        maximum=INT_MAX,
     ),
 )
 GROUP = (
@@ -160,7 +165,12 @@ SINK = (
     Option("exactlyOnce", "bool", False, "stream: every row exactly once for readers with read_committed"),
     Option("sinkName", "str", None, "exactlyOnce: the sink's own name, kept over restarts, that no other query uses"),
     Option(
-        "sinkStart", "int", None, "exactlyOnce: the one batch that may be written without earlier markers", minimum=1
+        "sinkStart",
+        "int",
+        None,
+        "exactlyOnce: the one batch that may be written without earlier markers",
+        minimum=1,
+        maximum=LONG_MAX,
     ),
 )
 SPARK_OWN = (

@@ -20,15 +20,17 @@ from partita.security.settings import is_security_option, security_of_options
 from partita.spark import option_table as table
 from partita.spark.client_checks import (
     check_member,
+    check_numbers,
     check_servers,
     check_topic,
     in_words_of_spark,
     not_known,
     of_members_only,
-    wrong_numbers,
+    whole_number,
 )
 from partita.spark.option_positions import check_start_against_end, ending, mentions, starting
 from partita.spark.positions import LATEST, AtWord, Position, TopicPartition, parse_assign
+from partita.spark.writing.produce_settings import ProduceSettings, produce_settings
 
 NO_NAMES = ("subscribe", "subscribePattern", "assign")
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,240}")
@@ -139,6 +141,7 @@ class SinkOptions:
     """All options of a write, checked."""
 
     client: Mapping[str, str]
+    produce: ProduceSettings
     topic: str | None = None
     warnings: tuple[str, ...] = ()
     sink_name: str | None = None
@@ -234,8 +237,7 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
         raise ConfigError("topic must not be blank")
     if topic is not None:
         check_topic("topic", topic)
-    if given.problems:
-        raise ConfigError("; ".join(given.problems))
+    produce = produce_settings(given.client)
     name = given.values["sinkName"]
     if given.values["exactlyOnce"]:
         _check_exactly_once(name, given.client)
@@ -243,6 +245,7 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
         raise ConfigError("sinkName and sinkStart belong to exactlyOnce=true")
     return SinkOptions(
         client=given.client,
+        produce=produce,
         topic=topic,
         warnings=tuple(given.warnings),
         sink_name=name,
@@ -304,7 +307,7 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
     except ConfigError as error:
         raise ConfigError(in_words_of_spark(error)) from None
     check_servers(given.client)
-    given.problems += wrong_numbers(given.client)
+    check_numbers(given.client)
     for option in side.known:
         given.values.setdefault(option.name, option.default)
     return given
@@ -340,7 +343,7 @@ def _take_client_option(given: _Given, spelled: str, value: str, side: _Side, is
     if name == "kafka.group.id":
         given.warnings.append("kafka.group.id has no effect: use the options group and groupMode")
     elif name in table.CLIENT_NO_EFFECT:
-        given.problems += wrong_numbers({name.removeprefix("kafka."): resolve_option(spelled, value)})
+        check_numbers({name.removeprefix("kafka."): resolve_option(spelled, value)})
         return
     elif is_security_option(name.removeprefix("kafka.")):
         given.client[name.removeprefix("kafka.")] = value  # references are resolved on each executor: no secret travels
@@ -482,8 +485,7 @@ def query_key_of(query_name: str | None, group: str | None, topics: TopicSelecti
 
 
 def _max_poll_interval_ms(given: _Given) -> int:
-    text = given.client.get("max.poll.interval.ms", "300000").strip()
-    return int(text) if text.isdecimal() else 300_000
+    return whole_number(given.client, "max.poll.interval.ms", 300_000)
 
 
 def _limits(values: Mapping[str, Any], problems: list[str]) -> Limits:
@@ -505,8 +507,8 @@ def _limit(name: str, text: str | None, problems: list[str]) -> int | None:
     except ValueError:
         problems.append(f"{name} must be a whole number, not {text!r}")
         return None
-    if number < 1:
-        problems.append(f"{name} must be at least 1, not {number}")
+    if not 1 <= number <= table.LONG_MAX:
+        problems.append(f"{name} must be at least 1 and at most {table.LONG_MAX}, not {number}")
     return number
 
 

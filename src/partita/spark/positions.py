@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from partita.options import ConfigError
+from partita.spark.option_table import LONG_MAX
 
 TopicPartition: TypeAlias = tuple[str, int]
 
@@ -95,6 +96,6 @@ def _per_partition(option: str, text: str) -> dict[TopicPartition, int]:
 
 
 def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LONG_MAX:
         raise ValueError(value)
     return value

@@ -20,9 +20,9 @@ from partita.spark.options import SinkOptions
 from partita.spark.writing.arrow_encoder import ArrowEncoder, varints
 from partita.spark.writing.murmur2_columns import SEED, hash_by_words, murmur2, partitions_of
 from partita.spark.writing.packed_records import PackedRecords, cells_of, pack, rows_of
+from partita.spark.writing.produce_settings import ProduceSettings
 from partita.spark.writing.row_batches import RowBatches, RowError, headers_at_once, headers_by_row
 from partita.spark.writing.rows_out import packer_of
-from partita.spark.writing.topic_producer import ProduceSettings
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "murmur2.jsonl"
 HEADER = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -229,9 +229,8 @@ def test_slices_of_larger_arrow_batches_are_read_where_they_begin() -> None:
 
 def test_tasks_begin_their_turns_at_random() -> None:
     """Issue 13, item 4: each task began with partition 1, so a stream of small batches wrote to it alone."""
-    settings = ProduceSettings()
-    options = SinkOptions({}, topic="t")
+    options = SinkOptions({}, ProduceSettings(), topic="t")
     table = pa.record_batch({"value": pa.array(["a", "b"])})
-    found = [packer_of(options, settings).build(table, lambda topic, least: 4, 0) for _ in range(300)]
+    found = [packer_of(options).build(table, lambda topic, least: 4, 0) for _ in range(300)]
     assert {key for built in found for key in built} == {("t", partition) for partition in range(4)}
     assert all(len(built) == 1 for built in found), "the rows of one Arrow batch stay together"

@@ -14,7 +14,8 @@ from partita.protocol.error_codes import ErrorCode
 from partita.records.batch import iter_records
 from partita.records.header import read_header
 from partita.spark.writing.packed_records import PackedRecords, pack, rows_of
-from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
+from partita.spark.writing.produce_settings import ProduceSettings, produce_settings
+from partita.spark.writing.topic_producer import TopicProducer
 from support.spark.scripted_broker import scripted_broker
 
 PLAIN = ProduceSettings(idempotent=False, delivery_timeout_ms=5000, max_block_ms=300)
@@ -123,7 +124,7 @@ def test_settings_come_from_the_client_options() -> None:
         ({"acks": "1", "enable.idempotence": "true"}, "needs kafka.acks=all"),
         ({"partitioner.class": "com.example.Mine"}, "com.example.Mine cannot run here"),
         ({"compression.type": "zstd", "compression.zstd.level": "99"}, "zstd.level must be between -131072 and 22"),
-        ({"compression.type": "lz4", "compression.gzip.level": "99"}, "gzip.level must be between -1 and 9"),
+        ({"compression.type": "lz4", "compression.gzip.level": "99"}, "gzip.level must be between 1 and 9, or -1"),
         ({"compression.type": "brotli"}, "kafka.compression.type must be one of none, gzip"),
         ({"batch.size": "big"}, "kafka.batch.size must be a whole number"),
     ],

@@ -20,7 +20,7 @@ from partita.net.config import ClientConfig
 from partita.options import ConfigError
 from partita.references import resolve_options
 from partita.security.settings import security_of_options
-from partita.spark.client_checks import in_words_of_spark
+from partita.spark.client_checks import in_words_of_spark, whole_number
 from partita.spark.options import without_executors
 
 T = TypeVar("T")
@@ -93,11 +93,3 @@ def imported(name: str) -> Any:
         raise ConfigError(
             f"kafka.sasl.oauth.token.provider must be module:function, importable on every executor, not {name!r}"
         ) from None
-
-
-def whole_number(client: Mapping[str, str], name: str, default: int) -> int:
-    """A number among the client options. Raises ConfigError naming the option as the user wrote it."""
-    try:
-        return int(client.get(name, default))
-    except ValueError:
-        raise ConfigError(f"kafka.{name} must be a whole number, not {client[name]!r}") from None

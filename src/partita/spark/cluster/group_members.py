@@ -22,7 +22,8 @@ from partita.consumer.topic_partition import OffsetAndMetadata
 from partita.consumer.topic_partition import TopicPartition as Tp
 from partita.errors import FencedInstanceIdError, KafkaError, UnreleasedInstanceIdError
 from partita.now import Clock
-from partita.spark.cluster.broker_link import imported, whole_number
+from partita.spark.client_checks import whole_number
+from partita.spark.cluster.broker_link import imported
 from partita.spark.options import MemberOptions, SourceOptions, without_executors
 from partita.spark.planning.lookups import Committed
 from partita.spark.planning.membership import Holding, Refusal

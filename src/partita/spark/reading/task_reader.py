@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from partita.references import resolve_option
-from partita.spark.cluster.broker_link import link_to, whole_number
+from partita.spark.client_checks import whole_number
+from partita.spark.cluster.broker_link import link_to
 from partita.spark.cluster.cluster_lookups import ClusterLookups
 from partita.spark.options import SourceOptions
 from partita.spark.planning.planner import RangeTask

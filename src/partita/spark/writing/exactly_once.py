@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from partita.errors import KafkaError
 from partita.options import ConfigError
-from partita.spark.cluster.broker_link import BrokerLink, whole_number
+from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.options import SinkOptions
 from partita.spark.planning.markers import (
     Digest,
@@ -27,15 +27,14 @@ from partita.spark.planning.markers import (
     driver_group,
     duty_of,
 )
+from partita.spark.writing.produce_settings import ProduceSettings
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.task_transaction import TaskTransaction, read_marker, write_marker
-from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer, produce_settings
+from partita.spark.writing.topic_producer import TopicProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TIMEOUT_MS = 900_000
-"""How long a task may write, unless kafka.transaction.timeout.ms says otherwise: the most that brokers allow."""
 log = logging.getLogger("partita.spark")
 
 
@@ -50,18 +49,13 @@ def place_of_task(sink: str) -> TaskPlace:
     return TaskPlace(sink, int(batch), context.partitionId())
 
 
-def timeout_ms(options: SinkOptions) -> int:
-    """How long the transaction of a task may stay open. Raises ConfigError."""
-    return whole_number(options.client, "transaction.timeout.ms", TIMEOUT_MS)
-
-
 def write_once(
     link: BrokerLink, options: SinkOptions, place: TaskPlace, batches: Iterator[pa.RecordBatch]
 ) -> RowsWritten:
     """Write the rows of a task and its marker, or find that they are written. Raises SinkRefused and KafkaError."""
-    settings = produce_settings(options.client)
+    settings = options.produce
     transaction = TaskTransaction(
-        link.cluster, place.name, timeout_ms=timeout_ms(options), max_block_ms=settings.max_block_ms
+        link.cluster, place.name, timeout_ms=options.produce.transaction_timeout_ms, max_block_ms=settings.max_block_ms
     )
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
@@ -85,7 +79,7 @@ def _check_empty(link: BrokerLink, options: SinkOptions, place: TaskPlace, trans
     """A task without rows takes its id only where another attempt of it could still commit, and so fences that one."""
     if not link.call(transaction.is_at_rest()):
         link.call(transaction.take())
-    own, driver = _markers(link, place, produce_settings(options.client))
+    own, driver = _markers(link, place, options.produce)
     check_empty(place, own, driver, starts_with=options.starts_with)
 
 
@@ -98,7 +92,7 @@ def _write(
 ) -> RowsWritten:
     from partita.spark.writing.row_digest import with_rows
 
-    settings, started = produce_settings(options.client), time.monotonic()
+    settings, started = options.produce, time.monotonic()
     digest = Digest()
 
     def counted() -> Iterator[pa.RecordBatch]:
@@ -109,10 +103,10 @@ def _write(
 
     link.call(transaction.begin())
     producer = TopicProducer(link.cluster, settings, transaction)
-    written = send_rows(link, producer, packer_of(options, settings), counted())
+    written = send_rows(link, producer, packer_of(options), counted())
     assert written.topic is not None, "a task with rows has written to a topic"
     link.call(transaction.commit(Marker(place.batch, digest), place.name, (written.topic, 0)))
-    _warn_if_slow(place, time.monotonic() - started, timeout_ms(options))
+    _warn_if_slow(place, time.monotonic() - started, options.produce.transaction_timeout_ms)
     return written
 
 
@@ -160,7 +154,7 @@ def batch_is_complete(link: BrokerLink, options: SinkOptions, batch: int, topics
     if topic is None:
         return
     group = driver_group(options.sink_name)
-    known = link.call(read_marker(link.cluster, group, timeout_ms=produce_settings(options.client).max_block_ms))
+    known = link.call(read_marker(link.cluster, group, timeout_ms=options.produce.max_block_ms))
     if known is not None and known.batch > batch:
         raise SinkRefused(
             f"sink {options.sink_name!r} has written batch {known.batch}, and the query is at batch {batch}: its "

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from partita.spark.cluster.broker_link import BrokerLink
 from partita.spark.options import SinkOptions
 from partita.spark.worker_process import settle
-from partita.spark.writing.topic_producer import ProduceSettings, TopicProducer
+from partita.spark.writing.topic_producer import TopicProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +33,11 @@ class RowsWritten(WriterCommitMessage):
     topic: str | None = None
 
 
-def packer_of(options: SinkOptions, settings: ProduceSettings) -> RowBatches:
+def packer_of(options: SinkOptions) -> RowBatches:
     """What turns rows into record batches; keyless rows begin with a random partition, as tasks are many and small."""
     from partita.spark.writing.row_batches import RowBatches
 
+    settings = options.produce
     return RowBatches(
         topic=options.topic,
         codec=settings.codec,

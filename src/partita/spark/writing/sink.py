@@ -18,7 +18,7 @@ from partita.spark.options import SinkOptions
 from partita.spark.worker_process import acknowledge_at_once, settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
-from partita.spark.writing.topic_producer import TopicProducer, produce_settings
+from partita.spark.writing.topic_producer import TopicProducer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +28,6 @@ class TopicArrowWriter(DataSourceArrowWriter):
     """The batch write."""
 
     def __init__(self, options: SinkOptions) -> None:
-        produce_settings(options.client)
         if options.sink_name is not None:
             raise ConfigError("exactlyOnce=true needs a streaming query: a batch write has no batch number to remember")
         self._options = options
@@ -53,8 +52,6 @@ class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
     """The streaming write."""
 
     def __init__(self, options: SinkOptions) -> None:
-        produce_settings(options.client)
-        exactly_once.timeout_ms(options)
         self._options = options
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -81,6 +78,5 @@ class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
 
 def write_rows(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> RowsWritten:
     """Write all rows of one task and wait until the brokers have them."""
-    settings = produce_settings(options.client)
     link = link_to(options.client)
-    return send_rows(link, TopicProducer(link.cluster, settings), packer_of(options, settings), batches)
+    return send_rows(link, TopicProducer(link.cluster, options.produce), packer_of(options), batches)

@@ -10,21 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from partita.errors import KafkaError, error_for
 from partita.net.cluster import Cluster
-from partita.options import ConfigError
 from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages.init_producer_id import InitProducerIdRequest
 from partita.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from partita.spark.cluster.broker_link import whole_number
 from partita.spark.positions import TopicPartition
+from partita.spark.writing.produce_settings import ProduceSettings
 
-CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
-LEVELS = {"gzip": (-1, 9), "lz4": (1, 17), "zstd": (-131_072, 22)}
-ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 PRODUCE_BY_NAME = 12
 SEQUENCE_MASK = 0x7FFF_FFFF
 
@@ -56,75 +51,6 @@ class Batch(Protocol):
     ) -> bytes:
         """The bytes of the whole batch."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ProduceSettings:
-    """How to send; times in milliseconds, sizes in bytes. `level` is the codec's own; None: its default."""
-
-    acks: int = -1
-    idempotent: bool = True
-    codec: int = 0
-    level: int | None = None
-    batch_bytes: int = 900_000
-    request_bytes: int = 16 << 20
-    max_block_ms: int = 60_000
-    delivery_timeout_ms: int = 120_000
-    ignore_keys: bool = False
-    retries: int = 2**31 - 1
-
-
-def produce_settings(client: Mapping[str, str]) -> ProduceSettings:
-    """From the client options of a sink. Raises ConfigError."""
-    plain = ProduceSettings()
-    acks = _choice(client, "acks", "all", ACKS)
-    wanted = _choice(client, "enable.idempotence", "true" if acks == -1 else "false", {"true": True, "false": False})
-    if wanted and acks != -1:
-        raise ConfigError("kafka.enable.idempotence=true needs kafka.acks=all")
-    codec = client.get("compression.type", "none").strip().lower()
-    return ProduceSettings(
-        acks=acks,
-        idempotent=bool(wanted),
-        codec=_choice(client, "compression.type", "none", CODECS),
-        level=_level(client, codec),
-        ignore_keys=_ignores_keys(client),
-        retries=whole_number(client, "retries", plain.retries),
-        batch_bytes=max(1, whole_number(client, "batch.size", plain.batch_bytes)),
-        request_bytes=whole_number(client, "max.request.size", plain.request_bytes),
-        max_block_ms=whole_number(client, "max.block.ms", plain.max_block_ms),
-        delivery_timeout_ms=whole_number(client, "delivery.timeout.ms", plain.delivery_timeout_ms),
-    )
-
-
-def _level(client: Mapping[str, str], codec: str) -> int | None:
-    """The level given for this codec. Levels of the others are checked, too."""
-    given: dict[str, int] = {}
-    for of_codec, (least, most) in LEVELS.items():
-        name = f"compression.{of_codec}.level"
-        if name in client:
-            given[of_codec] = level = whole_number(client, name, 0)
-            if not least <= level <= most:
-                raise ConfigError(f"kafka.{name} must be between {least} and {most}, not {level}")
-    return given.get(codec)
-
-
-def _ignores_keys(client: Mapping[str, str]) -> bool:
-    """Whether keys do not decide the partition. Raises ConfigError for a partitioner that runs only in Java."""
-    partitioner = client.get("partitioner.class", "").strip().rpartition(".")[2]
-    if partitioner not in ("", "DefaultPartitioner", "RoundRobinPartitioner"):
-        raise ConfigError(
-            f"kafka.partitioner.class={client['partitioner.class']} cannot run here; expected DefaultPartitioner or "
-            f"RoundRobinPartitioner. A column partition puts each row where you want it"
-        )
-    told = _choice(client, "partitioner.ignore.keys", "false", {"true": True, "false": False})
-    return partitioner == "RoundRobinPartitioner" or bool(told)
-
-
-def _choice(client: Mapping[str, str], name: str, default: str, allowed: Mapping[str, int]) -> int:
-    text = client.get(name, default).strip().lower()
-    if text not in allowed:
-        raise ConfigError(f"kafka.{name} must be one of {', '.join(allowed)}, not {text!r}")
-    return allowed[text]
 
 
 class _GivenUp(Exception):
