@@ -60,6 +60,20 @@ def test_no_reply_leaves_before_what_was_decided_before_it_is_durable(tmp_path: 
         assert read.result().topics[0].partitions[0].committed_offset == 1
 
 
+@pytest.mark.case("GC-N07")
+@pytest.mark.parametrize("require_stable", [False, True])
+def test_a_fetch_waits_for_the_commit_in_flight_and_gives_its_offset(tmp_path: Path, require_stable: bool) -> None:
+    """Kafka gives the old offset at once unless `requireStable` is set: decision 0031 says why we wait."""
+    with shard_world(tmp_path) as world:
+        world.begin_commit(1)
+        world.sync()
+        world.begin_commit(2)
+        read = world.begin_fetch(require_stable=require_stable)
+        assert not read.done()
+        world.sync()
+        assert read.result().topics[0].partitions[0].committed_offset == 2
+
+
 def test_heartbeats_too_wait_for_the_log(tmp_path: Path) -> None:
     with shard_world(tmp_path) as world:
         world.begin_commit(1)

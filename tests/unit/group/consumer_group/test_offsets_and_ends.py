@@ -69,7 +69,7 @@ def test_only_a_member_at_its_epoch_may_commit() -> None:
     assert commit(world, "", -1) == {NONE}
 
 
-@pytest.mark.case("GC-T52", "BM-101")
+@pytest.mark.case("GC-T52", "BM-101", "BM-106")
 def test_an_older_epoch_will_do_for_partitions_held_since_then() -> None:
     world = World({"t": 1, "t1": 1, "u": 1})
     world.join("a")

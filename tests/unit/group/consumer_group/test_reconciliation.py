@@ -125,6 +125,22 @@ def test_members_that_come_within_the_interval_wait_for_one_target_for_all_of_th
     assert sorted(world.has(name)["t"][0] for name in "abcd") == [0, 1, 2, 3]
 
 
+@pytest.mark.case("BM-103")
+def test_the_target_of_a_group_whose_last_member_expires_is_made_for_the_next_one() -> None:
+    """As in Kafka 4.3.1 the assignment epoch stays behind meanwhile (KAFKA-20442): nobody is there to have a target."""
+    world = World({"t": 2})
+    world.join("a")
+    world.wait(45_000)
+    described = world.describe()
+    assert (described.group_state, described.members) == ("Empty", [])
+    assert (described.group_epoch, described.assignment_epoch) == (3, 2)
+    world.reload()
+    world.join("b")
+    described = world.describe()
+    assert (described.group_state, described.group_epoch, described.assignment_epoch) == ("Stable", 4, 4)
+    assert world.has("b") == {"t": [0, 1]}
+
+
 @pytest.mark.case("GC-T35")
 def test_a_group_without_members_is_empty() -> None:
     world = World({"t": 1})
