@@ -92,3 +92,21 @@ def test_a_broker_that_takes_nothing_more_ends_the_command(
     assert result.exit_code == 1, result.output
     assert "not delivered within 300 ms" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_broker_that_dies_while_a_group_settles_ends_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "UNREACHABLE_S", 0.3)
+    broker = Broker()
+    broker.start()
+    broker.create_topics({"t": 2})
+    polled = Consumer.poll
+
+    def poll(self: Consumer, *args: Any, **options: Any) -> ConsumerRecords:
+        broker.stop()
+        return polled(self, *args, **options)
+
+    monkeypatch.setattr(Consumer, "poll", poll)
+    result = CliRunner().invoke(cli, ["perf", "group", "t", "-m", "3", "-b", broker.bootstrap])
+    assert result.exit_code == 1, result.output
+    assert "no broker could be reached for" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -78,7 +78,7 @@ class Patience:
         waited = self._clock() - self._unreachable_since
         if waited >= within_s:
             raise click.ClickException(
-                f"no broker could be reached for {waited:.0f} s; reading ended too early. Tried: {self._tried}"
+                f"no broker could be reached for {waited:.0f} s; the command ended too early. Tried: {self._tried}"
             )
 
     def _position(self, tp: TopicPartition) -> int | None:

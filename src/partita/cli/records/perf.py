@@ -144,30 +144,35 @@ def group_(
         require_topics(admin, [topic])
         total = len(admin.describe_topics(topic)[0].partitions)
         options = bootstrap.client_options(group_id=group, enable_auto_commit=False) | settings_of(settings)
-        with ExitStack() as stack:
+        with told_once(outages=True), ExitStack() as stack:
             joined = [stack.enter_context(Consumer(options)) for _ in range(members - 1)]
+            patience = Patience(joined[0], {})
             began = time.perf_counter()
             for consumer in joined:
                 consumer.subscribe([topic])
-            first = _settled(joined, total, began)
+            first = _settled(joined, patience, total, began)
             last = stack.enter_context(Consumer(options))
             began = time.perf_counter()
             last.subscribe([topic])
-            joins = _settled([*joined, last], total, began)
+            joins = _settled([*joined, last], patience, total, began)
             began = time.perf_counter()
             last.close()
-            leaves = _settled(joined, total, began)
+            leaves = _settled(joined, patience, total, began)
         admin.delete_groups(group)
     times = {"all_join_ms": first, "one_joins_ms": joins, "one_leaves_ms": leaves}
     _tell({"members": members, "partitions": total, **times}, as_json)
 
 
-def _settled(members: Sequence[Consumer], partitions: int, began: float) -> float:
-    """Milliseconds from `began` until the members share all partitions. Raises ClickException after a minute."""
+def _settled(members: Sequence[Consumer], patience: Patience, partitions: int, began: float) -> float:
+    """Milliseconds from `began` until the members share all partitions.
+
+    Raises ClickException after a minute, or as soon as `patience` says that no broker has been reachable for too long.
+    """
     shared = min(len(members), partitions)
     while True:
         for member in members:
             member.poll(0.01, max_records=1)
+        patience.nothing_came(())
         held = [member.assignment() for member in members]
         if len(set().union(*held)) == sum(map(len, held)) == partitions and sum(map(bool, held)) == shared:
             return round((time.perf_counter() - began) * 1000, 1)
