@@ -36,17 +36,14 @@ def build(app_name: str, *, master: str, ui: bool, config: Mapping[str, str]) ->
     if _is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.Builder().appName(app_name).master(master)
-    for name, value in settings_for(master, ui=ui, config=config, is_posix=os.name == "posix").items():
+    for name, value in settings_for(master, ui=ui, config=config).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def settings_for(master: str, *, ui: bool, config: Mapping[str, str], is_posix: bool) -> dict[str, str]:
+def settings_for(master: str, *, ui: bool, config: Mapping[str, str]) -> dict[str, str]:
     """The settings of a session on this master; what `config` says goes before all that is chosen here."""
     chosen = {**SETTINGS, "spark.ui.enabled": str(ui).lower()}
-    if is_posix:
-        # What the JVM and its workers tell each other costs less than over TCP (decision 0312).
-        chosen["spark.python.unix.domain.socket.enabled"] = "true"
     if _is_local(master):
         # A machine whose own name does not resolve, or only to an outside address, works too.
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

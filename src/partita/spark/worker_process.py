@@ -31,7 +31,7 @@ def acknowledge_at_once() -> None:
 
     The JVM sends a task in two parts and keeps the second until the first is acknowledged, which a kernel puts off by
     40 ms when the process at the other end says nothing. To be called when a reader or writer is unpickled, which is
-    between the two. Sockets of a Unix domain, as `partita.spark.session` has them, never wait.
+    between the two. Where a session has Unix sockets there is nothing to wait for, and nothing is done.
     """
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None or not _is_worker():
