@@ -8,6 +8,7 @@ input beyond the first MiB. Upstream: CompressionType, and the xerial container 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from struct import Struct
 from types import ModuleType
@@ -30,6 +31,8 @@ _XERIAL_BLOCK = 32 << 10
 _GZIP_WINDOW = 31
 _GZIP_MAGIC = b"\x1f\x8b"
 _SIZE = Struct(">i")
+_FULL = "failed to write whole buffer"
+"""What cramjam says of an output that is too small."""
 
 
 def codec_number(name: str) -> int:
@@ -96,7 +99,10 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES, *, 
 
 
 def _too_large(limit: int) -> InvalidBatch:
-    return corrupt(f"batch inflates to more than {limit} bytes")
+    return corrupt(
+        f"batch inflates to more than {limit} bytes, the most that is read of one of its size; "
+        "the producer has to send smaller batches (batch.size)"
+    )
 
 
 def _gzip(data: Buffer, level: int | None) -> bytes:
@@ -190,16 +196,24 @@ def _unlz4(data: Buffer, limit: int) -> Buffer:
     from cramjam import lz4
 
     end, bound = lz4_bound(data)
-    out = bytearray(min(bound, limit))
-    return _filled(out, lz4.decompress_into(memoryview(data)[:end], out))
+    return _inflated(lz4.decompress_into, memoryview(data)[:end], bound, limit)
 
 
 def _unzstd(data: Buffer, limit: int) -> Buffer:
     from cramjam import zstd
 
-    out = bytearray(min(zstd_bound(data), limit))
-    return _filled(out, zstd.decompress_into(data, out))
+    return _inflated(zstd.decompress_into, data, zstd_bound(data), limit)
 
 
-def _filled(out: bytearray, size: int) -> Buffer:
+def _inflated(into: Callable[[Buffer, bytearray], int], data: Buffer, bound: int, limit: int) -> Buffer:
+    """What a library wrote into a buffer of `bound` bytes, the most that the frames can hold, or of `limit`."""
+    out = bytearray(min(bound, limit))
+    try:
+        size = into(data, out)
+    except Exception as problem:  # cramjam has one error for a full buffer and for damaged data
+        if _FULL not in str(problem):
+            raise
+        if bound > limit:
+            raise _too_large(limit) from None
+        raise corrupt(f"frames hold more than the {bound} bytes that they announce") from None
     return out if size == len(out) else memoryview(out)[:size]

@@ -35,9 +35,13 @@ def lz4_bound(data: Buffer) -> tuple[int, int]:
     Refuses what Kafka's reader refuses. It reads one frame and ignores what follows; so do we.
     """
     if len(data) < _LZ4_HEADER or _U32.unpack_from(data, 0)[0] != _LZ4_MAGIC:
-        raise corrupt("no LZ4 frame")
+        raise corrupt(f"no LZ4 frame: {_begins(data)}; one has at least 7 and begins with 04224d18")
     end, bound = _lz4_blocks(data)
     return end, min(bound, _LZ4_MAX_RATIO * len(data))
+
+
+def _begins(data: Buffer) -> str:
+    return f"{len(data)} bytes that begin with {bytes(data[:4]).hex()}" if len(data) else "no bytes"
 
 
 def _lz4_blocks(data: Buffer) -> tuple[int, int]:
@@ -103,7 +107,7 @@ def zstd_bound(data: Buffer) -> int:
             pos += 8 + _U32.unpack_from(data, pos + 4)[0]
             continue
         if magic != _ZSTD_MAGIC:
-            raise corrupt("no zstd frame")
+            raise corrupt(f"no zstd frame: {_begins(data[pos:])}; one begins with 28b52ffd")
         pos, size = _zstd_frame(data, pos + 4)
         bound += size
     return bound

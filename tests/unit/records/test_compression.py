@@ -74,7 +74,7 @@ def test_damage_is_corrupt_not_a_crash(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", CODECS[1:])
 def test_output_is_bounded(codec: int) -> None:
-    with pytest.raises(InvalidBatch):
+    with pytest.raises(InvalidBatch, match=f"inflates to more than {len(DATA) - 1} bytes, the most .* smaller batches"):
         decompress(codec, compress(codec, DATA), len(DATA) - 1)
     assert len(decompress(codec, compress(codec, DATA), len(DATA))) == len(DATA)
 
@@ -85,7 +85,7 @@ def test_a_bomb_beyond_the_ratio_is_refused() -> None:
     zstd_bomb = bytes(cramjam.zstd.compress(bytes(40 << 20)))
     for codec, bomb in ((GZIP, gzip_bomb), (ZSTD, zstd_bomb)):
         assert len(bomb) * 1000 < 40 << 20
-        with pytest.raises(InvalidBatch):
+        with pytest.raises(InvalidBatch, match="inflates to more than"):
             decompress(codec, bomb)
 
 
@@ -97,6 +97,27 @@ def test_announced_sizes_are_never_believed() -> None:
         decompress(ZSTD, huge_window)
     lying = b"\x28\xb5\x2f\xfd" + bytes([0xE0]) + struct.pack("<Q", 1 << 60) + b"\x01\x00\x00"
     assert zstd_bound(lying) == 0
+
+
+@pytest.mark.parametrize(
+    ("codec", "data", "said"),
+    [
+        (GZIP, b"plain text", "gzip data cannot be decompressed"),
+        (SNAPPY, b"", "snappy data cannot be decompressed: .*empty"),
+        (
+            LZ4,
+            b"plain text",
+            "no LZ4 frame: 10 bytes that begin with 706c6169; one has at least 7 and begins with 04224d18",
+        ),
+        (LZ4, b"", "no LZ4 frame: no bytes"),
+        (ZSTD, b"plain text", "no zstd frame: 10 bytes that begin with 706c6169; one begins with 28b52ffd"),
+        (5, b"", "unknown compression codec 5; expected 0 to 4"),
+    ],
+)
+def test_what_is_no_data_of_the_codec_says_what_came(codec: int, data: bytes, said: str) -> None:
+    """Issue 13: texts of libraries ("failed to write whole buffer") reached users of Spark."""
+    with pytest.raises(InvalidBatch, match=said):
+        decompress(codec, data)
 
 
 def test_an_unknown_codec_is_refused_with_the_known_ones() -> None:

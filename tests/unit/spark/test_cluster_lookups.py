@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pytest
 
+from partita.errors import AuthenticationError
 from partita.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -49,6 +50,19 @@ def test_a_view_has_the_selected_partitions_and_topic_ids(link: BrokerLink) -> N
     }
     assert len(view.topic_ids["orders"]) == 16
     assert set(lookups.view(TopicSelection(assigned=(("orders", 1), ("orders", 9)))).partitions) == {("orders", 1)}
+
+
+def test_a_refused_login_names_the_options_as_spark_spells_them(partita_broker: Broker) -> None:
+    """Issue 13: a user of Spark writes kafka.security.protocol, and was told of security_protocol."""
+    client = {
+        "bootstrap.servers": partita_broker.bootstrap,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "u",
+        "sasl.password": "p",
+    }
+    with pytest.raises(AuthenticationError, match=r"does not ask for SASL: set kafka\.security\.protocol to PLAINTEXT"):
+        ClusterLookups(link_to(client)).view(TopicSelection(names=("orders",)))
 
 
 def test_a_pattern_finds_names_but_no_internal_topic(link: BrokerLink) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
+from partita.errors import AuthenticationError
 from partita.net.cluster import Cluster
 from partita.net.config import ClientConfig
 from partita.options import ConfigError
@@ -61,6 +62,9 @@ class BrokerLink:
         future = self.submit(work)
         try:
             return future.result()
+        except AuthenticationError as refused:
+            refused.args = (in_words_of_spark(refused),)
+            raise
         finally:
             future.cancel()
 

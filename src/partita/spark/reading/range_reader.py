@@ -124,7 +124,11 @@ class RangeReader:
             self._portions.inflated(portion, read.batch.nbytes)
             yield from bounded(read.batch, self._settings.batch_bytes)
             if read.faults[0] is not None:
-                raise SourceError(f"{self._where} cannot be read at offset {read.next_offsets[0]}: {read.faults[0]}")
+                why = f"{self._where} cannot be read at offset {read.next_offsets[0]}: {read.faults[0]}"
+                raise SourceError(
+                    f"{why}. To go on without this batch, begin behind it: with startingOffsets, and for a stream in a "
+                    "new checkpoint"
+                )
             if read.next_offsets[0] <= position:
                 return
             position = read.next_offsets[0]

@@ -162,7 +162,10 @@ class TopicProducer:
     def _split(self, key: TopicPartition, refused: Batch, queue: deque[Batch]) -> None:
         if refused.records_count == 1:
             where = f"writing to {key[0]}-{key[1]}: one record of {refused.size} bytes"
-            raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"{where}; the topic's max.message.bytes is smaller")
+            raise error_for(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{where}; the topic's max.message.bytes is smaller: raise it, or write smaller rows",
+            )
         self._largest[key[0]] = min(refused.size // 2, self._largest.get(key[0], refused.size))
         queue.appendleft(refused)
 
