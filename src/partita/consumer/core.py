@@ -53,7 +53,12 @@ class ConsumerCore:
         self.coordinator = Coordinator(config, self.metadata, uniform)
         self.done = DoneTracker()
         self.commits = Commits(
-            self.member, self.coordinator, uniform, self.offsets_to_commit, lambda: self.metadata.missing
+            self.member,
+            self.coordinator,
+            uniform,
+            self.offsets_to_commit,
+            lambda: self.metadata.missing,
+            lambda topic: self._topic_ids.get(topic, ZERO_UUID),
         )
         self.membership = self._membership(uniform, member_id)
         backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
@@ -314,9 +319,9 @@ class ConsumerCore:
     def _start_recreated_topics_over(self) -> None:
         """A topic with another id is another topic: no position in the old one means anything in it.
 
-        Deviation: a topic that was deleted and recreated is read from its start, unless a commit by name comes between
-        the two and the consumer's next look. Kafka's consumer goes on at its old position if the new topic is long
-        enough (KAFKA-12257).
+        Deviation: a topic that was deleted and recreated is read from its start, unless an explicit commit comes
+        between the two and the consumer's next look. Kafka's consumer goes on at its old position if the new topic is
+        long enough (KAFKA-12257).
         """
         before, self._topic_ids = self._topic_ids, {}
         for topic in {tp.topic for tp in self.subscription.assignment}:

@@ -15,12 +15,9 @@ from partita.consumer.listener import RebalanceListener
 from partita.consumer.shell.blocking import Consumer
 from partita.protocol.api_table import APIS
 from partita.protocol.error_codes import ErrorCode
-from partita.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitResponsePartition,
-    OffsetCommitResponseTopic,
-)
+from partita.protocol.messages.offset_commit import OffsetCommitRequest
 from support.consumer import world as consumer_world
+from support.consumer.refusals import commit_refused
 from support.consumer.world import DROP, HOLD, SimIo
 from support.scenario_text import Runner
 
@@ -187,17 +184,7 @@ def _refusal(message: Any, code: ErrorCode) -> Any:
     response: Any = APIS[message.API_KEY].response
     if not isinstance(message, OffsetCommitRequest):
         return response(error_code=int(code))
-    topics = [
-        OffsetCommitResponseTopic(
-            name=topic.name,
-            partitions=[
-                OffsetCommitResponsePartition(partition_index=p.partition_index, error_code=int(code))
-                for p in topic.partitions
-            ],
-        )
-        for topic in message.topics
-    ]
-    return response(topics=topics)
+    return commit_refused(message.topics, code)
 
 
 def _generation(member: Consumer) -> int:

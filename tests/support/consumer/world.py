@@ -6,6 +6,7 @@ group coordinator, unless a test scripts the answer. Waiting moves the clock to 
 
 from __future__ import annotations
 
+import copy
 import heapq
 import itertools
 import threading
@@ -27,10 +28,15 @@ from partita.protocol.error_codes import ErrorCode
 from partita.protocol.messages import fetch, find_coordinator, list_offsets, metadata, offset_fetch
 from partita.protocol.messages import offset_for_leader_epoch as epochs
 from partita.protocol.messages.metadata import MetadataResponse, MetadataResponseTopic
-from partita.protocol.messages.offset_commit import OffsetCommitResponse
+from partita.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponseTopic,
+)
 from partita.protocol.metadata_view import Node
 from partita.records.batch import build_batch
 from support.clock import ManualClock
+from support.consumer.refusals import commit_refused
 
 NEVER = 1 << 60
 HOLD = object()
@@ -201,7 +207,7 @@ class World:
         config = GroupConfig(group_initial_rebalance_delay_ms=0, group_min_session_timeout_ms=100)
         self.group = GroupCoordinator(config, lambda client: f"{client}-{next(ids)}")
         self.group.resume(self.clock.now())
-        self._tokens: dict[Any, tuple[SimIo, Request]] = {}
+        self._tokens: dict[Any, tuple[SimIo, Request, list[OffsetCommitResponseTopic]]] = {}
         for topic, count in (topics or {}).items():
             self.create(topic, count)
 
@@ -355,6 +361,9 @@ class World:
         io.answered_ms = self.now
         if isinstance(reply, OffsetCommitResponse):
             self.has_refused_a_commit |= any(p.error_code for topic in reply.topics for p in topic.partitions)
+            ids = {topic.name: topic.topic_id for topic in request.message.topics}
+            for topic in reply.topics:
+                topic.topic_id = ids.get(topic.name, bytes(16))
         response = type(reply).decode(reply.encode(request.version), request.version)
         if io.on_answer is not None:
             io.on_answer(request, response, self.now - request.sent_at_ms)
@@ -429,10 +438,19 @@ class World:
             message = FetchOffsets(message.groups[0], require_stable=message.require_stable)
             for topic in message.group.topics or ():
                 topic.topic_id = self.ids.get(topic.name, bytes(16))
+        gone: list[OffsetCommitResponseTopic] = []
+        if isinstance(message, OffsetCommitRequest) and request.version >= 10:
+            there = [topic for topic in message.topics if topic.topic_id == self.ids.get(topic.name)]
+            absent = [topic for topic in message.topics if topic not in there]
+            gone = commit_refused(absent, ErrorCode.UNKNOWN_TOPIC_ID).topics
+            message = copy.copy(message)
+            message.topics = there
+            if gone and not there:
+                return OffsetCommitResponse(topics=gone)
         for topic in getattr(message, "topics", None) or ():
             topic.topic_id = self.ids.get(topic.name, bytes(16))
         token = object()
-        self._tokens[token] = (io, request)
+        self._tokens[token] = (io, request, gone)
         client = io.core.config.client_id
         self._release(
             self.group.handle(token, GroupRequest(message, request.version, client, "/sim"), self.clock.now())
@@ -441,8 +459,10 @@ class World:
 
     def _release(self, step: Any) -> None:
         for reply in step.replies:
-            io, request = self._tokens.pop(reply.token)
+            io, request, gone = self._tokens.pop(reply.token)
             response = reply.message
+            if gone:
+                response.topics += gone
             if isinstance(response, offset_fetch.OffsetFetchResponseGroup):
                 response = offset_fetch.OffsetFetchResponse(groups=[response])
             self._reply(io, request, response)
@@ -452,7 +472,13 @@ class World:
         for topic in message.topics:
             parts = []
             for p in topic.partitions:
-                log = self.logs[topic.name, p.partition_index]
+                log = self.logs.get((topic.name, p.partition_index))
+                if log is None:
+                    code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                    parts.append(
+                        list_offsets.ListOffsetsPartitionResponse(partition_index=p.partition_index, error_code=code)
+                    )
+                    continue
                 offset, ts = self._offset_at(log, p.timestamp, committed=message.isolation_level == 1)
                 answer = list_offsets.ListOffsetsPartitionResponse(
                     partition_index=p.partition_index, offset=offset, timestamp=ts, leader_epoch=log.epoch

@@ -73,6 +73,24 @@ def test_a_recreated_topic_is_read_from_its_start(commits: bool) -> None:
     assert read(consumer, 5) == list(range(30))
 
 
+@pytest.mark.case("BM-082", "BM-081")
+@pytest.mark.parametrize("commits_by_id", [True, False])
+def test_an_automatic_commit_before_the_consumer_knows_counts_for_no_other_topic(commits_by_id: bool) -> None:
+    """Decisions 0331 and 0326. Version 9 speaks of names: where brokers offer no more, the window stays."""
+    world = World({"t": 1})
+    world.max_versions["OffsetCommit"] = 10 if commits_by_id else 9
+    world.append("t", 0, 10)
+    consumer, _ = member(world, auto_commit_interval_ms=600)
+    consumer.poll(0.2)
+    world.run(700)
+    world.recreate("t")
+    world.append("t", 0, 30)
+    consumer.poll(0)  # the commit is due, and the fetch that is under way has not been refused yet
+    assert read(consumer, 5) == list(range(0 if commits_by_id else 10, 30))
+    assert committed(world)[0] == 10
+    assert world.sent("OffsetCommit")[0].version == (10 if commits_by_id else 9)
+
+
 @pytest.mark.case("BM-082")
 def test_what_is_buffered_of_the_old_topic_is_not_handed_out() -> None:
     world = World({"t": 1})

@@ -7,7 +7,7 @@ pass; an asynchronous one never. Only a stable member commits. (Kafka: ConsumerC
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -34,10 +34,12 @@ from partita.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
+from partita.protocol.primitives import ZERO_UUID
 
 Offsets: TypeAlias = Mapping[TopicPartition, OffsetAndMetadata]
 NAMED_VERSION_MAX = 9
-"""Version 10 speaks of topic ids; Kafka's own consumer stays with names too."""
+"""Version 10 speaks of topic ids. Commits by call go by the names that the caller gave, as in Kafka's consumer."""
+_GONE = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class Kind(Enum):
@@ -60,6 +62,8 @@ class PendingCommit:
     generation: Generation
     number: int
     callback: Callable[..., Any] | None = None
+    topic_ids: Mapping[str, bytes] = field(default_factory=dict)
+    """The ids of its topics when it was made, if it is to be refused for a topic that has only the name in common."""
     not_before_ms: int = 0
     lookups_failed: int = 0
     attempts: int = 0
@@ -86,13 +90,15 @@ class Commits:
         uniform: Callable[[float, float], float],
         positions: Callable[[], dict[TopicPartition, OffsetAndMetadata]],
         missing: Callable[[], frozenset[str]],
+        topic_id: Callable[[str], bytes],
     ) -> None:
-        """`missing` names the topics that do not exist, as far as is known."""
+        """`missing` names the topics that do not exist, as far as is known; `topic_id` is zeros where none is known."""
         config = member.config
         self._member = member
         self._coordinator = coordinator
         self._positions = positions
         self._missing = missing
+        self._topic_id = topic_id
         self._backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, uniform)
         self._queue: list[PendingCommit] = []
         self._in_flight: list[PendingCommit] = []
@@ -112,6 +118,8 @@ class Commits:
         self._begun += 1
         commit = PendingCommit(kind, wanted, Operation(), self._generation(), self._begun, callback)
         self._leave_out_what_is_gone(commit)
+        if commit.is_automatic:
+            commit.topic_ids = {tp.topic: self._topic_id(tp.topic) for tp in commit.offsets}
         commit.lookups_failed = self._coordinator.failed_count
         commit.memberships_lost = self._member.memberships_lost
         self.async_sent += kind is Kind.ASYNC
@@ -194,15 +202,16 @@ class Commits:
         self._in_flight.remove(commit)
         unauthorized: set[str] = set()
         missing: set[TopicPartition] = set()
+        names = {topic_id: name for name, topic_id in commit.topic_ids.items()}
         for topic in response.topics:
+            name = topic.name or names.get(topic.topic_id, "")
             for partition in topic.partitions:
-                do = reaction("OffsetCommit", partition.error_code)
+                do, tp = reaction("OffsetCommit", partition.error_code), TopicPartition(name, partition.partition_index)
                 if do is Reaction.COLLECT:
-                    unauthorized.add(topic.name)
-                elif commit.is_automatic and partition.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                    missing.add(TopicPartition(topic.name, partition.partition_index))
+                    unauthorized.add(name)
+                elif commit.is_automatic and partition.error_code in _GONE:
+                    missing.add(tp)
                 elif do is not Reaction.TAKE:
-                    tp = TopicPartition(topic.name, partition.partition_index)
                     self._refused(commit, do, partition.error_code, tp, now)
                     return
         self._coordinator.reached()
@@ -258,8 +267,9 @@ class Commits:
     def _send(self, commit: PendingCommit) -> Request:
         self._in_flight.append(commit)
         message = commit_request(self._member, commit)
-        node = self._coordinator.node
-        return Request(self, message, node, to_coordinator=True, max_version=NAMED_VERSION_MAX, context=commit)
+        by_id = all(topic.topic_id != ZERO_UUID for topic in message.topics)
+        version = None if by_id else NAMED_VERSION_MAX
+        return Request(self, message, self._coordinator.node, to_coordinator=True, max_version=version, context=commit)
 
     def _without_coordinator(self) -> None:
         """Asynchronous commits wait for one lookup, synchronous ones for as long as their caller does."""
@@ -381,7 +391,7 @@ class Commits:
 
 def commit_request(member: Member, commit: PendingCommit) -> OffsetCommitRequest:
     """The request of this commit, in the name of the generation it was made in."""
-    by_topic: dict[str, list[OffsetCommitRequestPartition]] = {}
+    ids, by_topic = commit.topic_ids, dict[str, list[OffsetCommitRequestPartition]]()
     for tp, offset in commit.offsets.items():
         by_topic.setdefault(tp[0], []).append(
             OffsetCommitRequestPartition(
@@ -396,5 +406,8 @@ def commit_request(member: Member, commit: PendingCommit) -> OffsetCommitRequest
         generation_id_or_member_epoch=commit.generation.id,
         member_id=commit.generation.member_id,
         group_instance_id=member.config.group_instance_id if member.subscription.is_group else None,
-        topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in by_topic.items()],
+        topics=[
+            OffsetCommitRequestTopic(name=name, topic_id=ids.get(name, ZERO_UUID), partitions=parts)
+            for name, parts in by_topic.items()
+        ],
     )

@@ -49,6 +49,7 @@ from partita.sim.world.network import Link, Network
 from partita.sim.world.world import World
 
 COMMIT_TIMEOUT_MS = 5_000
+_COMMIT_BY_ID_FROM = 10
 
 
 class Broker:
@@ -125,6 +126,10 @@ class Broker:
             message, asked_topics = DeleteGroup(message.groups_names[0]), []
         else:
             asked_topics = message.topics if isinstance(message, OffsetCommitRequest) else []
+        if isinstance(message, OffsetCommitRequest) and asked.version >= _COMMIT_BY_ID_FROM:
+            names = self.topics.names()
+            for topic in message.topics:
+                topic.name = names.get(topic.topic_id, "")
         for topic in asked_topics:
             topic.topic_id = self.topics.ids.get(topic.name, ZERO_UUID)
         request = asked.request = GroupRequest(message, asked.version, client_id, f"/{asked.link.caller.name}")

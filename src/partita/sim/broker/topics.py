@@ -197,13 +197,17 @@ class Topics:
         self._waiting[self._asked] = (request, answer)
         self._world.after(request.max_wait_ms, self._waited_enough, self._asked)
 
+    def names(self) -> dict[bytes, str]:
+        """The name of each topic by its id."""
+        return {topic_id: name for name, topic_id in self.ids.items()}
+
     def _waited_enough(self, number: int) -> None:
         if number in self._waiting:
             request, answer = self._waiting.pop(number)
             answer(self._fetched(request))
 
     def _asked_for(self, request: fetching.FetchRequest) -> list[tuple[str, bytes, fetching.FetchPartition]]:
-        names = {topic_id: name for name, topic_id in self.ids.items()}
+        names = self.names()
         return [
             (topic.topic or names[topic.topic_id], topic.topic_id, partition)
             for topic in request.topics
