@@ -113,6 +113,7 @@ class Job:
     def __init__(self, bootstrap: str, folder: Path, group_mode: str) -> None:
         self._command = [sys.executable, __file__, "--job", bootstrap, str(folder), group_mode]
         self._log = folder / "job.log"
+        self.checkpoint = folder / "checkpoint"
         self.batches = 0
         self.failures: list[str] = []
         self.start()
@@ -249,21 +250,28 @@ def cluster(on: str, folder: Path) -> Iterator[tuple[str, Callable[[], None]]]:
         broker.end(signal.SIGTERM)
 
 
-def strike(what: str, job: Job, crash: Callable[[], None], random: Random) -> bool:
-    """Kill one thing, and start again what has no supervisor of its own; whether there was something to kill."""
+def strike(what: str, job: Job, crash: Callable[[], None], random: Random) -> set[int] | None:
+    """Kill one thing, and start again what has no supervisor of its own.
+
+    Returns the numbers of the batches that were under way from shortly before the kill to shortly after it, or None
+    when there was nothing to kill.
+    """
     time.sleep(random.uniform(0.0, 1.5))
+    pid = None
+    if what in ("source", "worker") and (pid := victim_of(what, job, random)) is None:
+        return None
+    before = newest_batch(job.checkpoint)
     if what == "driver":
         job.kill()
-        job.start()
     elif what == "broker":
         crash()
-    else:
-        pid = victim_of(what, job, random)
-        if pid is None:
-            return False
+    elif pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return True
+    after = newest_batch(job.checkpoint)
+    if what == "driver":
+        job.start()
+    return {before, after}
 
 
 def victim_of(what: str, job: Processes, random: Random) -> int | None:
@@ -371,7 +379,7 @@ def compare(
 def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mode: str) -> dict[str, object]:
     """Do the rounds, taking turns over `what`; return the figures."""
     random, acknowledged, shared = Random(seed), dict[tuple[int, int], bytes](), Shared()
-    over, checkpoint = threading.Event(), folder / "checkpoint"
+    over = threading.Event()
     with cluster(on, folder) as (bootstrap, crash):
         with Admin(bootstrap_servers=bootstrap) as admin:
             admin.create_topic(TOPIC, PARTITIONS)
@@ -386,8 +394,9 @@ def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mo
             for number in range(rounds):
                 job.wait_for_batch()
                 victim = what[number % len(what)]
-                kills[victim] += strike(victim, job, crash, random)
-                under_way |= {newest_batch(checkpoint), newest_batch(checkpoint) + 1}
+                batches = strike(victim, job, crash, random)
+                kills[victim] += batches is not None
+                under_way |= batches or set()
                 print(
                     f"round {number + 1} of {rounds}: {victim}, {job.batches} batches so far",
                     file=sys.stderr, flush=True,
@@ -409,7 +418,7 @@ def run(what: list[str], rounds: int, seed: int, folder: Path, on: str, group_mo
                 thread.join()
     may_repeat = set[Row]()
     if group_mode == "member":
-        may_repeat = shared.uncommitted.union(*(rows_of_batch(checkpoint, number, log) for number in under_way))
+        may_repeat = shared.uncommitted.union(*(rows_of_batch(job.checkpoint, number, log) for number in under_way))
     return {
         "on": on, "group mode": group_mode, "seed": seed, "kills": kills,
         "rounds without a victim": rounds - kills.total(), "batches": job.batches,
