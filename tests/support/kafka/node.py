@@ -19,7 +19,7 @@ from partita.designs.zookeeper.ports import free_ports
 
 VERSION = "4.3.1"
 POM = Path(__file__).parents[2] / "conformance" / "pom.xml"
-START_LIMIT_S = 60.0
+START_LIMIT_S = 180.0
 
 # The last line keeps records with old timestamps from being removed in the middle of a test.
 SETTINGS = """
