@@ -127,6 +127,27 @@ def test_a_query_with_asynchronous_progress_is_stopped(
     assert world.committed() == {}
 
 
+def test_the_last_batch_of_a_query_with_asynchronous_progress_is_not_committed(
+    world: SparkWorld, tmp_path: Path
+) -> None:
+    """It is in no commit log when the query stops, and was committed: the group was ahead of the checkpoint."""
+    world.create()
+    world.produce("ab")
+    query = (
+        world.stream(group=world.group, groupMode="commit").writeStream.format("noop")
+        .option("asyncProgressTrackingEnabled", "true").option("asyncProgressTrackingCheckpointIntervalMs", "60000")
+        .option("checkpointLocation", str(tmp_path)).trigger(processingTime="1 hour").start()
+    )  # fmt: skip
+    watch = world.spark._partita_watch  # type: ignore[attr-defined]  # kept with the session it belongs to
+    try:
+        assert eventually(lambda: query.lastProgress is not None), query.exception()
+    finally:
+        query.stop()
+    assert eventually(lambda: str(query.runId) not in watch._running)
+    watch.settle()
+    assert world.committed() == {}
+
+
 def test_two_sources_of_one_query_in_one_group_are_stopped(
     world: SparkWorld, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

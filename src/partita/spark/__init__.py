@@ -82,8 +82,9 @@ def session(
 def commit_when_stopped(query: StreamingQuery, options: Mapping[str, str]) -> None:
     """As `commit_stopped`, by itself, as soon as the query ends, whoever ends it. Call it once the query is started.
 
-    For Spark Connect: the client listens to its session until it ends, so it has to live as long as the query. In a
-    classic session nothing is left to be done, and nothing is. Raises ConfigError for wrong options.
+    For Spark Connect: the client listens to its session until it ends, so it has to live as long as the query. End it
+    with `spark.stop()`: before that, pyspark's listener keeps the script from ending. In a classic session nothing is
+    left to be done, and nothing is. Raises ConfigError for wrong options.
     """
     source, connect = committing(options), getattr(query, "_session", None)
     if connect is not None:

@@ -2,7 +2,9 @@
 
 The source itself learns that a batch is complete only when Spark asks it for the next one. A query reports its progress
 once a batch is in the commit log, so the end that it names is proven. Only queries with groupMode=commit are committed
-for, and a commit is never lowered. Over Spark Connect, which tells no options, one query is watched at a time.
+for, and a commit is never lowered. With asynchronous progress tracking Spark reports a batch before it is in the commit
+log, so nothing is committed for such a query. Over Spark Connect, which tells no options, one query is watched at a
+time.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class QueryWatch(StreamingQueryListener):
         running = {str(other.runId) for other in self._spark.streams.active}
         reasons = refusals(shape, [other for run, (_, other) in self._running.items() if run in running])
         self._running[str(event.runId)] = query, shape
-        if any(options.commits for options in shape.sources):
+        if any(options.commits for options in shape.sources) and not shape.is_async:
             self._committing.add(str(event.runId))
         for reason in reasons:
             log.error("query %s is stopped: %s", event.name or event.id, reason)
