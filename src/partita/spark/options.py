@@ -301,7 +301,7 @@ def _sort(options: Mapping[str, str], side: _Side) -> _Given:
             if not is_table and name != "topic":
                 given.warnings.append(f"{spelled} has no effect when {side.doing}")
         elif not _has_no_effect(name):
-            raise ConfigError(_unknown(spelled, side.known))
+            raise ConfigError(_unknown(spelled, side))
     try:
         security_of_options(resolve_options(without_executors(given.client)))
     except ConfigError as error:
@@ -366,8 +366,12 @@ def _has_no_effect(name: str) -> bool:
     return name in plain or name.startswith("kafkaconsumer.") or name in table.SPARK_OWN
 
 
-def _unknown(spelled: str, known: tuple[Option, ...]) -> str:
-    names = {name.lower(): name for name in (*(option.name for option in known), *table.CLIENT, *table.NO_EFFECT)}
+def _unknown(spelled: str, side: _Side) -> str:
+    if spelled.lower() == "path":  # what load(), save() and start() are given as an argument
+        return f"no path is taken when {side.doing}; topics are named by the option " + (
+            "topic" if side is WRITES else "subscribe, subscribePattern or assign"
+        )
+    names = {name.lower(): name for name in (*(option.name for option in side.known), *table.CLIENT, *table.NO_EFFECT)}
     near = get_close_matches(spelled.lower(), names, n=1, cutoff=0.5)
     return f"unknown option {spelled!r}" + (f"; did you mean {names[near[0]]!r}?" if near else "")
 

@@ -87,6 +87,7 @@ def test_names_count_in_any_case() -> None:
         ({"kafka.enable.auto.commit": "x"}, "kafka.enable.auto.commit must not be set"),
         ({"kafka.interceptor.classes": "x"}, "kafka.interceptor.classes must not be set"),
         ({"topik": "x"}, "unknown option 'topik'"),
+        ({"path": "t"}, "no path is taken when reading; topics are named by the option subscribe"),
         (
             {"kafka.security.protocol": "SASL_SSL"},
             "kafka.security.protocol is SASL_SSL and kafka.sasl.mechanism is not set",
@@ -239,6 +240,7 @@ def test_a_pattern_matches_anywhere_in_the_name() -> None:
         ({"kafka.key.serializer": "x"}, "kafka.key.serializer must not be set"),
         ({"kafka.transactional.id": "x"}, "writes at least once, it has no transactions"),
         ({"topci": "x"}, "did you mean 'topic'"),
+        ({"path": "t"}, "no path is taken when writing; topics are named by the option topic"),
         ({"topic": "a b"}, "topic names 'a b', which no topic can be called"),
         ({"kafka.batch.size": "16k"}, "kafka.batch.size must be a whole number, not '16k'"),
         ({"kafka.linger.ms": "soon"}, "kafka.linger.ms must be a whole number, not 'soon'"),
