@@ -39,6 +39,11 @@ def test_records_are_written_and_read(partita_broker: Broker) -> None:
         partita_broker.records("nothing")
 
 
+def test_topics_without_numbers_of_partitions_are_refused_in_words(partita_broker: Broker) -> None:
+    with pytest.raises(TypeError, match=r"such as \{'orders': 6\}, not \['orders'\]"):
+        partita_broker.create_topics(["orders"])  # type: ignore[arg-type]  # what the marker may be given
+
+
 @pytest.mark.partita(topics={"t": 2})
 def test_waits_end_when_the_group_is_so(partita_broker: Broker) -> None:
     """T5."""

@@ -236,9 +236,13 @@ class Broker:
     # Calls for tests and notebooks, made by clients of this broker
 
     def create_topics(self, topics: Mapping[str, int]) -> None:
-        """Create topics, each with this number of partitions. Raises TopicAlreadyExistsError."""
+        """Create topics, each with this number of partitions. Raises TopicAlreadyExistsError, TypeError."""
         from partita.admin import NewTopic
 
+        if not isinstance(topics, Mapping):
+            raise TypeError(
+                f"topics are given with their numbers of partitions, such as {{'orders': 6}}, not {topics!r}"
+            )
         with self._admin() as admin:
             admin.create_topics(*(NewTopic(name, partitions) for name, partitions in topics.items()))
 
