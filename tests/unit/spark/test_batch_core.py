@@ -54,7 +54,7 @@ def test_a_batch_reads_the_ranges_that_its_options_ask_for(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"subscribe": "a,missing"}, "topic not found in the cluster: missing"),
+        ({"subscribe": "a,missing"}, "topic not found in the cluster: missing; create it, or do not ask for it"),
         ({"assign": '{"a":[7]}'}, "not found in the cluster: a-7"),
         ({"startingOffsets": '{"a":{"0":3}}'}, "missing: a-1, a-2"),
         ({"startingOffsets": '{"a":{"0":0,"1":0,"2":0,"3":0}}'}, "not among them: a-3"),

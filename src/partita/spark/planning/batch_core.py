@@ -43,7 +43,7 @@ def existing(options: SourceOptions, lookups: Lookups) -> ClusterView:
     lacking = missing(options.topics, view)
     if lacking:
         what = "partition" if options.topics.assigned else "topic"
-        raise SourceError(f"{what} not found in the cluster: {', '.join(lacking)}")
+        raise SourceError(f"{what} not found in the cluster: {', '.join(lacking)}; create it, or do not ask for it")
     return view
 
 
