@@ -52,7 +52,7 @@ class QueryWatch(StreamingQueryListener):
         """What Spark's JVM calls: `addListener` asks for it by this name."""
         if self._in_jvm is None:
             jvm: Any = SparkContext._jvm
-            self._in_jvm = jvm.PythonStreamingQueryListenerWrapper(EndsAlone(self))
+            self._in_jvm = jvm.PythonStreamingQueryListenerWrapper(StartsAndEnds(self))
         return self._in_jvm
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -73,7 +73,7 @@ class QueryWatch(StreamingQueryListener):
             threading.Thread(target=query.stop, name="partita-refusal", daemon=True).start()
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Nothing: see `EndsAlone`."""
+        """Nothing: see `StartsAndEnds`."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Commit the ends of the last batch that the query completed."""
@@ -107,7 +107,7 @@ class QueryWatch(StreamingQueryListener):
             self._has_committed.wait_for(lambda: self._committing <= running, EXIT_WAIT_S)
 
 
-class EndsAlone(JStreamingQueryListener):
+class StartsAndEnds(JStreamingQueryListener):
     """Tells a listener of starts and ends. Reading a progress event takes 40 ms of CPU time, for every batch."""
 
     def onQueryProgress(self, jevent: Any) -> None:
