@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from partita.errors import error_for
+from partita.plurals import count
 from partita.producer.accumulator import Accumulator
 from partita.producer.batch import NewRecord
 from partita.producer.config import ProducerConfig
@@ -151,7 +152,7 @@ class Intake:
         if record.partition is not None and record.partition >= len(view.partitions):
             return NoMetadataError(
                 f"partition {record.partition} of {record.topic!r} did not turn up within max_block_ms {limit}; "
-                f"the topic has {len(view.partitions)} partitions"
+                f"the topic has {count(len(view.partitions), 'partition')}"
             )
         return BufferExhaustedError(
             f"no room in buffer_memory {self.config.buffer_memory} within max_block_ms {limit}; send more slowly, "
@@ -174,21 +175,22 @@ class Intake:
     def _partition_of(self, record: NewRecord) -> int | None:
         """The record's partition; None while the topic, or that partition of it, is not known."""
         view = self.view.topics.get(record.topic)
-        count = 0 if view is None else len(view.partitions)
-        if not count:
+        partitions = 0 if view is None else len(view.partitions)
+        if not partitions:
             return None
         if record.partition is not None:
-            return record.partition if record.partition < count else None
+            return record.partition if record.partition < partitions else None
         if self.config.partitioner is not None:
-            chosen = self.config.partitioner(record.topic, record.key, record.value, count)
-            if not 0 <= chosen < count:
-                raise ValueError(f"the partitioner chose {chosen} for {record.topic}, which has {count} partitions")
+            chosen = self.config.partitioner(record.topic, record.key, record.value, partitions)
+            if not 0 <= chosen < partitions:
+                has = count(partitions, "partition")
+                raise ValueError(f"the partitioner chose {chosen} for {record.topic}, which has {has}")
             return chosen
         if record.key is not None and not self.config.ignore_keys:
-            return partition_for_key(record.key, count)
-        return self._sticky_partition(record.topic, count)
+            return partition_for_key(record.key, partitions)
+        return self._sticky_partition(record.topic, partitions)
 
-    def _sticky_partition(self, topic: str, count: int) -> int:
+    def _sticky_partition(self, topic: str, partitions: int) -> int:
         sticky = self.sticky.get(topic)
         if sticky is None:
             sticky = self.sticky[topic] = StickyPartitioner(self.config.batch_size, self._draw)
@@ -196,7 +198,7 @@ class Intake:
         current = sticky.current(version)
         if current >= 0:
             return current
-        available = [p for p in range(count) if self.view.leader(topic, p) is not None] or list(range(count))
+        available = [p for p in range(partitions) if self.view.leader(topic, p) is not None] or list(range(partitions))
         sizes = (lambda p: self._queue_size(topic, p)) if self.config.adaptive else None
         return sticky.switch(available, sizes, version)
 

@@ -10,13 +10,14 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from partita.spark.options import SourceOptions, check_batch, check_stream
 from partita.spark.reading import tables
+from partita.spark.worker_process import SentToWorkers
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class LagReader(DataSourceReader):
+class LagReader(SentToWorkers, DataSourceReader):
     """Reads one sample of `view=lag`, in one task."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -32,7 +33,7 @@ class LagReader(DataSourceReader):
         return _lag(self._options)
 
 
-class LagStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LagStreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A sample of `view=lag` for every trigger; its offset is the time of the sample in milliseconds."""
 
     def __init__(self, options: SourceOptions) -> None:

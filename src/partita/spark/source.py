@@ -48,7 +48,7 @@ from partita.spark.reading import tables
 from partita.spark.reading.prefetching import prefetched, simple_reader
 from partita.spark.reading.pushed_filters import PushedFilters
 from partita.spark.reading.task_reader import read_ranges
-from partita.spark.worker_process import acknowledge_at_once, settle
+from partita.spark.worker_process import SentToWorkers, settle
 from partita.system_clock import SystemClock
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class RangePartition(InputPartition):
         self.ranges = ranges
 
 
-class BatchReader(DataSourceReader):
+class BatchReader(SentToWorkers, DataSourceReader):
     """Plans and reads one batch. Filters that Spark offers narrow what is read, unless pushdown=false."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -168,10 +168,6 @@ class BatchReader(DataSourceReader):
         if options.pushdown is not False and options.view == "records":
             # Spark's own way to offer filters; an attribute, for the reason that `FilterTaker` gives.
             self.pushFilters = FilterTaker(self._pushed)  # type: ignore[method-assign]  # Spark's own way; see above
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()
 
     def partitions(self) -> list[InputPartition]:
         """The tasks, planned against the cluster as it is now."""
@@ -203,7 +199,7 @@ class FilterTaker:
         return [found for found in filters if not self._pushed.take(found)]
 
 
-class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class StreamReader(SentToWorkers, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One run of a streaming read; its core starts with the first offset call, in the source's own process."""
 
     def __init__(self, options: SourceOptions, cores: int | None = None, *, is_local: bool = False) -> None:
@@ -215,10 +211,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_running": None, "_prefetched": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()
 
     @property  # type: ignore[misc]  # an override of `object.__class__`, which only `isinstance` of Spark's process sees
     def __class__(self) -> type:

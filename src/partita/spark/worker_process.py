@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 from contextlib import suppress
+from typing import Any
 
 _FDS = "/proc/self/fd"
 _settled = False
@@ -30,8 +31,8 @@ def acknowledge_at_once() -> None:
     """In a worker of Spark on Linux: have the kernel acknowledge now what has come over TCP. Elsewhere nothing.
 
     The JVM sends a task in two parts and keeps the second until the first is acknowledged, which a kernel puts off by
-    40 ms when the process at the other end says nothing. To be called when a reader or writer is unpickled, which is
-    between the two. Where a session has Unix sockets there is nothing to wait for, and nothing is done.
+    40 ms when the process at the other end says nothing. To be called between the two, as `SentToWorkers` does. Where a
+    session has Unix sockets there is nothing to wait for, and nothing is done.
     """
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None or not _is_worker():
@@ -43,6 +44,14 @@ def acknowledge_at_once() -> None:
                 found.setsockopt(socket.IPPROTO_TCP, option, 1)
             finally:
                 found.detach()
+
+
+class SentToWorkers:
+    """A reader or writer. It comes pickled with the first part of each of its tasks, which is acknowledged at once."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        acknowledge_at_once()
 
 
 def _is_worker() -> bool:

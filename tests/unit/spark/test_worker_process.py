@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from partita.spark import source, worker_process
+from partita.spark import worker_process
+from partita.spark.lag_source import LagReader, LagStreamReader
 from partita.spark.options import parse_sink, parse_source
 from partita.spark.source import BatchReader, StreamReader
-from partita.spark.writing import sink
 from partita.spark.writing.sink import TopicArrowWriter, TopicStreamArrowWriter
 
 
@@ -88,11 +88,12 @@ def test_files_and_sockets_of_other_kinds_are_left_alone(monkeypatch: pytest.Mon
 def test_readers_and_writers_acknowledge_as_they_are_unpickled(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is between the two parts of a task."""
     told: list[str] = []
-    for module in (source, sink):
-        monkeypatch.setattr(module, "acknowledge_at_once", lambda: told.append("now"))
+    monkeypatch.setattr(worker_process, "acknowledge_at_once", lambda: told.append("now"))
     reads = parse_source({"kafka.bootstrap.servers": "x:1", "subscribe": "t"})
     writes = parse_sink({"kafka.bootstrap.servers": "x:1", "topic": "t"})
-    made = (BatchReader(reads), StreamReader(reads), TopicArrowWriter(writes), TopicStreamArrowWriter(writes))
+    lag = parse_source({"kafka.bootstrap.servers": "x:1", "view": "lag"})
+    readers = (BatchReader(reads), StreamReader(reads), LagReader(lag), LagStreamReader(lag))
+    made = (*readers, TopicArrowWriter(writes), TopicStreamArrowWriter(writes))
     for count, sent in enumerate(made, start=1):
         assert type(pickle.loads(pickle.dumps(sent))) is type(sent)
         assert len(told) == count

@@ -8,14 +8,14 @@ Nothing is kept on the driver: Spark builds a new writer for every batch of a st
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from partita.options import ConfigError
 from partita.spark.cluster.broker_link import link_to
 from partita.spark.options import SinkOptions
-from partita.spark.worker_process import acknowledge_at_once, settle
+from partita.spark.worker_process import SentToWorkers, settle
 from partita.spark.writing import exactly_once
 from partita.spark.writing.rows_out import RowsWritten, packer_of, send_rows
 from partita.spark.writing.topic_producer import TopicProducer
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class TopicArrowWriter(DataSourceArrowWriter):
+class TopicArrowWriter(SentToWorkers, DataSourceArrowWriter):
     """The batch write."""
 
     def __init__(self, options: SinkOptions) -> None:
         if options.sink_name is not None:
             raise ConfigError("exactlyOnce=true needs a streaming query: a batch write has no batch number to remember")
         self._options = options
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; returns when the brokers have them."""
@@ -48,15 +44,11 @@ class TopicArrowWriter(DataSourceArrowWriter):
         """Nothing can be taken back."""
 
 
-class TopicStreamArrowWriter(DataSourceStreamArrowWriter):
+class TopicStreamArrowWriter(SentToWorkers, DataSourceStreamArrowWriter):
     """The streaming write."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        acknowledge_at_once()
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Write the rows of one task; returns when the brokers have them."""
